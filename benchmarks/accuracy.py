@@ -1,0 +1,251 @@
+"""Errors of every operation against 50-digit mpmath, beside geoopt's: values and derivatives by κ.
+
+    python benchmarks/accuracy.py            prints the table and keeps it in benchmarks/results/accuracy.json
+    python benchmarks/accuracy.py --count 50 a short version, not kept
+
+A value's error is relative to its length. A derivative's is relative to its length too, or to
+0.05·|value|·max|x|² where it nearly cancels. Inputs are drawn with a fixed seed, exactly representable in the dtype
+under test, and well-conditioned: for κ < 0 within 3/4 of the ball's radius, for κ > 0 results within three radii of
+the sphere and logarithms not within a fifth of the way from the antipode.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, NamedTuple
+
+import geoopt
+import record
+import torch
+from mpmath import mp, mpf
+from torch import Tensor
+
+import kappagcn.geometry as G
+from kappagcn.testing import reference as R
+
+SIZES = [1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 0.5, 1.0, 5.0]
+KAPPAS = [-s for s in reversed(SIZES)] + [0.0] + SIZES
+TARGETS = {torch.float32: (2e-6, 2e-5), torch.float64: (1e-13, 1e-10)}
+POINTS = 4  # in a midpoint
+
+
+class Case(NamedTuple):
+    """One operation: what it takes, ours, the reference, and geoopt's where it has one."""
+
+    inputs: str  # a letter each: x point, v tangent vector, r number, w weights, X set of points, a normal
+    ours: Callable[..., Tensor]
+    exact: Callable[..., Any]
+    geoopt: Callable[..., Tensor] | None = None
+
+
+g = geoopt.manifolds.stereographic.math
+CASES = {
+    "dist": Case("xx", G.dist, R.dist, lambda x, y, k: g.dist(x, y, k=k, keepdim=True)),
+    "dist0": Case("x", G.dist0, R.dist0, lambda x, k: g.dist0(x, k=k, keepdim=True)),
+    "add": Case("xx", G.add, R.add, lambda x, y, k: g.mobius_add(x, y, k=k)),
+    "scale": Case("rx", G.scale, R.scale, lambda r, x, k: g.mobius_scalar_mul(r.unsqueeze(-1), x, k=k)),
+    "expmap": Case("xv", G.expmap, R.expmap, lambda x, v, k: g.expmap(x, v, k=k)),
+    "expmap0": Case("v", G.expmap0, R.expmap0, lambda v, k: g.expmap0(v, k=k)),
+    "logmap": Case("xx", G.logmap, R.logmap, lambda x, y, k: g.logmap(x, y, k=k)),
+    "logmap0": Case("x", G.logmap0, R.logmap0, lambda x, k: g.logmap0(x, k=k)),
+    "midpoint": Case(
+        "Xw",
+        G.midpoint,
+        R.midpoint,
+        lambda x, w, k: g.weighted_midpoint(x, w, k=k.unsqueeze(-1), reducedim=[1], keepdim=True).squeeze(1),
+    ),
+    "dist2plane": Case(
+        "xxa",
+        G.dist2plane,
+        R.dist2plane,
+        lambda x, p, a, k: g.dist2plane(x, p, a, k=k, signed=True, keepdim=True),
+    ),
+    "lift": Case("v", G.lift, R.lift),
+    "lower": Case("e", G.lower, R.lower),
+    "tangent_dist": Case("vv", G.tangent_dist, R.tangent_dist),
+}
+
+
+def draw(kind: str, count: int, dim: int, kappa: float, generator: torch.Generator) -> Tensor:
+    """Float64 inputs of one kind, before rounding to the dtype under test."""
+    s = abs(kappa) ** 0.5
+
+    def inside(*shape: int, low: float, high: float) -> Tensor:
+        direction = torch.randn(*shape, dim, dtype=torch.float64, generator=generator)
+        radius = low + (high - low) * torch.rand(*shape, 1, dtype=torch.float64, generator=generator)
+        return radius * direction / direction.norm(dim=-1, keepdim=True)
+
+    ball = min(1.0, 0.75 / s) if kappa < 0 else 1.0
+    if kind == "X":
+        return inside(count, POINTS, low=0.1 * ball, high=ball)
+    if kind == "w":
+        return 0.1 + torch.rand(count, POINTS, dtype=torch.float64, generator=generator)
+    if kind == "r":
+        return 0.2 + torch.rand(count, dtype=torch.float64, generator=generator)
+    if kind == "v":
+        reach = min(1.0, 1.1 / s) if s > 0 else 1.0
+        return inside(count, low=0.1 * reach, high=reach)
+    if kind == "e":
+        v = draw("v", count, dim, kappa, generator)
+        return (0.5 + torch.rand(count, 1, dtype=torch.float64, generator=generator)) * G.lift(v, k=kappa)
+    return inside(count, low=0.1 * ball, high=ball)
+
+
+def well_conditioned(name: str, args: list[Tensor], kappa: float) -> Tensor:
+    value = CASES[name].ours(*args, k=kappa)
+    rows = torch.ones(args[0].shape[0], dtype=torch.bool)
+    if name == "dist2plane":
+        x, p, _ = args
+        return value.abs() > 0.2 * G.dist(x, p, k=kappa)
+    if kappa > 0 and name in ("add", "scale", "expmap", "midpoint"):
+        return value.norm(dim=-1) < 3 / kappa**0.5
+    if kappa > 0 and name == "logmap":
+        return G.dist(*args, k=kappa) < 0.8 * torch.pi / kappa**0.5
+    if name in ("add", "logmap"):
+        return value.norm(dim=-1) > 1e-2 * args[0].norm(dim=-1)
+    return rows
+
+
+def sample(name: str, kappa: float, dtype: torch.dtype, count: int, dim: int, seed: int) -> tuple[list[Tensor], Tensor]:
+    """Inputs of the dtype under test and κ, one per row."""
+    generator = torch.Generator().manual_seed(seed)
+    k = torch.full((count,), kappa, dtype=dtype)
+    exact_kappa = float(k[0])
+    kept: list[Tensor] = []
+    while not kept or kept[0].shape[0] < count:
+        drawn = [draw(kind, 2 * count, dim, exact_kappa, generator).to(dtype) for kind in CASES[name].inputs]
+        fine = well_conditioned(name, [t.double() for t in drawn], exact_kappa)
+        drawn = [t[fine] for t in drawn]
+        kept = drawn if not kept else [torch.cat(pair) for pair in zip(kept, drawn, strict=True)]
+    return [t[:count] for t in kept], k
+
+
+def rows(value: Tensor) -> Tensor:
+    return value.unsqueeze(-1) if value.dim() == 1 else value
+
+
+def with_slope(f: Callable[..., Tensor], args: list[Tensor], k: Tensor) -> tuple[Tensor, Tensor]:
+    """f and its derivative by κ, each (count, outputs)."""
+    k = k.clone().requires_grad_()
+    value = rows(f(*args, k))
+    slopes = [torch.autograd.grad(value[:, i].sum(), k, retain_graph=True)[0] for i in range(value.shape[1])]
+    return value.detach(), torch.stack(slopes, -1)
+
+
+def exactly(t: Any) -> Any:
+    return mpf(t) if isinstance(t, float) else [exactly(s) for s in t]
+
+
+def exact(name: str, args: list[Tensor], k: Tensor) -> tuple[list[Any], list[Any]]:
+    """The reference's values and derivatives, a list of mpf per row."""
+    values, slopes = [], []
+    f = CASES[name].exact
+    for row in zip(*(t.tolist() for t in args), strict=True):
+        inputs, kappa = [exactly(t) for t in row], mpf(float(k[0]))
+        value, slope = f(*inputs, kappa), R.slope(lambda s, inputs=inputs: f(*inputs, s), kappa)
+        values.append(value if isinstance(value, list) else [value])
+        slopes.append(slope if isinstance(slope, list) else [slope])
+    return values, slopes
+
+
+def relative_errors(found: Tensor, expected: list[Any], floor: list[float]) -> Tensor:
+    """|found − expected| / max(|expected|, floor), row by row."""
+    errors = []
+    for f, e, least in zip(found.tolist(), expected, floor, strict=True):
+        if not all(abs(a) < float("inf") for a in f):
+            errors.append(float("nan"))
+            continue
+        gap = R.length([mpf(a) - b for a, b in zip(f, e, strict=True)])
+        errors.append(float(gap / max(R.length(e), mpf(least), mpf(10) ** -40)))
+    return torch.tensor(errors)
+
+
+def measure(name: str, kappa: float, dtype: torch.dtype, count: int, dim: int = 3, seed: int = 0) -> dict[str, Any]:
+    """Largest relative errors of ours and of geoopt's for one operation at one curvature."""
+    torch.set_num_threads(1)
+    args, k = sample(name, kappa, dtype, count, dim, seed)
+    values, slopes = exact(name, args, k)
+    lengths = [t.reshape(count, -1, t.shape[-1]).norm(dim=-1).amax(-1) for t in args if t.dim() > 1]
+    square = torch.stack(lengths).amax(0).square().tolist()
+    floor = [0.05 * float(R.length(v)) * s for v, s in zip(values, square, strict=True)]
+    case = CASES[name]
+    systems = {"kappagcn": lambda *a: case.ours(*a[:-1], k=a[-1])}
+    if case.geoopt is not None:
+        systems["geoopt"] = lambda *a: case.geoopt(*a[:-1], a[-1].unsqueeze(-1))
+    result: dict[str, Any] = {"case": name, "kappa": kappa, "dtype": str(dtype).removeprefix("torch."), "count": count}
+    for system, f in systems.items():
+        value, slope = with_slope(f, args, k)
+        result[system] = {
+            "value": float(relative_errors(value, values, [0.0] * count).max()),
+            "slope": float(relative_errors(slope, slopes, floor).max()),
+        }
+    return result
+
+
+def worst(results: list[dict[str, Any]], system: str, what: str) -> float:
+    found = [r[system][what] for r in results if system in r]
+    return float(torch.tensor(found).max()) if found else float("nan")
+
+
+def table(results: list[dict[str, Any]]) -> str:
+    """Markdown: a row for each dtype and operation, the worst over all κ, ours beside geoopt's."""
+    lines = [
+        "| dtype | operation | value | ∂/∂κ | geoopt value | geoopt ∂/∂κ |",
+        "|---|---|---|---|---|---|",
+    ]
+    for dtype in TARGETS:
+        for name in CASES:
+            mine = [r for r in results if r["case"] == name and r["dtype"] == str(dtype).removeprefix("torch.")]
+            cells = [worst(mine, s, w) for s in ("kappagcn", "geoopt") for w in ("value", "slope")]
+            shown = ["–" if c != c else f"{c:.1e}" for c in cells]
+            if CASES[name].geoopt is not None:
+                shown = [s if s != "–" else "NaN" for s in shown]
+            lines.append(f"| {mine[0]['dtype']} | {name} | " + " | ".join(shown) + " |")
+    return "\n".join(lines)
+
+
+def by_kappa(results: list[dict[str, Any]], dtype: str) -> str:
+    """Markdown: the distance's errors by κ."""
+    mine = sorted((r for r in results if r["case"] == "dist" and r["dtype"] == dtype), key=lambda r: r["kappa"])
+    lines = ["| κ | value | ∂/∂κ | geoopt value | geoopt ∂/∂κ |", "|---|---|---|---|---|"]
+    for r in mine:
+        cells = [r[s][w] for s in ("kappagcn", "geoopt") for w in ("value", "slope")]
+        lines.append(f"| {r['kappa']:g} | " + " | ".join("NaN" if c != c else f"{c:.1e}" for c in cells) + " |")
+    return "\n".join(lines)
+
+
+def _run(job: tuple[Any, ...]) -> dict[str, Any]:
+    return measure(*job)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=1000, help="inputs per operation, κ and dtype")
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+    jobs = [(name, kappa, dtype, options.count) for dtype in TARGETS for name in CASES for kappa in KAPPAS]
+    results = []
+    with ProcessPoolExecutor(options.workers) as pool:
+        for done, result in enumerate(pool.map(_run, jobs), 1):
+            results.append(result)
+            if done % len(KAPPAS) == 0:
+                print(f"{done}/{len(jobs)} {result['dtype']} {result['case']}", file=sys.stderr, flush=True)
+    print(table(results))
+    print("\ndist by curvature, float32\n\n" + by_kappa(results, "float32"))
+    failures = [
+        (r["case"], r["kappa"], r["dtype"], r["kappagcn"])
+        for r in results
+        for target in [TARGETS[getattr(torch, r["dtype"])]]
+        if not (r["kappagcn"]["value"] <= target[0] and r["kappagcn"]["slope"] <= target[1])
+    ]
+    print(f"\n{len(failures)} of {len(results)} above the targets", *failures, sep="\n")
+    if options.count >= 1000:
+        print(record.save("accuracy", {"digits": mp.dps, "dim": 3, "seed": 0, "results": results}), file=sys.stderr)
+    return bool(failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

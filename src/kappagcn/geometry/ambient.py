@@ -1,0 +1,162 @@
+r"""Tangent vectors at the origin and ambient coordinates: sphere, plane and hyperboloid in one.
+
+A point x with v = log_0(x), r = 2|v| (its distance from the origin), lifts to
+
+.. math:: E = (\lambda_x x,\ \lambda_x - 1) = (\sin_\kappa(r)\,v/|v|,\ \cos_\kappa(r)),
+          \qquad \kappa|E_{1:D}|^2 + E_{D+1}^2 = 1:
+
+a sphere of radius 1/√κ (its last coordinate measured in radii), a plane at height 1, or one sheet of a hyperboloid.
+Weighted sums of lifted points, brought back down, are the gyromidpoints the κ-GCN aggregates with. From a tangent
+vector there is no ball, no boundary and no pole on the way up. On the way down from the hyperboloid, ``lower(lift(v))``
+loses digits as ε·exp(4√−κ|v|): give it float64 for |v| above 2/√−κ.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from kappagcn.errors import GeometryError
+from kappagcn.geometry import numerics
+from kappagcn.geometry.checks import (
+    Scalar,
+    as_curvature,
+    broadcast,
+    conformal,
+    demand,
+    demand_finite,
+    read_vectors,
+)
+from kappagcn.geometry.numerics import (
+    ROUNDING,
+    arc,
+    artanc,
+    ball_gap,
+    cosc,
+    dot,
+    eps,
+    far_norm,
+    sinc,
+)
+
+__all__ = ["from_ambient", "lift", "lower", "tangent_dist", "to_ambient"]
+
+NO_DIRECTION = (
+    "{name}: expected {what} that point into the space, found {{count}} of {{total}} rows with no direction there "
+    "(for κ ≤ 0: last coordinate not above √−κ times the length of the rest; for κ > 0: zero); {remedy}"
+)
+
+
+def lift(v: Tensor, *, k: Scalar) -> Tensor:
+    """Ambient coordinates of exp_0(v): (..., D) → (..., D+1). κ → 0: (2v, 1).
+
+    >>> lift(torch.tensor([0.5, 0.0]), k=0.0)
+    tensor([1., 0., 1.])
+    """
+    read_vectors(v=v)
+    square = dot(v, v)
+    demand_finite(square, "v")
+    z = 4 * as_curvature(k, v) * square
+    return join(2 * sinc(z) * v, cosc(z))
+
+
+def to_ambient(x: Tensor, *, k: Scalar) -> Tensor:
+    """Lift of a point, (λ_x x, λ_x − 1): the inverse stereographic projection, (..., D) → (..., D+1)."""
+    read_vectors(x=x)
+    factor = 2 / conformal(x, as_curvature(k, x))
+    return join(factor * x, factor - 1)
+
+
+def join(n: Tensor, h: Tensor) -> Tensor:
+    """Ambient vectors of their parts: (..., D), (..., 1) → (..., D+1)."""
+    return torch.cat((n, h.expand(*n.shape[:-1], 1)), -1)
+
+
+def lower(e: Tensor, *, k: Scalar) -> Tensor:
+    """Tangent vector at the origin of the point whose lift is along e: (..., D+1) → (..., D). κ → 0: N/2h.
+
+    With e = (N, h) it is ½ρN/|N|, tan_κ(ρ) = |N|/h. Otherwise as :func:`from_ambient`.
+    """
+    read_vectors(e=e)
+    k = as_curvature(k, e)
+    x = _from_ray(e, k)
+    return artanc(k * dot(x, x)) * x
+
+
+def from_ambient(e: Tensor, *, k: Scalar) -> Tensor:
+    """Stereographic projection of e = (N, h) on the sphere, plane or hyperboloid: (..., D+1) → (..., D).
+
+    x = N/(h + √(h² + κ|N|²)). Every positive multiple of e gives the same point, so a weighted sum of lifts may go
+    straight in. For κ > 0, h < 0 is beyond the equator. For κ ≤ 0, e must point into the space, h > √−κ|N|; beyond the
+    resolution of the dtype the point is kept just inside the ball.
+    """
+    read_vectors(e=e)
+    k = as_curvature(k, e)
+    return _from_ray(e, k)
+
+
+def _from_ray(e: Tensor, k: Tensor) -> Tensor:
+    message = NO_DIRECTION.format(name="e", what="ambient vectors", remedy="check the weights that summed them.")
+    return project_ray(e, torch.zeros_like(e[..., :1]), k, GeometryError, message)
+
+
+def project_ray(e: Tensor, mass: Tensor, k: Tensor, error: type[GeometryError], message: str) -> Tensor:
+    """Point of the space along e, a sum of lifts of total weight ``mass`` (..., 1) against which 0 is judged."""
+    n, h = e[..., :-1], e[..., -1:]
+    square = dot(n, n)
+    resultant = h * h + k * square
+    noise = ROUNDING * eps(e) * mass.abs()
+    timelike = (h > noise) & (resultant > -8 * ball_gap(e) * h * h)
+    defined = torch.where(k > 0, resultant > noise * noise, timelike)
+    demand(defined, error, message)
+    root = torch.where(defined, resultant, 1).clamp(min=(ball_gap(e) * h) ** 2).sqrt()
+    beyond_equator = (h < 0) & (k > 0)
+    # h + root would cancel there; κ|N|²/(root − h) is the same number.
+    at_antipode = beyond_equator & (k * square < (eps(e) * h).square())
+    behind = (root - h) / torch.where(beyond_equator & ~at_antipode, k * square, 1)
+    ahead = 1 / torch.where(beyond_equator | ~defined, 1, h + root)
+    first_axis = torch.arange(n.shape[-1], device=e.device) == 0
+    x = torch.where(at_antipode, far_norm(k) * first_axis, torch.where(beyond_equator, behind, ahead) * n)
+    return torch.where(defined, x, torch.nan)
+
+
+def tangent_dist(u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
+    r"""d(exp_0(u), exp_0(v)) straight from the tangent vectors: (..., D), (..., D) → (...). κ → 0: 2|u−v|.
+
+    The κ-haversine, with r = 2|·| and the hats for directions,
+
+    .. math:: \sin_\kappa^2(d/2) = \sin_\kappa^2((r_u-r_v)/2) + \sin_\kappa(r_u)\sin_\kappa(r_v)|\hat u-\hat v|^2/4,
+
+    evaluated in float64 whatever the dtype: far points in close directions need the digits of the difference of directions. Right for any
+    distance up to 700/√−κ, where points of the ball would have run into its boundary.
+    """
+    lead = read_vectors(u=u, v=v)
+    dtype = u.dtype
+    k = as_curvature(k, u, lead).double()
+    u, v = u.double(), v.double()
+    a, b = numerics.norm(u), numerics.norm(v)
+    demand_finite(a, "u")
+    demand_finite(b, "v")
+    to_u, to_v = u / torch.where(a == 0, 1, a), v / torch.where(b == 0, 1, b)
+    sin_a, sin_b = numerics.sin_k(2 * a, k=k), numerics.sin_k(2 * b, k=k)
+    product = (sin_a * sin_b).abs().sqrt() / 2
+    sign = torch.sign(sin_a * sin_b)
+    along, apart = numerics.sin_k(a - b, k=k), product * numerics.norm(to_u - to_v)
+    around, facing = numerics.cos_k(a + b, k=k), product * numerics.norm(to_u + to_v)
+    sine = _length(along, sign, apart)
+    spherical = _length(around, sign, numerics.positive_root(k) * facing)
+    # |v| has no derivative at the origin though the distance has one: this 0 carries it.
+    slope = (torch.where(a == 0, dot(u, to_v * sin_b), 0) + torch.where(b == 0, dot(v, to_u * sin_a), 0)) / 2
+    sine = sine - slope / torch.where(sine == 0, 1, sine)
+    cosine = torch.where(k > 0, spherical, (1 - k.clamp(max=0) * sine * sine).sqrt())
+    length = (2 * arc(sine, cosine, k)).to(dtype)
+    return length if keepdim else length.squeeze(-1)
+
+
+def _length(a: Tensor, sign: Tensor, b: Tensor) -> Tensor:
+    """√(a² ± b²) without overflow; its derivative where it vanishes is 0."""
+    size = torch.maximum(a.abs(), b.abs())
+    safe = torch.where(size == 0, 1, size).detach()
+    square = (a / safe) ** 2 + sign * (b / safe) ** 2
+    zero = square <= 0
+    return torch.where(zero, 0, safe * torch.where(zero, 1, square).sqrt())

@@ -1,0 +1,133 @@
+r"""Fréchet means: argmin_m Σ α_i d(m, x_i)², for any sign of κ.
+
+Found by damped Newton steps from the gyromidpoint. The gradient of half the sum is −Σ α_i log_m(x_i); in constant
+curvature the Hessian of half a squared distance has a closed form: 1 along the geodesic to x_i, and across it
+
+.. math:: c_i = d_i / \tan_\kappa(d_i).
+
+The last two steps are taken with gradients on, the ones before without. Newton's method squares an error, so one step
+from the solution carries its first derivatives (this is the implicit function theorem) and two carry the second ones,
+while the search before them costs no memory.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import torch
+from torch import Tensor
+
+from kappagcn.errors import ConvergenceWarning, GeometryError, NonUniqueMeanWarning
+from kappagcn.geometry import numerics
+from kappagcn.geometry.checks import Scalar, as_curvature, conformal, demand, known_false
+from kappagcn.geometry.midpoint import midpoint, read_points
+from kappagcn.geometry.numerics import dot, positive_root, tanc
+from kappagcn.geometry.stereographic import expmap, logmap
+
+__all__ = ["frechet_mean"]
+
+# A floor under c_i during the search: beyond a quarter of a great circle the Hessian turns indefinite.
+LEAST_CURVATURE = 0.1
+
+
+def frechet_mean(x: Tensor, weights: Tensor | None = None, *, k: Scalar, steps: int = 30) -> Tensor:
+    """Weighted Fréchet mean of N points: (..., N, D) → (..., D). κ → 0: the weighted arithmetic mean.
+
+    Differentiable in the points, the weights and κ. Unique for κ ≤ 0, and for κ > 0 when the points lie in a ball of
+    radius π/(2√κ). Commutes with isometries.
+
+    Args:
+        x: points (..., N, D).
+        weights: (..., N), non-negative and not all zero; uniform by default. Their scale does not matter.
+        k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
+        steps: most Newton steps to take; where values can be read (eager, on the CPU) the search ends when it has
+            converged, elsewhere it takes them all.
+
+    Warns:
+        NonUniqueMeanWarning: κ > 0 and some point is π/(2√κ) or more from the mean found.
+        ConvergenceWarning: the gradient has not vanished after ``steps``. Both only where values can be read.
+
+    >>> frechet_mean(torch.tensor([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.2]]), k=-1.0)
+    tensor([0.0000, 0.0526])
+    """
+    weights, batch = read_points(x, weights)
+    k = as_curvature(k, x, batch, trailing=0)
+    positive = (weights >= 0).all(-1) & (weights.sum(-1) > 0)
+    demand(positive, GeometryError, "weights: expected non-negative weights that are not all zero; found {count} rows.")
+    weights = weights / weights.sum(-1, keepdim=True)
+    with torch.no_grad():
+        mean = _search(x.detach(), weights.detach(), k.detach(), steps)
+    for _ in range(2):
+        state = _State(mean, x, weights, k)
+        mean = expmap(mean, state.newton_step(), k=k)
+    return mean
+
+
+class _State:
+    """Logarithms of the points at a candidate for the mean, and what follows from them."""
+
+    def __init__(self, mean: Tensor, x: Tensor, weights: Tensor, k: Tensor) -> None:
+        self.mean, self.weights, self.k = mean, weights.unsqueeze(-1), k
+        self.v = logmap(mean.unsqueeze(-2), x, k=k.unsqueeze(-1))
+        self.pull = (self.weights * self.v).sum(-2)
+        self.p = conformal(mean, k.unsqueeze(-1))  # 2/λ
+
+    def newton_step(self, least: float = -math.inf) -> Tensor:
+        """Hessian⁻¹·pull, the Hessian being Σ α_i (c_i + (1 − c_i) v_i v_iᵀ/|v_i|²)."""
+        square = dot(self.v, self.v)
+        across = (1 / tanc(4 * self.k[..., None, None] * square / self.p.unsqueeze(-2) ** 2)).clamp(min=least)
+        along = (1 - across) / torch.where(square > 0, square, 1)
+        eye = torch.eye(self.v.shape[-1], dtype=self.v.dtype, device=self.v.device)
+        hessian = (self.weights * across).sum(-2, keepdim=True) * eye + (self.weights * along * self.v).mT @ self.v
+        step: Tensor = torch.linalg.solve(hessian, self.pull.unsqueeze(-1)).squeeze(-1)
+        return step
+
+    def damped_step(self) -> Tensor:
+        """Newton's step cut by the Newton decrement: squared distances are self-concordant on the scale 1/√|κ|."""
+        step = self.newton_step(LEAST_CURVATURE)
+        decrement = 2 / self.p * dot(step, self.pull).clamp(min=0).sqrt()
+        return step / (1 + 0.5 * self.k.abs().sqrt().unsqueeze(-1) * decrement)
+
+    def distances(self) -> Tensor:
+        return (2 / self.p.unsqueeze(-2) * numerics.norm(self.v)).squeeze(-1)
+
+    def converged(self) -> Tensor:
+        """Whether two more Newton steps will end in rounding error."""
+        spread = (self.weights * self.distances().unsqueeze(-1)).sum(-2)
+        rounding = numerics.eps(self.v) * (spread + numerics.norm(self.mean) / self.p)
+        tolerance = 0.1 * numerics.eps(self.v) ** 0.5 * spread + 32 * rounding
+        return 2 / self.p * numerics.norm(self.pull) <= tolerance
+
+
+def _search(x: Tensor, weights: Tensor, k: Tensor, steps: int) -> Tensor:
+    state = _State(midpoint(x, weights, k=k), x, weights, k)
+    unread = torch.zeros((), dtype=torch.bool)
+    can_read = known_false(unread) is not None
+    for _ in range(steps):
+        if can_read and known_false(state.converged()) is None:
+            break
+        state = _State(expmap(state.mean, state.damped_step(), k=k), x, weights, k)
+    _warn(state)
+    return state.mean
+
+
+def _warn(state: _State) -> None:
+    unfinished = known_false(state.converged())
+    if unfinished is not None:
+        warnings.warn(
+            f"frechet_mean: {int(unfinished.sum())} of {unfinished.numel()} means have not converged; raise steps, or "
+            f"check for points near each other's antipodes.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    k = state.k.unsqueeze(-1)
+    outside = (k > 0) & (state.weights.squeeze(-1) > 0) & (state.distances() >= math.pi / (2 * positive_root(k)))
+    failures = known_false(~outside)
+    if failures is not None:
+        warnings.warn(
+            f"frechet_mean: {int(failures.any(-1).sum())} of {failures.any(-1).numel()} sets reach beyond a quarter of a "
+            f"great circle from the mean found, π/(2√κ); there may be other means.",
+            NonUniqueMeanWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,63 @@
+r"""Hyperplanes and κ-logits (arXiv:1911.05076, eq. 12 and appendix).
+
+The hyperplane through p with normal a is {x : ⟨−p ⊕ x, a⟩ = 0}. The signed distance of x to it is arsin_κ⟨E(x), n⟩, with
+E the lift of x and n = (â − κλ_p⟨p,â⟩p, −λ_p⟨p,â⟩), â = a/|a|: all logits of all points are one matrix product.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from kappagcn.geometry import numerics
+from kappagcn.geometry.ambient import to_ambient
+from kappagcn.geometry.checks import Scalar, as_curvature, broadcast, conformal, read_vectors
+from kappagcn.geometry.numerics import arsin_k, arsin_over, dot
+
+__all__ = ["dist2plane", "logits"]
+
+
+def dist2plane(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
+    r"""Signed distance of x to the hyperplane through p with normal a: (..., D) each → (...). κ → 0: 2⟨x−p, a⟩/|a|.
+
+    .. math:: \sin_\kappa(d) = 2\,\frac{p_p\langle\delta,\hat a\rangle + \kappa|\delta|^2\langle p,\hat a\rangle}{p_p\,p_x},
+              \qquad \delta = x - p,\ p_x = 1+\kappa|x|^2.
+
+    Positive on the side a points to; at most π/(2√κ) for κ > 0. The normal's length does not matter, and 0 has no plane:
+    distance 0.
+
+    >>> float(dist2plane(torch.tensor([0.5, 0.0]), torch.zeros(2), torch.tensor([1.0, 0.0]), k=-1.0))
+    1.0986...
+    """
+    lead = read_vectors(x=x, p=p, a=a)
+    k = as_curvature(k, x, lead)
+    delta = x - p
+    p_p, p_x = conformal(p, k, "p"), conformal(x, k)
+    length = numerics.norm(a)
+    a = a / torch.where(length == 0, 1, length)
+    sine = 2 * (p_p * dot(delta, a) + k * dot(delta, delta) * dot(p, a)) / (p_p * p_x)
+    signed = arsin_k(sine, k=k)
+    return signed if keepdim else signed.squeeze(-1)
+
+
+def logits(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar) -> Tensor:
+    """κ-logits λ_p|a|·dist2plane(x, p, a) for C classes: (..., N, D), (..., C, D), (..., C, D) → (..., N, C).
+
+    κ → 0: 4⟨x − p, a⟩. A normal of 0 gives logit 0 and still gets a gradient.
+
+    Args:
+        x: points (..., N, D).
+        p: a point on each class's hyperplane, (..., C, D).
+        a: its normal, (..., C, D).
+        k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
+    """
+    read_vectors(x=x[..., 0, :], p=p[..., 0, :], a=a[..., 0, :])
+    batch = broadcast({"x": x.shape[:-2], "p": p.shape[:-2], "a": a.shape[:-2]})
+    k = as_curvature(k, x, batch, trailing=2)
+    factor = 2 / conformal(p, k, "p")
+    offset = factor * dot(p, a)
+    normal = torch.cat(torch.broadcast_tensors(a - k * offset * p)[0:1] + (-offset,), -1)
+    product = to_ambient(x, k=k.squeeze(-1)) @ normal.mT
+    length = numerics.norm(a)
+    sine = product / torch.where(length == 0, 1, length).mT
+    return factor.mT * product * arsin_over(sine, k)

@@ -1,0 +1,138 @@
+r"""Gyromidpoints and the matrix products built on them (arXiv:1911.05076, definitions 1 to 3).
+
+The gyromidpoint of points x_j with weights α_j is the point along the weighted sum of their lifts
+(:mod:`kappagcn.geometry.ambient`): with N = Σ α_j λ_j x_j and h = Σ α_j (λ_j − 1),
+
+.. math:: m = \frac{N}{h + \sqrt{h^2 + \kappa|N|^2}},
+
+equal to the paper's ½ ⊗ (N/h) wherever that is defined, and right beyond the equator too.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from kappagcn.errors import GeometryError, UndefinedMidpointError
+from kappagcn.geometry.ambient import NO_DIRECTION, project_ray
+from kappagcn.geometry.checks import (
+    Scalar,
+    as_curvature,
+    broadcast,
+    conformal,
+    demand_square_match,
+    read_vectors,
+)
+from kappagcn.geometry.stereographic import expmap, expmap0, logmap, logmap0, scale
+
+__all__ = ["matmul_left", "matmul_right", "midpoint", "tangential_mean"]
+
+UNDEFINED = NO_DIRECTION.format(
+    name="weights", what="sums of lifted points", remedy="use non-negative weights, and no antipodes of equal weight."
+)
+
+
+def read_points(x: Tensor, weights: Tensor | None) -> tuple[Tensor, torch.Size]:
+    """Weights (uniform by default) for points (..., N, D), and the batch shape κ is to broadcast against."""
+    read_vectors(x=x)
+    if x.dim() < 2:
+        raise GeometryError(f"x: expected points (..., N, D), found {tuple(x.shape)}; use unsqueeze(0).")
+    if weights is None:
+        weights = torch.full(x.shape[-2:-1], 1 / max(x.shape[-2], 1), dtype=x.dtype, device=x.device)
+    elif not isinstance(weights, Tensor) or weights.dtype != x.dtype:
+        found = weights.dtype if isinstance(weights, Tensor) else type(weights).__name__
+        raise GeometryError(f"weights: expected a tensor of {x.dtype} as the points, found {found}; use .to(x.dtype).")
+    if weights.dim() == 0:
+        raise GeometryError("weights: expected shape (..., N), found a single number.")
+    demand_square_match(x, weights.shape[-1], "weights")
+    return weights, x.shape[:-2]
+
+
+def midpoint(x: Tensor, weights: Tensor | None = None, *, k: Scalar) -> Tensor:
+    """Weighted gyromidpoint of N points (eq. 9). κ → 0: the weighted arithmetic mean.
+
+    Commutes with isometries; unchanged when all weights are multiplied by the same positive number.
+
+    Args:
+        x: points (..., N, D).
+        weights: (..., N) for one midpoint, → (..., D); or, with as many axes as x, a matrix (..., M, N) for M of
+            them, → (..., M, D). Uniform by default.
+        k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
+
+    Raises:
+        UndefinedMidpointError: the weighted lifts sum to nothing in the space, as for weights (1, −1) with κ ≤ 0 or
+            two antipodes of equal weight.
+
+    >>> midpoint(torch.tensor([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.2]]), k=-1.0)
+    tensor([0.0000, 0.0525])
+    """
+    weights, batch = read_points(x, weights)
+    one = weights.dim() < x.dim()
+    k = as_curvature(k, x, batch, trailing=2)
+    point = _midpoint(weights.unsqueeze(-2) if one else weights, x, k)[0]
+    return point.squeeze(-2) if one else point
+
+
+def _midpoint(a: Tensor, x: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """Midpoints for each row of a (dense or sparse), and the rows' sums: ONE product with D + 2 columns."""
+    factor = 2 / conformal(x, k)
+    total = a @ torch.cat((factor * x, factor - 1, torch.ones_like(factor)), -1)
+    lifted, mass = total[..., :-1], total[..., -1:]
+    # A row without weights has no midpoint; scaled by its sum, 0, any would do: take the origin.
+    empty = (total == 0).all(-1, keepdim=True)
+    height = torch.arange(lifted.shape[-1], device=x.device) == lifted.shape[-1] - 1
+    lifted = torch.where(empty & height, 1, lifted)
+    return project_ray(lifted, mass, k, UndefinedMidpointError, UNDEFINED), mass
+
+
+def matmul_left(a: Tensor, x: Tensor, *, k: Scalar) -> Tensor:
+    """κ-left-multiplication A ⊠ X (eq. 8): row i is (Σ_j A_ij) ⊗ midpoint(X; A_i). κ → 0: A·X.
+
+    Laws: I ⊠ X = X; r ⊗ (A ⊠ X) = (rA) ⊠ X; commutes with isometries when the rows of A sum to 1. A row of zeros
+    gives the origin.
+
+    Args:
+        a: weights (M, N), dense or ``torch.sparse`` COO or CSR; dense also (..., M, N).
+        x: points (N, D), with a dense ``a`` also (..., N, D).
+        k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
+    """
+    weights, batch = read_points(x, a)
+    if weights.dim() < 2:
+        raise GeometryError(f"a: expected a matrix (..., M, N), found {tuple(a.shape)}; use midpoint for one row.")
+    if weights.layout != torch.strided and x.dim() != 2:
+        raise GeometryError(f"x: expected (N, D) with a sparse matrix, found {tuple(x.shape)}; loop over the batch.")
+    k = as_curvature(k, x, batch, trailing=2)
+    point, mass = _midpoint(weights, x, k)
+    return scale(mass.squeeze(-1), point, k=k.squeeze(-1))
+
+
+def matmul_right(x: Tensor, w: Tensor, *, k: Scalar) -> Tensor:
+    """κ-right-multiplication X ⊗ W = exp_0(log_0(X)·W) (eq. 7'): (..., D) and (D, E) → (..., E). κ → 0: X·W."""
+    read_vectors(w=w)
+    if w.dim() != 2:
+        raise GeometryError(f"w: expected a matrix (D, E), found {tuple(w.shape)}.")
+    read_vectors(x=x, w_column=w.mT[:1].squeeze(0))
+    return expmap0(logmap0(x, k=k) @ w, k=k)
+
+
+def tangential_mean(
+    x: Tensor, weights: Tensor | None = None, *, k: Scalar, base: Tensor | None = None
+) -> Tensor:
+    """Tangential aggregation exp_b(Σ α_i log_b(x_i)) (definition 3): (..., N, D) → (..., D). κ → 0: b + Σ α_i (x_i − b).
+
+    Commutes with isometries that move the base point too. Weights are used as they are, not normalised.
+
+    Args:
+        x: points (..., N, D).
+        weights: (..., N); uniform, 1/N each, by default.
+        k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
+        base: point b (..., D) at whose tangent space to average; the origin by default.
+    """
+    weights, batch = read_points(x, weights)
+    if base is None:
+        v = logmap0(x, k=as_curvature(k, x, batch))
+        return expmap0((weights.unsqueeze(-1) * v).sum(-2), k=k)
+    read_vectors(x=x, base=base.unsqueeze(-2))
+    batch = broadcast({"x": batch, "base": base.shape[:-1]})
+    v = logmap(base.unsqueeze(-2), x, k=as_curvature(k, x, batch))
+    return expmap(base, (weights.unsqueeze(-1) * v).sum(-2), k=k)

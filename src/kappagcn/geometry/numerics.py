@@ -1,0 +1,391 @@
+"""Every epsilon, clamp and power series of the geometry, in one place and per dtype.
+
+The κ-trigonometric functions are analytic in the signed number z = κr²: tan_κ(r)/r, sin_κ(r)/r,
+cos_κ(r) and the inverses are one function of z each, trigonometric for z > 0 and hyperbolic for z < 0.
+
+======== ============== ================ =====================================
+name     z > 0          z < 0            derivative
+======== ============== ================ =====================================
+tanc     tan(√z)/√z     tanh(√-z)/√-z    (1 + z·tanc² − tanc) / 2z
+artanc   arctan(√z)/√z  artanh(√-z)/√-z  (1/(1+z) − artanc) / 2z
+sinc     sin(√z)/√z     sinh(√-z)/√-z    (cosc − sinc) / 2z
+cosc     cos(√z)        cosh(√-z)        −sinc / 2
+arsinc   arcsin(√z)/√z  arsinh(√-z)/√-z  ((1−z)^(-1/2) − arsinc) / 2z
+======== ============== ================ =====================================
+
+The closed forms of the values hold everywhere, those of the derivatives lose digits like ε/|z|: below
+``SERIES_BELOW[dtype]`` the derivative is its power series in signed z. That is what keeps ∂/∂κ right
+through κ = 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = [
+    "arc",
+    "arc_gradients",
+    "arc_over_sine",
+    "arc_value",
+    "arsin_k",
+    "arsin_over",
+    "arsinc",
+    "artan_k",
+    "artanc",
+    "ball_gap",
+    "cos_k",
+    "combine",
+    "cosc",
+    "dot",
+    "eps",
+    "far_norm",
+    "gram",
+    "norm",
+    "positive_root",
+    "sin_k",
+    "sinc",
+    "tan_k",
+    "tanc",
+]
+
+# Truncation of a derivative is about SERIES_BELOW**(SERIES_TERMS − 1), round-off of its closed form ε/SERIES_BELOW.
+SERIES_BELOW = {torch.float32: 0.08, torch.float64: 0.01}
+SERIES_TERMS = {torch.float32: 7, torch.float64: 10}
+MOST_TERMS = max(SERIES_TERMS.values())
+# sinh and cosh of more overflow.
+LARGEST_EXPONENT = {torch.float32: 85.0, torch.float64: 700.0}
+# κ·sin_κ²(θ) above which θ comes from the arc tangent of sine and cosine instead of the arc sine of the sine.
+ARC_SINE_BELOW = 0.5
+# Brings vectors whose squares underflow back to where they do not.
+MAGNIFIER = {torch.float32: 2.0**80, torch.float64: 2.0**600}
+ROUNDING = 4  # results of a handful of operations are trusted to this many ε
+
+
+def eps(x: Tensor) -> float:
+    """Distance from 1 to the next number of ``x``'s dtype."""
+    return torch.finfo(x.dtype).eps
+
+
+def tiny(x: Tensor) -> float:
+    """Smallest normal number of ``x``'s dtype."""
+    return torch.finfo(x.dtype).tiny
+
+
+def ball_gap(x: Tensor) -> float:
+    """Smallest 1 − √(−κ)|x| that is told apart from the boundary."""
+    return ROUNDING * eps(x)
+
+
+def far_norm(k: Tensor) -> Tensor:
+    """Norm that stands for infinity, the antipode of the origin, for κ > 0: 1/(ε√κ)."""
+    return 1 / (eps(k) * positive_root(k))
+
+
+def positive_root(k: Tensor) -> Tensor:
+    """√κ where κ > 0, and 1 (with no gradient) elsewhere."""
+    return torch.where(k > 0, k, 1).sqrt()
+
+
+def dot(x: Tensor, y: Tensor) -> Tensor:
+    """⟨x, y⟩ over the last axis, kept: (..., D), (..., D) → (..., 1)."""
+    return (x * y).sum(-1, keepdim=True)
+
+
+def _length(x: Tensor) -> Tensor:
+    plain = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    magnified = torch.linalg.vector_norm(x * MAGNIFIER[x.dtype], dim=-1, keepdim=True) / MAGNIFIER[x.dtype]
+    return torch.where(plain * MAGNIFIER[x.dtype] < 1e6, magnified, plain)
+
+
+def _over(grad: Tensor, length: Tensor) -> Tensor:
+    """grad/length, and 0 where the length is: twice `where`, or the part left out would make NaN of a derivative."""
+    zero = length < tiny(length)
+    return torch.where(zero, 0, grad / torch.where(zero, 1, length))
+
+
+class _Norm(torch.autograd.Function):
+    """|x| that does not underflow; its derivative at 0 is 0."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        return _length(x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs, output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        x, length = ctx.saved_tensors
+        return _over(grad, length) * x
+
+
+def norm(x: Tensor) -> Tensor:
+    """Euclidean norm over the last axis, kept: (..., D) → (..., 1); gradient 0 at x = 0."""
+    length: Tensor = _Norm.apply(x)
+    return length
+
+
+class _Gram(torch.autograd.Function):
+    """⟨x,x⟩, ⟨x,y⟩ and |y|, with one pass over the vectors per gradient instead of one per product."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return dot(x, x), dot(x, y), _length(y)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, Tensor, Tensor]) -> None:
+        ctx.save_for_backward(*inputs, output[2])
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor]:
+        x, y, length = ctx.saved_tensors
+        g_xx, g_xy, g_y = grads
+        return combine(2 * g_xx, x, g_xy, y), combine(g_xy, x, _over(g_y, length), y)
+
+
+def gram(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """⟨x,x⟩, ⟨x,y⟩ and |y| of vectors of one shape: (..., D), (..., D) → (..., 1) three times."""
+    products: tuple[Tensor, Tensor, Tensor] = _Gram.apply(x, y)
+    return products
+
+
+def combine(a: Tensor, x: Tensor, b: Tensor, y: Tensor) -> Tensor:
+    """a·x + b·y with one number a row: (..., 1), (..., D), (..., 1), (..., D) → (..., D)."""
+    return torch.addcmul(a * x, b, y)
+
+
+def _size(z: Tensor) -> Tensor:
+    return z.abs().clamp(min=tiny(z)).sqrt()
+
+
+def _tanc(z: Tensor) -> Tensor:
+    s = _size(z)
+    return torch.where(z < 0, s.tanh().clamp(max=1 - ball_gap(z)), s.tan()) / s
+
+
+def _artanc(z: Tensor) -> Tensor:
+    s = _size(z)
+    return torch.where(z < 0, s.clamp(max=1 - ball_gap(z)).atanh(), s.atan()) / s
+
+
+def _sinc(z: Tensor) -> Tensor:
+    s = _size(z)
+    return torch.where(z < 0, s.clamp(max=LARGEST_EXPONENT[z.dtype]).sinh(), s.sin()) / s
+
+
+def _cosc(z: Tensor) -> Tensor:
+    s = _size(z)
+    return torch.where(z < 0, s.clamp(max=LARGEST_EXPONENT[z.dtype]).cosh(), s.cos())
+
+
+def _asinh(t: Tensor, square: Tensor) -> Tensor:
+    """Arsinh of t ≥ 0 from t and t²: torch.asinh is not vectorised on the CPU, twenty times slower."""
+    return torch.log1p(t + square / (1 + (1 + square).sqrt()))
+
+
+def _arsinc(z: Tensor) -> Tensor:
+    s = _size(z)
+    return torch.where(z < 0, _asinh(s, z.abs()), s.clamp(max=1).asin()) / s
+
+
+VALUES: dict[str, Callable[[Tensor], Tensor]] = {
+    "tanc": _tanc,
+    "artanc": _artanc,
+    "sinc": _sinc,
+    "cosc": _cosc,
+    "arsinc": _arsinc,
+}
+
+# f' = (g(z, f) − f) / 2z for each f but cosc.
+NUMERATORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "tanc": lambda z, f: 1 + z * f * f,
+    "artanc": lambda z, f: 1 / (1 + z).clamp(min=2 * ball_gap(z)),
+    "sinc": lambda z, f: cosc(z),
+    "arsinc": lambda z, f: (1 - z).clamp(min=eps(z)).rsqrt(),
+}
+
+
+def _tangent_numbers(count: int) -> list[float]:
+    """Coefficients of tanc, by comparing powers of z in 2z·t' + t = 1 + z·t²."""
+    t = [1.0]
+    for n in range(1, count):
+        t.append(sum(t[i] * t[n - 1 - i] for i in range(n)) / (2 * n + 1))
+    return t
+
+
+SERIES: dict[str, list[float]] = {
+    "tanc": _tangent_numbers(MOST_TERMS),
+    "artanc": [(-1) ** n / (2 * n + 1) for n in range(MOST_TERMS)],
+    "sinc": [(-1) ** n / math.factorial(2 * n + 1) for n in range(MOST_TERMS)],
+    "arsinc": [math.comb(2 * n, n) / (4**n * (2 * n + 1)) for n in range(MOST_TERMS)],
+}
+
+
+def _horner(coefficients: list[float], z: Tensor) -> Tensor:
+    *lower, top = coefficients
+    total = lower[-1] + top * z
+    for c in reversed(lower[:-1]):
+        total = total * z + c
+    return total
+
+
+def _derivative_series(name: str, dtype: torch.dtype) -> list[float]:
+    return [n * c for n, c in enumerate(SERIES[name][: SERIES_TERMS[dtype]])][1:]
+
+
+def _derivative(name: str, z: Tensor, f: Tensor) -> Tensor:
+    if name == "cosc":
+        return -0.5 * sinc(z)
+    near_zero = z.abs() < SERIES_BELOW[z.dtype]
+    series = _horner(_derivative_series(name, z.dtype), torch.where(near_zero, z, 0))
+    safe = torch.where(near_zero, 1, z)
+    return torch.where(near_zero, series, (NUMERATORS[name](safe, f) - f) / (2 * safe))
+
+
+class _Analytic(torch.autograd.Function):
+    """A function of the table above. Its backward is written in differentiable operations, so it nests."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(z: Tensor, name: str) -> Tensor:
+        return VALUES[name](z)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, str], output: Tensor) -> None:
+        z, ctx.name = inputs
+        ctx.save_for_backward(z, output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        z, f = ctx.saved_tensors
+        return grad * _derivative(ctx.name, z, f), None
+
+
+def _analytic(z: Tensor, name: str) -> Tensor:
+    value: Tensor = _Analytic.apply(z, name)
+    return value
+
+
+def tanc(z: Tensor) -> Tensor:
+    """tan(√z)/√z, continued to z ≤ 0; for z < 0 capped so that √(−κ)|x| stays below 1."""
+    return _analytic(z, "tanc")
+
+
+def artanc(z: Tensor) -> Tensor:
+    """arctan(√z)/√z, continued to −1 < z ≤ 0."""
+    return _analytic(z, "artanc")
+
+
+def sinc(z: Tensor) -> Tensor:
+    """sin(√z)/√z, continued to z ≤ 0."""
+    return _analytic(z, "sinc")
+
+
+def cosc(z: Tensor) -> Tensor:
+    """cos(√z), continued to z ≤ 0."""
+    return _analytic(z, "cosc")
+
+
+def arsinc(z: Tensor) -> Tensor:
+    """arcsin(√z)/√z for z ≤ 1, continued to z ≤ 0."""
+    return _analytic(z, "arsinc")
+
+
+def arc_over_sine(sine: Tensor, cosine: Tensor, k: Tensor) -> Tensor:
+    """θ / sin_κ(θ) from sin_κ(θ) and cos_κ(θ), right up to θ = π/√κ.
+
+    Where κ·sin_κ² is below a half the cosine is not looked at: pass anything finite there.
+    """
+    z = k * sine * sine
+    near = z < ARC_SINE_BELOW
+    scaled = torch.where(near, 1, k).sqrt() * torch.where(near, 1, sine)
+    far = torch.atan2(scaled, torch.where(near, 1, cosine)) / scaled
+    return torch.where(near, arsinc(torch.where(near, z, 0)), far)
+
+
+def arc_value(sine: Tensor, cosine: Tensor, k: Tensor) -> Tensor:
+    """θ from sin_κ(θ) ≥ 0 and cos_κ(θ). Blends by multiplication: `where` costs as much as ten of them."""
+    # Flatter than this the space cannot be told from the plane.
+    s = k.abs().clamp(min=eps(k) ** 2).sqrt()
+    t = s * sine
+    return torch.lerp(_asinh(t, t * t), torch.atan2(t, cosine), (k > 0).to(t.dtype)) / s
+
+
+def arc_gradients(grad: Tensor, sine: Tensor, cosine: Tensor, k: Tensor, arc: Tensor) -> tuple[Tensor, Tensor]:
+    """Gradients of θ = arsin_κ(sine) by the sine and, entry by entry, by κ; cosines below ε count as ε."""
+    slope = 1 / cosine.clamp(min=eps(sine))
+    z = k * sine * sine
+    border = SERIES_BELOW[z.dtype]
+    near_zero = (z.abs() < border).to(z.dtype)
+    series = sine * sine * sine * _horner(_derivative_series("arsinc", z.dtype), z.clamp(-border, border))
+    closed = (sine * slope - arc) / (2 * torch.where(k == 0, 1, k))
+    return grad * slope, grad * torch.lerp(closed, series, near_zero)
+
+
+class _Arc(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(sine: Tensor, cosine: Tensor, k: Tensor) -> Tensor:
+        return arc_value(sine, cosine, k)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs, output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, Tensor]:
+        sine, cosine, k, arc = ctx.saved_tensors
+        by_sine, by_k = arc_gradients(grad, sine, cosine, k, arc)
+        return by_sine, None, by_k.sum_to_size(k.shape)
+
+
+def arc(sine: Tensor, cosine: Tensor, k: Tensor) -> Tensor:
+    """θ = arsin_κ(sine), sine ≥ 0, right up to θ = π/√κ.
+
+    ``cosine`` is cos_κ(θ), known better than √(1 − κ·sine²) has it; it only lends its value: derivatives are those
+    of the arc sine.
+    """
+    angle: Tensor = _Arc.apply(sine, cosine, k)
+    return angle
+
+
+def tan_k(r: Tensor, *, k: Tensor) -> Tensor:
+    """tan_κ: tan(√κ r)/√κ, r, tanh(√−κ r)/√−κ for κ > 0, = 0, < 0."""
+    return r * tanc(k * r * r)
+
+
+def artan_k(r: Tensor, *, k: Tensor) -> Tensor:
+    """Inverse of :func:`tan_k`."""
+    return r * artanc(k * r * r)
+
+
+def sin_k(r: Tensor, *, k: Tensor) -> Tensor:
+    """sin_κ: sin(√κ r)/√κ, r, sinh(√−κ r)/√−κ for κ > 0, = 0, < 0."""
+    return r * sinc(k * r * r)
+
+
+def cos_k(r: Tensor, *, k: Tensor) -> Tensor:
+    """cos_κ: cos(√κ r), 1, cosh(√−κ r) for κ > 0, = 0, < 0."""
+    return cosc(k * r * r)
+
+
+def arsin_over(r: Tensor, k: Tensor) -> Tensor:
+    """arsin_κ(r)/r; for κ > 0 an r beyond 1/√κ counts as 1/√κ."""
+    return arc_over_sine(r, (1 - k * r * r).clamp(min=eps(r) ** 2).sqrt(), k)
+
+
+def arsin_k(r: Tensor, *, k: Tensor) -> Tensor:
+    """Inverse of :func:`sin_k`; for κ > 0 an r beyond 1/√κ counts as 1/√κ."""
+    return r * arsin_over(r, k)

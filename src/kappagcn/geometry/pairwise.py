@@ -1,0 +1,135 @@
+"""All distances between two sets of points, with no tensor of size N × M × D.
+
+From sin_κ(d/2) = |x − y|/√((1+κ|x|²)(1+κ|y|²)) and, for κ > 0, cos_κ(d/2) = half the chord from one point to the other's
+antipode on the unit sphere. Rows are worked off in blocks whose N × M temporaries stay in the processor's cache; only
+the result and the sines are kept for the way back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kappagcn.errors import GeometryError
+from kappagcn.geometry.ambient import join
+from kappagcn.geometry.checks import Scalar, as_curvature, broadcast, conformal, read_vectors
+from kappagcn.geometry.numerics import arc_gradients, arc_value, positive_root, tiny
+
+__all__ = ["cdist"]
+
+BLOCK = 2**18  # entries of a block of rows
+EXACT = "donot_use_mm_for_euclid_dist"
+
+
+def cdist(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
+    """Distances between all points of x and all of y: (..., N, D), (..., M, D) → (..., N, M). κ → 0: 2|x_i − y_j|.
+
+    Args:
+        x: points (..., N, D).
+        y: points (..., M, D).
+        k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
+
+    >>> cdist(torch.zeros(1, 2), torch.tensor([[0.5, 0.0], [0.0, 0.0]]), k=-1.0)
+    tensor([[1.0986, 0.0000]])
+    """
+    for name, points in (("x", x), ("y", y)):
+        read_vectors(**{name: points})
+        if points.dim() < 2:
+            raise GeometryError(f"{name}: expected points (..., N, D), found {tuple(points.shape)}; use unsqueeze(0).")
+    read_vectors(x=x.flatten(0, -2)[:1], y=y.flatten(0, -2)[:1])
+    batch = broadcast({"x": x.shape[:-2], "y": y.shape[:-2]})
+    k = as_curvature(k, x, batch, trailing=2)
+    batch = torch.broadcast_shapes(batch, k.shape[:-2])
+    x, y = x.expand(*batch, *x.shape[-2:]), y.expand(*batch, *y.shape[-2:])
+    arcs, _ = _Arcs.apply(x, y, conformal(x, k), conformal(y, k, "y"), k)
+    return 2 * arcs
+
+
+class _Arcs(torch.autograd.Function):
+    """Half the distances, and their sines, from x (..., N, D), y (..., M, D), p = 1 + κ|x|², q = 1 + κ|y|² and κ (..., 1, 1)."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor, y: Tensor, p: Tensor, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        s = positive_root(k)
+        e, opposite = join(2 * s / p * x, 2 / p - 1), join(-2 * s / q * y, 1 - 2 / q)
+        lengths, chords = torch.cdist(x, y, compute_mode=EXACT), torch.cdist(e, opposite, compute_mode=EXACT)
+        a, b = p.rsqrt(), q.rsqrt().mT.contiguous()
+        arcs, sines = [], []
+        for a_block, length, chord in _blocks(a, lengths, chords):
+            sines.append(length * a_block * b)
+            arcs.append(arc_value(sines[-1], chord / 2, k))
+        return torch.cat(arcs, -2), torch.cat(sines, -2)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:
+        ctx.save_for_backward(*inputs, *output)
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor | None, grad_sine: Tensor | None) -> tuple[Tensor, ...]:
+        x, y, p, q, k, arcs, sines = ctx.saved_tensors
+        grad = torch.zeros_like(arcs) if grad is None else grad
+        positive, root = (k > 0).to(k.dtype), positive_root(k)
+        q_row = q.mT.contiguous()
+        by_rows, by_columns = [], []
+        # The sines have a gradient of their own only in a second derivative.
+        extra = [] if grad_sine is None else [grad_sine]
+        for x_block, p_block, g, arc, sine, *g_sine in _blocks(x, p, grad, arcs, sines, *extra):
+            hyperbolic = (1 - k.clamp(max=0) * sine * sine).sqrt()
+            cosine = torch.lerp(hyperbolic, (root * arc).cos(), positive)
+            by_sine, by_k = arc_gradients(g, sine, cosine, k, arc)
+            by_sine = sum(g_sine, by_sine)
+            # sine = |x − y|/√(pq): a pull along x − y, and a share for p and q each.
+            weight = by_sine / (p_block * q_row * sine.clamp(min=tiny(x) ** 0.5))
+            share = -0.5 * by_sine * sine
+            by_rows.append((_pull(weight, x_block, y), share.sum(-1, keepdim=True) / p_block))
+            by_columns.append((_pull(weight.mT, y, x_block), share.sum(-2, keepdim=True).mT / q, by_k.sum_to_size(k.shape)))
+        by_x, by_p = (torch.cat(blocks, -2) for blocks in zip(*by_rows, strict=True))
+        by_y, by_q, by_k = (sum(blocks[1:], blocks[0]) for blocks in zip(*by_columns, strict=True))
+        return by_x, by_y, by_p, by_q, by_k
+
+
+def _blocks(*tensors: Tensor) -> Any:
+    """The tensors' rows, a cache-full at a time; all at once under a compiler, which blocks for itself."""
+    rows = max(1, BLOCK // max(1, tensors[-1].shape[-1]))
+    if torch.compiler.is_compiling():
+        rows = max(1, tensors[0].shape[-2])
+    return zip(*(t.split(rows, -2) for t in tensors), strict=True)
+
+
+class _Pull(torch.autograd.Function):
+    """Σ_j w_ij (x_i − y_j) with the differences taken first."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        pulled: Tensor = torch.ops.aten._cdist_backward(w.contiguous(), x, y, 2.0, torch.ones_like(w))
+        return pulled
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        w, x, y = ctx.saved_tensors
+        by_weight = (grad * x).sum(-1, keepdim=True) - grad @ y.mT
+        return by_weight, w.sum(-1, keepdim=True) * grad, -w.mT @ grad
+
+
+def _pull(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Σ_j w_ij (x_i − y_j): (..., N, M), (..., N, D), (..., M, D) → (..., N, D).
+
+    For float32 as a matrix product in float64, which has the digits that x_i − y_j cancels; float64 takes the
+    differences one by one.
+    """
+    if w.dtype == torch.float64:
+        pulled: Tensor = _Pull.apply(w, x, y)
+        return pulled
+    w, x, y = w.double(), x.double(), y.double()
+    return (w.sum(-1, keepdim=True) * x - w @ y).float()

@@ -1,0 +1,330 @@
+r"""The κ-stereographic model: points, distances, maps, transport (arXiv:1911.05076, section 2).
+
+Throughout, ``k`` is the signed sectional curvature κ: a number, or a tensor that broadcasts against the leading
+shape of the points, so that points of different spaces may share a call. Vectors lie along the last axis, D. The
+space is {x : κ|x|² > −1}: a ball of radius 1/√−κ for κ < 0, all of R^D otherwise, with the metric
+λ_x²⟨·,·⟩, λ_x = 2/(1+κ|x|²). As κ → 0 every function becomes its Euclidean namesake at twice the length:
+λ = 2, d = 2|x−y|.
+
+Everything about two points is read off the gyrovector −u ⊕ y. With δ = y − u, p_x = 1 + κ|x|²,
+
+.. math::
+    -u \oplus y = \frac{p_u\,\delta + \kappa|\delta|^2 u}{P\,\cos_\kappa^2(d/2)}, \qquad
+    \sin_\kappa(d/2) = |\delta| / \sqrt{P}, \qquad P = p_u\,p_y,
+
+which is the paper's addition in terms that do not cancel: neither for close points, nor at the boundary of the
+ball, nor (with the cosine taken from the numerator's length) at antipodes.
+
+Stereographic points resolve distances from the origin up to about 15/√−κ in float32 and 35/√−κ in float64; for
+more, stay with tangent vectors (:func:`kappagcn.geometry.tangent_dist`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from kappagcn.geometry import numerics
+from kappagcn.geometry.checks import (
+    Scalar,
+    as_curvature,
+    broadcast,
+    conformal,
+    demand_finite,
+    inside_ball,
+    read_vectors,
+)
+from kappagcn.geometry.numerics import (
+    ARC_SINE_BELOW,
+    arc,
+    arc_over_sine,
+    artanc,
+    ball_gap,
+    combine,
+    dot,
+    eps,
+    far_norm,
+    gram,
+    positive_root,
+    tanc,
+    tiny,
+)
+
+__all__ = [
+    "add",
+    "antipode",
+    "dist",
+    "dist0",
+    "egrad2rgrad",
+    "expmap",
+    "expmap0",
+    "geodesic",
+    "gyration",
+    "inner",
+    "lambda_x",
+    "logmap",
+    "logmap0",
+    "neg",
+    "norm",
+    "project",
+    "scale",
+    "sub",
+    "transport",
+]
+
+
+class _Difference(NamedTuple):
+    """What −u ⊕ y is made of; all but the vectors have a last axis of size 1."""
+
+    u: Tensor
+    delta: Tensor  # y − u
+    p: Tensor  # 1 + κ|u|²
+    P: Tensor  # (1 + κ|u|²)(1 + κ|y|²)
+    length: Tensor  # |δ|
+    sine: Tensor  # sin_κ(d/2)
+    cosine: Tensor  # cos_κ(d/2)
+
+
+def _difference(u: Tensor, y: Tensor, k: Tensor) -> _Difference:
+    delta = y - u
+    u = u.expand_as(delta)
+    uu, ud, length = gram(u, delta)
+    square = length * length
+    p = inside_ball(1 + k * uu, "x")
+    P = p * inside_ball(1 + k * (uu + 2 * ud + square), "y")
+    sine = length / P.sqrt()
+    z = k * sine * sine
+    # cos² = |pδ + κ|δ|²u|²/(|δ|²P) is 1 − z without its cancellation at antipodes: the value of the one, the
+    # derivative of the other.
+    exact = 1 - z
+    with torch.no_grad():
+        numerator = combine(p, delta, k * square, u)
+        far = z >= ARC_SINE_BELOW
+        correction = torch.where(far, dot(numerator, numerator) / torch.where(far, square * P, 1) - exact, 0)
+    cosine = (exact + correction).clamp(min=tiny(u)).sqrt()
+    return _Difference(u, delta, p, P, length, sine, cosine)
+
+
+def lambda_x(x: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
+    """Conformal factor λ_x = 2/(1+κ|x|²): (..., D) → (...).
+
+    >>> float(lambda_x(torch.tensor([0.0, 0.5]), k=-1.0))
+    2.6666...
+    """
+    read_vectors(x=x)
+    factor = 2 / conformal(x, as_curvature(k, x))
+    return factor if keepdim else factor.squeeze(-1)
+
+
+def add(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
+    """κ-addition x ⊕ y (eq. 2): the translation of y by x. κ → 0: x + y.
+
+    Where κ > 0 and x = y/(κ|y|²) the sum is the point at infinity, the antipode of the origin; it is
+    returned as a point of norm 1/(ε√κ), which is the same to rounding.
+
+    Laws: 0 ⊕ x = x ⊕ 0 = x, −x ⊕ x = 0, −x ⊕ (x ⊕ y) = y; neither commutative nor associative.
+
+    >>> add(torch.tensor([0.5, 0.0]), torch.tensor([0.5, 0.0]), k=-1.0)
+    tensor([0.8000, 0.0000])
+    """
+    read_vectors(x=x, y=y)
+    k = as_curvature(k, x, broadcast({"x": x.shape[:-1], "y": y.shape[:-1]}))
+    return _add(x, y, k)
+
+
+def _add(x: Tensor, y: Tensor, k: Tensor) -> Tensor:
+    d = _difference(-x, y, k)
+    lost = d.cosine < eps(x)
+    # Near the boundary of the ball the rounding of one more multiplication could step over it.
+    inside = torch.where(-k * d.sine * d.sine > 1 / (2 * ball_gap(x)), 1 - ball_gap(x), 1)
+    scale = inside / (d.P * torch.where(lost, 1, d.cosine).square())
+    at_infinity = far_norm(k) / torch.where(lost, d.length, 1)
+    return combine(
+        torch.where(lost, at_infinity, scale * d.p), d.delta, torch.where(lost, 0, scale * k * d.length**2), d.u
+    )
+
+
+def neg(x: Tensor) -> Tensor:
+    """Inverse of x under κ-addition: −x, whatever κ."""
+    return -x
+
+
+def sub(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
+    """x ⊕ (−y). Note that the gyrovector from x to y is ``add(-x, y)``. κ → 0: x − y."""
+    return add(x, -y, k=k)
+
+
+def scale(r: Scalar, x: Tensor, *, k: Scalar) -> Tensor:
+    """κ-scaling r ⊗ x = tan_κ(r·artan_κ|x|)·x/|x| (eq. 3): r times as far from the origin. κ → 0: r·x.
+
+    For κ > 0 scaling beyond π/√κ goes round the sphere.
+
+    Args:
+        r: a number, or a tensor that broadcasts against x's leading shape.
+        x: points (..., D).
+        k: curvature.
+
+    >>> scale(2, torch.tensor([0.5, 0.0]), k=-1.0)
+    tensor([0.8000, 0.0000])
+    """
+    read_vectors(x=x)
+    k = as_curvature(k, x)
+    conformal(x, k)
+    r = as_curvature(r, x)
+    square = dot(x, x)
+    stretch = r * artanc(k * square)
+    return stretch * tanc(k * stretch * stretch * square) * x
+
+
+def dist(x: Tensor, y: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
+    """Geodesic distance d(x, y) = 2·artan_κ|−x ⊕ y| (eq. 4): (..., D), (..., D) → (...). κ → 0: 2|x−y|.
+
+    Antipodes are at π/√κ. At x = y the gradient is 0.
+
+    >>> float(dist(torch.tensor([0.0, 0.0]), torch.tensor([0.5, 0.0]), k=-1.0))
+    1.0986...
+    """
+    read_vectors(x=x, y=y)
+    k = as_curvature(k, x, broadcast({"x": x.shape[:-1], "y": y.shape[:-1]}))
+    d = _difference(x, y, k)
+    length = 2 * arc(d.sine, d.cosine, k)
+    return length if keepdim else length.squeeze(-1)
+
+
+def dist0(x: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
+    """Distance from the origin, 2·artan_κ|x|: (..., D) → (...). κ → 0: 2|x|."""
+    read_vectors(x=x)
+    k = as_curvature(k, x)
+    conformal(x, k)
+    length = 2 * numerics.norm(x) * artanc(k * dot(x, x))
+    return length if keepdim else length.squeeze(-1)
+
+
+def expmap(x: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
+    """exp_x(v) = x ⊕ tan_κ(λ_x|v|/2)·v/|v| (eq. 6): follow the geodesic from x along v. κ → 0: x + v."""
+    read_vectors(x=x, v=v)
+    k = as_curvature(k, x, broadcast({"x": x.shape[:-1], "v": v.shape[:-1]}))
+    square = dot(v, v)
+    demand_finite(square, "v")
+    p = conformal(x, k)
+    return _add(x, tanc(k * square / (p * p)) / p * v, k)
+
+
+def logmap(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
+    """log_x(y), the inverse of exp_x (eq. 7): the tangent vector at x that leads to y. κ → 0: y − x.
+
+    To the antipode every direction leads; the one of y − x is returned, with the right length.
+    """
+    read_vectors(x=x, y=y)
+    k = as_curvature(k, x, broadcast({"x": x.shape[:-1], "y": y.shape[:-1]}))
+    d = _difference(x, y, k)
+    lost = d.cosine < eps(x)
+    stretch = d.p * arc_over_sine(d.sine, d.cosine, k)
+    toward = stretch / (d.P * torch.where(lost, 1, d.cosine))
+    straight = stretch / d.P.sqrt()
+    return combine(
+        torch.where(lost, straight, toward * d.p), d.delta, torch.where(lost, 0, toward * k * d.length**2), d.u
+    )
+
+
+def expmap0(v: Tensor, *, k: Scalar) -> Tensor:
+    """exp_0(v) = tan_κ(|v|)·v/|v|: the point at distance 2|v| from the origin along v. κ → 0: v."""
+    read_vectors(v=v)
+    square = dot(v, v)
+    demand_finite(square, "v")
+    return tanc(as_curvature(k, v) * square) * v
+
+
+def logmap0(x: Tensor, *, k: Scalar) -> Tensor:
+    """log_0(x) = artan_κ(|x|)·x/|x|, the inverse of exp_0. κ → 0: x."""
+    read_vectors(x=x)
+    k = as_curvature(k, x)
+    conformal(x, k)
+    return artanc(k * dot(x, x)) * x
+
+
+def geodesic(t: Scalar, x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
+    """x ⊕ (t ⊗ (−x ⊕ y)) (eq. 5): the point a fraction t of the way from x to y, also beyond [0, 1].
+
+    κ → 0: (1−t)x + ty.
+    """
+    v = logmap(x, y, k=k)
+    return expmap(x, as_curvature(t, v) * v, k=k)
+
+
+def gyration(u: Tensor, v: Tensor, w: Tensor, *, k: Scalar) -> Tensor:
+    """gyr[u, v]w = −(u⊕v) ⊕ (u ⊕ (v ⊕ w)), by its closed form: the rotation that ⊕ lacks to be associative.
+
+    Linear in w, norm-preserving; u ⊕ v = gyr[u, v](v ⊕ u). κ → 0: w.
+    """
+    lead = read_vectors(u=u, v=v, w=w)
+    k = as_curvature(k, u, lead)
+    uu, vv, uv, uw, vw = dot(u, u), dot(v, v), dot(u, v), dot(u, w), dot(v, w)
+    a = -k * k * uw * vv - k * vw + 2 * k * k * uv * vw
+    b = -k * k * vw * uu + k * uw
+    d = (1 - 2 * k * uv + k * k * uu * vv).clamp(min=eps(u) ** 2)
+    return w + (2 * a / d) * u + (2 * b / d) * v
+
+
+def transport(x: Tensor, y: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
+    """Parallel transport of the tangent vector v from x to y along their geodesic: (λ_x/λ_y)·gyr[y, −x]v.
+
+    Keeps lengths and angles: inner(y, Pu, Pv) = inner(x, u, v). κ → 0: v.
+    """
+    lead = read_vectors(x=x, y=y, v=v)
+    turned = gyration(y, -x, v, k=k)
+    k = as_curvature(k, x, lead)
+    return conformal(y, k, "y") / conformal(x, k) * turned
+
+
+def inner(x: Tensor, u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
+    """Riemannian inner product λ_x²⟨u, v⟩ of tangent vectors at x. κ → 0: 4⟨u, v⟩."""
+    lead = read_vectors(x=x, u=u, v=v)
+    p = conformal(x, as_curvature(k, x, lead))
+    product = 4 / (p * p) * dot(u, v)
+    return product if keepdim else product.squeeze(-1)
+
+
+def norm(x: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
+    """Riemannian length λ_x|v| of a tangent vector at x. κ → 0: 2|v|."""
+    lead = read_vectors(x=x, v=v)
+    length = 2 / conformal(x, as_curvature(k, x, lead)) * numerics.norm(v)
+    return length if keepdim else length.squeeze(-1)
+
+
+def egrad2rgrad(x: Tensor, grad: Tensor, *, k: Scalar) -> Tensor:
+    """Riemannian gradient from the Euclidean one: grad/λ_x². κ → 0: grad/4."""
+    lead = read_vectors(x=x, grad=grad)
+    half = conformal(x, as_curvature(k, x, lead)) / 2
+    return half * half * grad
+
+
+def project(x: Tensor, *, k: Scalar) -> Tensor:
+    """The nearest point that the dtype tells apart from the boundary of the space.
+
+    κ < 0: norms are cut at (1−4ε)/√−κ. κ > 0: norms are cut at 1/(ε√κ), which is the antipode of the origin to
+    rounding. κ = 0: nothing is cut. Use it on points that a step of an optimiser, or of κ, has left outside.
+    """
+    read_vectors(x=x)
+    k = as_curvature(k, x)
+    length = numerics.norm(x)
+    ball = (1 - ball_gap(x)) / positive_root(-k)
+    limit = torch.where(k < 0, ball, torch.where(k > 0, far_norm(k), torch.inf))
+    outside = length > limit
+    return torch.where(outside, limit / torch.where(outside, length, 1), 1) * x
+
+
+def antipode(x: Tensor, *, k: Scalar) -> Tensor:
+    """The farthest point of the sphere, −x/(κ|x|²), at distance π/√κ; NaN where κ ≤ 0, which has none.
+
+    The antipode of the origin is at infinity: a point of norm 1/(ε√κ) along the first axis stands for it.
+    """
+    read_vectors(x=x)
+    k = as_curvature(k, x)
+    square = dot(x, x)
+    at_origin = k * square < eps(x) ** 2
+    first_axis = torch.arange(x.shape[-1], device=x.device) == 0
+    opposite = torch.where(at_origin, far_norm(k) * first_axis, -x / torch.where(at_origin, 1, k * square))
+    return torch.where(k > 0, opposite, torch.nan)
