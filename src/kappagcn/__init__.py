@@ -1,0 +1,32 @@
+"""Graph learning in spaces of constant curvature, with the curvature and its sign learned.
+
+>>> import kappagcn
+>>> kappagcn.ProductManifold.from_signature("H8xS8").dim
+16
+"""
+
+from importlib import import_module
+from typing import Any
+
+from kappagcn._version import __version__
+
+# Imported on first use: `import kappagcn` and `kappagcn --help` do not wait for torch.
+_HOMES = {
+    "Curvature": "kappagcn.geometry",
+    "ProductManifold": "kappagcn.geometry",
+    "Stereographic": "kappagcn.geometry",
+    "geometry": "kappagcn.geometry",
+}
+
+__all__ = ["Curvature", "ProductManifold", "Stereographic", "__version__", "geometry"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'kappagcn' has no attribute {name!r}")
+    module = import_module(_HOMES[name])
+    return module if name == "geometry" else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

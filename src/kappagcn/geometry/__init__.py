@@ -1,14 +1,20 @@
 """κ-stereographic geometry: pure functions on tensors, and the modules that own a curvature.
 
-Importing this imports torch and nothing heavy besides.
+Functions take the signed curvature as the keyword ``k``, a number or a tensor; see
+:mod:`kappagcn.geometry.stereographic` for the conventions. Importing this imports torch and nothing heavy besides.
 """
 
 from kappagcn.geometry.ambient import from_ambient, lift, lower, tangent_dist, to_ambient
+from kappagcn.geometry.convert import from_geoopt, to_geoopt
+from kappagcn.geometry.curvature import Curvature
 from kappagcn.geometry.frechet import frechet_mean
 from kappagcn.geometry.hyperplane import dist2plane, logits
-from kappagcn.geometry.midpoint import matmul_left, matmul_right, midpoint, tangential_mean
+from kappagcn.geometry.manifold import Stereographic
+from kappagcn.geometry.aggregation import matmul_left, matmul_right, midpoint, tangential_mean
 from kappagcn.geometry.pairwise import cdist
+from kappagcn.geometry.product import ProductManifold
 from kappagcn.geometry.random import random_uniform, random_wrapped_normal
+from kappagcn.geometry.signature import parse_signature
 from kappagcn.geometry.stereographic import (
     add,
     antipode,
@@ -30,3 +36,46 @@ from kappagcn.geometry.stereographic import (
     sub,
     transport,
 )
+
+__all__ = [
+    "Curvature",
+    "ProductManifold",
+    "Stereographic",
+    "add",
+    "antipode",
+    "cdist",
+    "dist",
+    "dist0",
+    "dist2plane",
+    "egrad2rgrad",
+    "expmap",
+    "expmap0",
+    "frechet_mean",
+    "from_ambient",
+    "from_geoopt",
+    "geodesic",
+    "gyration",
+    "inner",
+    "lambda_x",
+    "lift",
+    "logits",
+    "logmap",
+    "logmap0",
+    "lower",
+    "matmul_left",
+    "matmul_right",
+    "midpoint",
+    "neg",
+    "norm",
+    "parse_signature",
+    "project",
+    "random_uniform",
+    "random_wrapped_normal",
+    "scale",
+    "sub",
+    "tangent_dist",
+    "tangential_mean",
+    "to_ambient",
+    "to_geoopt",
+    "transport",
+]

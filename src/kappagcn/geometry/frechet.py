@@ -21,7 +21,7 @@ from torch import Tensor
 from kappagcn.errors import ConvergenceWarning, GeometryError, NonUniqueMeanWarning
 from kappagcn.geometry import numerics
 from kappagcn.geometry.checks import Scalar, as_curvature, conformal, demand, known_false
-from kappagcn.geometry.midpoint import midpoint, read_points
+from kappagcn.geometry.aggregation import midpoint, read_points
 from kappagcn.geometry.numerics import dot, positive_root, tanc
 from kappagcn.geometry.stereographic import expmap, logmap
 

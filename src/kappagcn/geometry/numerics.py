@@ -134,28 +134,28 @@ def norm(x: Tensor) -> Tensor:
 
 
 class _Gram(torch.autograd.Function):
-    """⟨x,x⟩, ⟨x,y⟩ and |y|, with one pass over the vectors per gradient instead of one per product."""
+    """The products of two vectors, with one pass over the vectors per gradient instead of one per product."""
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return dot(x, x), dot(x, y), _length(y)
+    def forward(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return dot(x, x), dot(x, y), dot(y, y), _length(y - x)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, Tensor, Tensor]) -> None:
-        ctx.save_for_backward(*inputs, output[2])
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
+        ctx.save_for_backward(*inputs, output[3])
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor]:
+    def backward(ctx: Any, g_xx: Tensor, g_xy: Tensor, g_yy: Tensor, g_length: Tensor) -> tuple[Tensor, Tensor]:
         x, y, length = ctx.saved_tensors
-        g_xx, g_xy, g_y = grads
-        return combine(2 * g_xx, x, g_xy, y), combine(g_xy, x, _over(g_y, length), y)
+        apart = _over(g_length, length) * (y - x)
+        return combine(2 * g_xx, x, g_xy, y) - apart, combine(g_xy, x, 2 * g_yy, y) + apart
 
 
-def gram(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """⟨x,x⟩, ⟨x,y⟩ and |y| of vectors of one shape: (..., D), (..., D) → (..., 1) three times."""
-    products: tuple[Tensor, Tensor, Tensor] = _Gram.apply(x, y)
+def gram(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """⟨x,x⟩, ⟨x,y⟩, ⟨y,y⟩ and |y − x| of vectors of one shape: (..., D), (..., D) → (..., 1) each."""
+    products: tuple[Tensor, Tensor, Tensor, Tensor] = _Gram.apply(x, y)
     return products
 
 

@@ -12,8 +12,8 @@ Everything about two points is read off the gyrovector −u ⊕ y. With δ = y �
     -u \oplus y = \frac{p_u\,\delta + \kappa|\delta|^2 u}{P\,\cos_\kappa^2(d/2)}, \qquad
     \sin_\kappa(d/2) = |\delta| / \sqrt{P}, \qquad P = p_u\,p_y,
 
-which is the paper's addition in terms that do not cancel: neither for close points, nor at the boundary of the
-ball, nor (with the cosine taken from the numerator's length) at antipodes.
+which is the paper's addition in terms that do not cancel for close points nor at the boundary of the ball; for points
+more than a quarter of a great circle apart the numerator is written as the paper has it, and its length gives the cosine.
 
 Stereographic points resolve distances from the origin up to about 15/√−κ in float32 and 35/√−κ in float64; for
 more, stay with tangent vectors (:func:`kappagcn.geometry.tangent_dist`).
@@ -76,35 +76,43 @@ __all__ = [
 
 
 class _Difference(NamedTuple):
-    """What −u ⊕ y is made of; all but the vectors have a last axis of size 1."""
+    """−u ⊕ y = (p·base + back·u)/(P·cos²) and what it is made of; all but the vectors have a last axis of size 1."""
 
     u: Tensor
-    delta: Tensor  # y − u
+    base: Tensor  # y − u, and y where the points are far apart
+    back: Tensor
     p: Tensor  # 1 + κ|u|²
     P: Tensor  # (1 + κ|u|²)(1 + κ|y|²)
-    length: Tensor  # |δ|
+    length: Tensor  # |y − u|
     sine: Tensor  # sin_κ(d/2)
     cosine: Tensor  # cos_κ(d/2)
 
+    def times(self, factor: Tensor, lost: Tensor, instead: Tensor) -> Tensor:
+        """The numerator times ``factor``; where its direction is ``lost``, at antipodes, (y − u)·``instead``."""
+        along = torch.where(lost, instead, factor * self.p)
+        return combine(along, self.base, torch.where(lost, -instead, factor * self.back), self.u)
+
 
 def _difference(u: Tensor, y: Tensor, k: Tensor) -> _Difference:
-    delta = y - u
-    u = u.expand_as(delta)
-    uu, ud, length = gram(u, delta)
+    u, y = torch.broadcast_tensors(u, y)
+    uu, uy, yy, length = gram(u, y)
     square = length * length
     p = inside_ball(1 + k * uu, "x")
-    P = p * inside_ball(1 + k * (uu + 2 * ud + square), "y")
+    P = p * inside_ball(1 + k * yy, "y")
     sine = length / P.sqrt()
     z = k * sine * sine
-    # cos² = |pδ + κ|δ|²u|²/(|δ|²P) is 1 − z without its cancellation at antipodes: the value of the one, the
+    far = z >= ARC_SINE_BELOW
+    # The two ways to write the numerator: close points would cancel in the one, norms of different size in the other.
+    base = torch.addcmul(y, far.to(u.dtype) - 1, u)
+    back = torch.where(far, k * yy - 2 * k * uy - 1, k * square)
+    # cos² = |numerator|²/(|δ|²P) is 1 − z without its cancellation at antipodes: the value of the one, the
     # derivative of the other.
-    exact = 1 - z
     with torch.no_grad():
-        numerator = combine(p, delta, k * square, u)
-        far = z >= ARC_SINE_BELOW
-        correction = torch.where(far, dot(numerator, numerator) / torch.where(far, square * P, 1) - exact, 0)
-    cosine = (exact + correction).clamp(min=tiny(u)).sqrt()
-    return _Difference(u, delta, p, P, length, sine, cosine)
+        numerator = combine(p, base, back, u)
+        exact = dot(numerator, numerator) / torch.where(far, square * P, 1)
+        correction = torch.where(far, exact - (1 - z), 0)
+    cosine = (1 - z + correction).clamp(min=tiny(u)).sqrt()
+    return _Difference(u, base, back, p, P, length, sine, cosine)
 
 
 def lambda_x(x: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
@@ -141,9 +149,7 @@ def _add(x: Tensor, y: Tensor, k: Tensor) -> Tensor:
     inside = torch.where(-k * d.sine * d.sine > 1 / (2 * ball_gap(x)), 1 - ball_gap(x), 1)
     scale = inside / (d.P * torch.where(lost, 1, d.cosine).square())
     at_infinity = far_norm(k) / torch.where(lost, d.length, 1)
-    return combine(
-        torch.where(lost, at_infinity, scale * d.p), d.delta, torch.where(lost, 0, scale * k * d.length**2), d.u
-    )
+    return d.times(scale, lost, at_infinity)
 
 
 def neg(x: Tensor) -> Tensor:
@@ -224,9 +230,7 @@ def logmap(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     stretch = d.p * arc_over_sine(d.sine, d.cosine, k)
     toward = stretch / (d.P * torch.where(lost, 1, d.cosine))
     straight = stretch / d.P.sqrt()
-    return combine(
-        torch.where(lost, straight, toward * d.p), d.delta, torch.where(lost, 0, toward * k * d.length**2), d.u
-    )
+    return d.times(toward, lost, straight)
 
 
 def expmap0(v: Tensor, *, k: Scalar) -> Tensor:

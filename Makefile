@@ -1,0 +1,42 @@
+# Needs Python 3.10 or newer and make; everything else goes into .venv, once.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench accuracy clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 10) and "expected Python 3.10 or newer, found %d.%d; name one with make PYTHON=python3.11" % v[:2])'
+	@echo "Setting up $(VENV) (once, a few minutes: it downloads PyTorch)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(READY)
+
+demo: $(READY) ## embed a tree in three geometries: a table and a picture, under a minute
+	@$(BIN)/kappagcn demo
+
+test: $(READY) ## run all tests, one thread each, in parallel
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+lint: $(READY) ## style, types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(READY) ## let ruff rewrite what it can
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(READY) ## speed and memory against geoopt; rewrites benchmarks/results/geometry.json and docs/speed.md
+	@$(BIN)/python benchmarks/geometry.py
+
+accuracy: $(READY) ## errors against 50-digit mpmath beside geoopt's; rewrites benchmarks/results/accuracy.json and docs/accuracy.md
+	@$(BIN)/python benchmarks/accuracy.py
+
+clean: ## remove the virtual environment and caches
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info src/*.egg-info

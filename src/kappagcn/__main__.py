@@ -1,0 +1,5 @@
+"""``python -m kappagcn``."""
+
+from kappagcn.cli import app
+
+app()

@@ -1,0 +1,123 @@
+"""The demonstration: one tree on a sphere, in the plane, and where its curvature leads when it is learned too."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+from torch import Tensor
+
+from kappagcn.geometry import Curvature, Stereographic
+
+__all__ = ["Embedding", "draw", "run", "show"]
+
+DEPTH, BRANCHING = 5, 2
+SPACES = [("sphere", 0.05, False), ("plane", 0.0, False), ("learned curvature", 0.3, True)]  # name, κ, trained
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """A tree in one space: tangent vectors at the origin, the curvature they ended with, and the distortion."""
+
+    name: str
+    start: float
+    curvature: float
+    distortion: float
+    tangent: Tensor
+    edges: Tensor
+
+    def record(self) -> dict[str, Any]:
+        """What a machine wants to know."""
+        return {"space": self.name, "start": self.start, "curvature": self.curvature, "distortion": self.distortion}
+
+
+def balanced_tree(depth: int, branching: int) -> tuple[Tensor, Tensor]:
+    """Edges (parent, child) and path lengths (n, n) of the balanced tree."""
+    edges, level, count = [], [0], 1
+    for _ in range(depth):
+        children = list(range(count, count + branching * len(level)))
+        edges += [(level[i // branching], child) for i, child in enumerate(children)]
+        level, count = children, count + len(children)
+    parents = dict((child, parent) for parent, child in edges)
+    paths = torch.zeros(count, count)
+    for child in range(1, count):  # a path to a new leaf goes through its parent
+        paths[child, :child] = paths[:child, child] = paths[parents[child], :child] + 1
+    return torch.tensor(edges), paths
+
+
+def average_distortion(lengths: Tensor, paths: Tensor) -> Tensor:
+    """(1/n²) Σ_{i≠j} ((d_ij / d_G(i,j))² − 1)²."""
+    n = paths.shape[0]
+    i, j = torch.triu_indices(n, n, 1)
+    return 2 * ((lengths[i, j] / paths[i, j]) ** 2 - 1).square().sum() / n**2
+
+
+def run(*, seed: int, steps: int, console: Console) -> list[Embedding]:
+    """Embed the tree in each space: points, and where it is trained the curvature with them."""
+    edges, paths = balanced_tree(DEPTH, BRANCHING)
+    results = []
+    with Progress(console=console, disable=not console.is_terminal) as progress:
+        for name, start, trained in SPACES:
+            task = progress.add_task(name, total=steps)
+            space = Stereographic(Curvature(start, trainable=trained), dim=2)
+            tangent = _optimise(space, paths, seed, steps, lambda task=task: progress.advance(task))
+            with torch.no_grad():
+                loss = float(average_distortion(_lengths(space, tangent), paths))
+            results.append(Embedding(name, start, space.curvature.value, loss, tangent, edges))
+            if not console.is_terminal:
+                console.print(f"{name}: distortion {loss:.4f} after {steps} steps")
+    return results
+
+
+def _lengths(space: Stereographic, tangent: Tensor) -> Tensor:
+    return space.tangent_dist(tangent.unsqueeze(1), tangent.unsqueeze(0))
+
+
+def _optimise(space: Stereographic, paths: Tensor, seed: int, steps: int, advance: Any) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    tangent = (0.01 * torch.randn(paths.shape[0], 2, generator=generator)).requires_grad_()
+    groups: list[dict[str, Any]] = [{"params": [tangent], "lr": 0.1}, {"params": list(space.parameters()), "lr": 0.01}]
+    optimiser = torch.optim.Adam([group for group in groups if group["params"]])
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    for _ in range(steps):
+        optimiser.zero_grad()
+        average_distortion(_lengths(space, tangent), paths).backward()
+        optimiser.step()
+        schedule.step()
+        advance()
+    return tangent.detach()
+
+
+def show(results: list[Embedding], picture: Path, console: Console) -> None:
+    """The table and the conclusion in words."""
+    nodes = results[0].tangent.shape[0]
+    table = Table(title=f"A binary tree of {nodes} nodes in two dimensions")
+    for column, side in (("space", "left"), ("κ at the start", "right"), ("κ at the end", "right"), ("distortion", "right")):
+        table.add_column(column, justify=side)  # type: ignore[arg-type]
+    for r in results:
+        table.add_row(r.name, f"{r.start:g}", f"{r.curvature:.3g}", f"{r.distortion:.4f}")
+    console.print(table)
+    best = min(results, key=lambda r: r.distortion)
+    plane = next(r for r in results if r.start == 0)
+    times = plane.distortion / best.distortion if best.distortion > 0 else math.inf
+    if best.start > 0 > best.curvature:
+        way = f"Started on a sphere, the curvature crossed zero and settled at {best.curvature:.2f}: a tree is hyperbolic. "
+    else:
+        way = f"Best: {best.name}. "
+    console.print(f"{way}Its distortion is {times:.1f} times below the plane's.\nPicture: {picture}", soft_wrap=True)
+
+
+def draw(results: list[Embedding], path: Path) -> Path:
+    """All embeddings in one picture."""
+    from kappagcn.figures.embedding import draw_embeddings
+
+    panels = [
+        (f"{r.name}, κ = {r.curvature:.3g}\ndistortion {r.distortion:.3f}", r.tangent, r.edges, r.curvature) for r in results
+    ]
+    return draw_embeddings(panels, path)

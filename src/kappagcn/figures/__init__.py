@@ -1,0 +1,1 @@
+"""Pictures: read points and records, never train. The only part that imports matplotlib."""

@@ -1,0 +1,265 @@
+"""ProductManifold: several spaces side by side, each with its own dimension and curvature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kappagcn.errors import GeometryError
+from kappagcn.geometry import ambient, numerics, random, stereographic
+from kappagcn.geometry.checks import Scalar
+from kappagcn.geometry.curvature import Curvature
+from kappagcn.geometry.manifold import Stereographic
+from kappagcn.geometry.signature import Factor, format_signature, parse_signature
+
+__all__ = ["ProductManifold"]
+
+
+class ProductManifold(nn.Module):
+    """A product of constant-curvature spaces: d² = Σ d_f², coordinates one factor after the other.
+
+    Methods are those of :class:`Stereographic`, on vectors (..., D) with D the sum of the factors' dimensions (of their
+    ambient dimensions for ``lift``, ``lower``, ``to_ambient``, ``from_ambient``). Neighbouring factors of equal dimension are
+    worked on in one call, whatever their signs.
+
+    Args:
+        factors: spaces of known dimension.
+
+    >>> space = ProductManifold.from_signature("H2xS3")
+    >>> space.dim, space.num_factors, space.signature
+    (5, 2, 'H2xS3')
+    >>> x = space.expmap0(torch.ones(4, 5))
+    >>> space.dist(x, -x).shape
+    torch.Size([4])
+    """
+
+    def __init__(self, factors: Iterable[Stereographic]) -> None:
+        super().__init__()
+        self.factors = nn.ModuleList(factors)
+        if not self.factors:
+            raise GeometryError("factors: expected at least one space, found none.")
+        self.dims = [factor._known_dim() for factor in self._spaces()]
+        self.dim = sum(self.dims)
+        self._runs = [(dim, len(list(run))) for dim, run in groupby(self.dims)]
+
+    @classmethod
+    def from_signature(cls, signature: str, *, trainable: bool = False) -> ProductManifold:
+        """The product that a signature such as ``"H8xS8"``, ``"H2^4"`` or ``"U8"`` describes.
+
+        With ``trainable`` the curvatures of H, S and U factors are parameters, free to change sign; E stays flat.
+        """
+        return cls(
+            Stereographic(Curvature(f.kappa, trainable=trainable and f.letter != "E"), dim=f.dim)
+            for f in parse_signature(signature)
+        )
+
+    def _spaces(self) -> list[Stereographic]:
+        return [factor for factor in self.factors if isinstance(factor, Stereographic)]
+
+    @property
+    def num_factors(self) -> int:
+        """How many spaces."""
+        return len(self.dims)
+
+    @property
+    def k(self) -> Tensor:
+        """The factors' curvatures, (F,)."""
+        return torch.stack([factor.k for factor in self._spaces()])
+
+    @property
+    def signature(self) -> str:
+        """As a string, with the curvatures of now: a factor is H, S or E by its sign, and U if it is flat but trained."""
+        found = []
+        for dim, space in zip(self.dims, self._spaces(), strict=True):
+            c = space.curvature
+            letter = {-1: "H", 1: "S", 0: "U" if c.trainable else "E"}[c.sign]
+            found.append(Factor(letter, dim, float(f"{c.value:.4g}")))
+        return format_signature(found)
+
+    def extra_repr(self) -> str:
+        """Signature."""
+        return self.signature
+
+    # Working on factors -----------------------------------------------------------------------------------------------
+
+    def split(self, x: Tensor) -> list[Tensor]:
+        """The factors' parts of (..., D)."""
+        self._check(x, self.dim, "coordinates")
+        return list(x.split(self.dims, -1))
+
+    def _check(self, x: Tensor, size: int, what: str) -> None:
+        if not isinstance(x, Tensor) or x.dim() == 0 or x.shape[-1] != size:
+            found = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
+            raise GeometryError(f"expected {size} {what} in the last axis for {self.signature}, found {found}.")
+
+    def _calls(self, f: Callable[..., Tensor], vectors: Sequence[Tensor], extra: int, numbers: Sequence[Any]) -> list[Tensor]:
+        """f on each run of factors of equal dimension, on tensors (..., F, d); ``extra`` coordinates per factor."""
+        for v in vectors:
+            self._check(v, self.dim + extra * self.num_factors, "coordinates")
+        sizes = [(dim + extra) * count for dim, count in self._runs]
+        kappas = self.k.split([count for _, count in self._runs])
+        parts = zip(*(v.split(sizes, -1) for v in vectors), strict=True)
+        numbers = [n.unsqueeze(-1) if isinstance(n, Tensor) and n.dim() else n for n in numbers]
+        return [
+            f(*numbers, *(p.unflatten(-1, (count, dim + extra)) for p in part), k=kappa)
+            for (dim, count), kappa, part in zip(self._runs, kappas, parts, strict=True)
+        ]
+
+    def _vectors(self, f: Callable[..., Tensor], *vectors: Tensor, extra: int = 0, numbers: Sequence[Any] = ()) -> Tensor:
+        return torch.cat([part.flatten(-2) for part in self._calls(f, vectors, extra, numbers)], -1)
+
+    def _numbers(self, f: Callable[..., Tensor], *vectors: Tensor) -> Tensor:
+        return torch.cat(self._calls(f, vectors, 0, ()), -1)
+
+    def _each(self, f: Callable[..., Tensor], *vectors: Tensor) -> list[Tensor]:
+        parts = [self.split(v) for v in vectors]
+        return [f(space, *(p[i] for p in parts)) for i, space in enumerate(self._spaces())]
+
+    def add(self, x: Tensor, y: Tensor) -> Tensor:
+        """x ⊕ y in each factor."""
+        return self._vectors(stereographic.add, x, y)
+
+    def sub(self, x: Tensor, y: Tensor) -> Tensor:
+        """x ⊕ (−y) in each factor."""
+        return self._vectors(stereographic.sub, x, y)
+
+    def expmap(self, x: Tensor, v: Tensor) -> Tensor:
+        """exp_x(v)."""
+        return self._vectors(stereographic.expmap, x, v)
+
+    def logmap(self, x: Tensor, y: Tensor) -> Tensor:
+        """log_x(y)."""
+        return self._vectors(stereographic.logmap, x, y)
+
+    def expmap0(self, v: Tensor) -> Tensor:
+        """exp_0(v): tangent vectors at the origin to points."""
+        return self._vectors(stereographic.expmap0, v)
+
+    def logmap0(self, x: Tensor) -> Tensor:
+        """log_0(x): points to tangent vectors at the origin."""
+        return self._vectors(stereographic.logmap0, x)
+
+    def gyration(self, u: Tensor, v: Tensor, w: Tensor) -> Tensor:
+        """gyr[u, v]w in each factor."""
+        return self._vectors(stereographic.gyration, u, v, w)
+
+    def transport(self, x: Tensor, y: Tensor, v: Tensor) -> Tensor:
+        """Parallel transport of v from x to y."""
+        return self._vectors(stereographic.transport, x, y, v)
+
+    def egrad2rgrad(self, x: Tensor, grad: Tensor) -> Tensor:
+        """Riemannian gradient from the Euclidean one."""
+        return self._vectors(stereographic.egrad2rgrad, x, grad)
+
+    def project(self, x: Tensor) -> Tensor:
+        """The nearest point that the dtype tells apart from the boundary, in each factor."""
+        return self._vectors(stereographic.project, x)
+
+    def antipode(self, x: Tensor) -> Tensor:
+        """The farthest point of each factor; NaN in factors with κ ≤ 0."""
+        return self._vectors(stereographic.antipode, x)
+
+    def lift(self, v: Tensor) -> Tensor:
+        """Tangent vectors at the origin to ambient coordinates: (..., D) → (..., D+F)."""
+        return self._vectors(ambient.lift, v)
+
+    def to_ambient(self, x: Tensor) -> Tensor:
+        """Points to ambient coordinates: (..., D) → (..., D+F)."""
+        return self._vectors(ambient.to_ambient, x)
+
+    def lower(self, e: Tensor) -> Tensor:
+        """Ambient coordinates to tangent vectors at the origin: (..., D+F) → (..., D)."""
+        return self._vectors(ambient.lower, e, extra=1)
+
+    def from_ambient(self, e: Tensor) -> Tensor:
+        """Ambient coordinates to points: (..., D+F) → (..., D)."""
+        return self._vectors(ambient.from_ambient, e, extra=1)
+
+    def neg(self, x: Tensor) -> Tensor:
+        """−x, the inverse of x under ⊕."""
+        return stereographic.neg(x)
+
+    def scale(self, r: Scalar, x: Tensor) -> Tensor:
+        """r ⊗ x in each factor."""
+        return self._vectors(stereographic.scale, x, numbers=[r])
+
+    def geodesic(self, t: Scalar, x: Tensor, y: Tensor) -> Tensor:
+        """The point a fraction t of the way from x to y."""
+        return self._vectors(stereographic.geodesic, x, y, numbers=[t])
+
+    def lambda_x(self, x: Tensor) -> Tensor:
+        """Conformal factor of each space: (..., D) → (..., F)."""
+        return self._numbers(stereographic.lambda_x, x)
+
+    def dist(self, x: Tensor, y: Tensor) -> Tensor:
+        """Geodesic distance √Σ d_f²: (..., D), (..., D) → (...)."""
+        return numerics.norm(self._numbers(stereographic.dist, x, y)).squeeze(-1)
+
+    def dist0(self, x: Tensor) -> Tensor:
+        """Distance from the origin: (..., D) → (...)."""
+        return numerics.norm(self._numbers(stereographic.dist0, x)).squeeze(-1)
+
+    def tangent_dist(self, u: Tensor, v: Tensor) -> Tensor:
+        """Distance of exp_0(u) and exp_0(v), for points too far out for the ball."""
+        return numerics.norm(self._numbers(ambient.tangent_dist, u, v)).squeeze(-1)
+
+    def factor_dists(self, x: Tensor, y: Tensor) -> Tensor:
+        """The distance in each factor: (..., D), (..., D) → (..., F)."""
+        return self._numbers(stereographic.dist, x, y)
+
+    def inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
+        """Riemannian inner product: the sum over factors."""
+        return self._numbers(stereographic.inner, x, u, v).sum(-1)
+
+    def norm(self, x: Tensor, v: Tensor) -> Tensor:
+        """Riemannian length of v at x."""
+        return numerics.norm(self._numbers(stereographic.norm, x, v)).squeeze(-1)
+
+    def cdist(self, x: Tensor, y: Tensor) -> Tensor:
+        """All distances: (..., N, D), (..., M, D) → (..., N, M)."""
+        return numerics.norm(torch.stack(self._each(Stereographic.cdist, x, y), -1)).squeeze(-1)
+
+    def midpoint(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Weighted gyromidpoint in each factor: (..., N, D) → (..., D)."""
+        return torch.cat(self._each(lambda space, part: space.midpoint(part, weights), x), -1)
+
+    def frechet_mean(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Weighted Fréchet mean, which is the factors' own: (..., N, D) → (..., D)."""
+        return torch.cat(self._each(lambda space, part: space.frechet_mean(part, weights), x), -1)
+
+    def tangential_mean(self, x: Tensor, weights: Tensor | None = None, *, base: Tensor | None = None) -> Tensor:
+        """Tangential aggregation at ``base``: (..., N, D) → (..., D)."""
+        bases = [None] * self.num_factors if base is None else self.split(base)
+        parts = zip(self._spaces(), self.split(x), bases, strict=True)
+        return torch.cat([space.tangential_mean(part, weights, base=b) for space, part, b in parts], -1)
+
+    def matmul_left(self, a: Tensor, x: Tensor) -> Tensor:
+        """A ⊠ X in each factor, for A dense or sparse."""
+        return torch.cat(self._each(lambda space, part: space.matmul_left(a, part), x), -1)
+
+    def matmul_right(self, x: Tensor, w: Tensor) -> Tensor:
+        """X ⊗ W = exp_0(log_0(X)·W) over all coordinates: W (D, D)."""
+        return self.expmap0(self.logmap0(x) @ w)
+
+    def logits(self, x: Tensor, p: Tensor, a: Tensor) -> Tensor:
+        """κ-logits, summed over factors: the choice that gives the Euclidean ones back as all κ → 0.
+
+        (The distance to a hyperplane of a product has no closed form, hence no ``dist2plane`` here.)
+        """
+        logits = self._each(Stereographic.logits, x, p, a)
+        return torch.stack(logits).sum(0)
+
+    def random_uniform(self, *size: int, radius: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
+        """Points uniform in the product of the factors' balls of geodesic ``radius``: (*size, D)."""
+        return torch.cat([s.random_uniform(*size, radius=radius, generator=generator) for s in self._spaces()], -1)
+
+    def random_wrapped_normal(
+        self, mean: Tensor, *, std: Scalar = 1.0, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """One wrapped normal sample about each point of ``mean``."""
+        draw = self._each(lambda s, m: random.random_wrapped_normal(m, std=std, k=s.k, generator=generator), mean)
+        return torch.cat(draw, -1)

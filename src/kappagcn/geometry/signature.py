@@ -1,0 +1,87 @@
+"""Signatures of product spaces: "H8xS8", "H2^4", "E16", "U8", "H8(-0.5)"."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from kappagcn.errors import SignatureError
+
+__all__ = ["Factor", "format_signature", "parse_signature"]
+
+STARTS = {"H": -1.0, "S": 1.0, "E": 0.0, "U": 0.0}
+MEANING = "H (hyperbolic), S (spherical), E (Euclidean) or U (free sign, starts flat)"
+PART = re.compile(r"(?P<letter>[A-Za-z])(?P<dim>\d+)(\((?P<kappa>[^()]*)\))?(\^(?P<power>\d+))?")
+
+
+class Factor(NamedTuple):
+    """One space of a product."""
+
+    letter: str  # H, S, E or U
+    dim: int
+    kappa: float  # at the start
+
+
+def parse_signature(signature: str) -> list[Factor]:
+    """The factors of a signature.
+
+    Factors are joined by ``x`` (``×`` and ``*`` do as well). A factor is a letter and a dimension, then optionally the
+    starting curvature in parentheses and a power. H starts at −1, S at 1, U at 0; E is flat and stays so.
+
+    >>> parse_signature("H2^2xE3")
+    [Factor(letter='H', dim=2, kappa=-1.0), Factor(letter='H', dim=2, kappa=-1.0), Factor(letter='E', dim=3, kappa=0.0)]
+    """
+    if not isinstance(signature, str) or not signature.strip():
+        raise SignatureError(f'signature: expected factors such as "H8xS8", found {signature!r}.')
+    parts = re.split(r"\s*[x×*]\s*(?![^(]*\))", signature.strip())
+    return [factor for part in parts for factor in _parse_part(part, signature)]
+
+
+def _parse_part(part: str, signature: str) -> list[Factor]:
+    where = f"in {signature!r}" if part != signature else "as a signature"
+    match = PART.fullmatch(part)
+    if match is None:
+        raise SignatureError(
+            f'expected a letter and a dimension such as "H8", "H8(-0.5)" or "H2^4", found {part!r} {where}.'
+        )
+    letter = match["letter"].upper()
+    if letter not in STARTS:
+        raise SignatureError(f"expected {MEANING}, found {match['letter']!r} in {part!r} {where}.")
+    dim, power = int(match["dim"]), int(match["power"] or 1)
+    if dim < 1 or power < 1:
+        raise SignatureError(f"expected dimension and power of at least 1, found {part!r} {where}.")
+    return [Factor(letter, dim, _start(letter, match["kappa"], part, where))] * power
+
+
+def _start(letter: str, kappa: str | None, part: str, where: str) -> float:
+    if kappa is None:
+        return STARTS[letter]
+    try:
+        value = float(kappa.replace("−", "-"))
+    except ValueError:
+        raise SignatureError(f"expected a number in the parentheses of {part!r} {where}, found {kappa!r}.") from None
+    fits = {"H": value < 0, "S": value > 0, "E": value == 0, "U": abs(value) < float("inf")}[letter]
+    if not fits or abs(value) == float("inf"):
+        wanted = {"H": "below 0", "S": "above 0", "E": "of 0", "U": "that is finite"}[letter]
+        raise SignatureError(f"expected a curvature {wanted} for {letter}, found {kappa} in {part!r} {where}.")
+    return value
+
+
+def format_signature(factors: list[Factor]) -> str:
+    """The shortest signature with these factors.
+
+    >>> format_signature(parse_signature("H2xH2 x S3(0.5)"))
+    'H2^2xS3(0.5)'
+    """
+    runs: list[tuple[Factor, int]] = []
+    for factor in factors:
+        if runs and runs[-1][0] == factor:
+            runs[-1] = (factor, runs[-1][1] + 1)
+        else:
+            runs.append((factor, 1))
+    return "x".join(
+        f"{f.letter}{f.dim}"
+        + (f"({f.kappa:g})" if f.kappa != STARTS[f.letter] else "")
+        + (f"^{count}" if count > 1 else "")
+        for f, count in runs
+    )
