@@ -51,7 +51,7 @@ def read_points(x: Tensor, weights: Tensor | None) -> tuple[Tensor, torch.Size]:
 def midpoint(x: Tensor, weights: Tensor | None = None, *, k: Scalar) -> Tensor:
     """Weighted gyromidpoint of N points (eq. 9). κ → 0: the weighted arithmetic mean.
 
-    Commutes with isometries; unchanged when all weights are multiplied by the same positive number.
+    Commutes with isometries; unchanged when all weights are multiplied by the same number.
 
     Args:
         x: points (..., N, D).
@@ -77,7 +77,7 @@ def _midpoint(a: Tensor, x: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     """Midpoints for each row of a (dense or sparse), and the rows' sums: ONE product with D + 2 columns."""
     factor = 2 / conformal(x, k)
     total = a @ torch.cat((factor * x, factor - 1, torch.ones_like(factor)), -1)
-    lifted, mass = total[..., :-1], total[..., -1:]
+    lifted, mass = total[..., :-1] * torch.where(total[..., -1:] < 0, -1, 1), total[..., -1:]
     # A row without weights has no midpoint; scaled by its sum, 0, any would do: take the origin.
     empty = (total == 0).all(-1, keepdim=True)
     height = torch.arange(lifted.shape[-1], device=x.device) == lifted.shape[-1] - 1

@@ -37,6 +37,7 @@ from kappagcn.geometry.numerics import (
     eps,
     far_norm,
     sinc,
+    tiny,
 )
 
 __all__ = ["from_ambient", "lift", "lower", "tangent_dist", "to_ambient"]
@@ -137,26 +138,24 @@ def tangent_dist(u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> T
     a, b = numerics.norm(u), numerics.norm(v)
     demand_finite(a, "u")
     demand_finite(b, "v")
-    to_u, to_v = u / torch.where(a == 0, 1, a), v / torch.where(b == 0, 1, b)
-    sin_a, sin_b = numerics.sin_k(2 * a, k=k), numerics.sin_k(2 * b, k=k)
-    product = (sin_a * sin_b).abs().sqrt() / 2
-    sign = torch.sign(sin_a * sin_b)
-    along, apart = numerics.sin_k(a - b, k=k), product * numerics.norm(to_u - to_v)
-    around, facing = numerics.cos_k(a + b, k=k), product * numerics.norm(to_u + to_v)
-    sine = _length(along, sign, apart)
-    spherical = _length(around, sign, numerics.positive_root(k) * facing)
-    # |v| has no derivative at the origin though the distance has one: this 0 carries it.
-    slope = (torch.where(a == 0, dot(u, to_v * sin_b), 0) + torch.where(b == 0, dot(v, to_u * sin_a), 0)) / 2
-    sine = sine - slope / torch.where(sine == 0, 1, sine)
-    cosine = torch.where(k > 0, spherical, (1 - k.clamp(max=0) * sine * sine).sqrt())
+    slopes = sinc(4 * k * a * a) * sinc(4 * k * b * b)
+    along, round_ = a - b, a + b
+    gap = dot(u - v, u - v)
+    # |u||v||û ∓ v̂|²: the value from the directions, which does not cancel; the derivative from terms that have one
+    # at the origin, where directions do not.
+    with torch.no_grad():
+        to_u, to_v = u / torch.where(a == 0, 1, a), v / torch.where(b == 0, 1, b)
+        apart, facing = (a * b * dot(w, w) for w in (to_u - to_v, to_u + to_v))
+    apart = _with_value(gap - along * along, apart)
+    facing = _with_value(round_ * round_ - gap, facing)
+    square = numerics.sin_k(along, k=k) ** 2 + slopes * apart
+    at_zero = square <= 0
+    sine = torch.where(at_zero, 0, torch.where(at_zero, 1, square).sqrt())
+    spherical = numerics.cos_k(round_, k=k) ** 2 + k * slopes * facing
+    cosine = torch.where(k > 0, spherical, 1 - k.clamp(max=0) * square).clamp(min=tiny(u)).sqrt()
     length = (2 * arc(sine, cosine, k)).to(dtype)
     return length if keepdim else length.squeeze(-1)
 
 
-def _length(a: Tensor, sign: Tensor, b: Tensor) -> Tensor:
-    """√(a² ± b²) without overflow; its derivative where it vanishes is 0."""
-    size = torch.maximum(a.abs(), b.abs())
-    safe = torch.where(size == 0, 1, size).detach()
-    square = (a / safe) ** 2 + sign * (b / safe) ** 2
-    zero = square <= 0
-    return torch.where(zero, 0, safe * torch.where(zero, 1, square).sqrt())
+def _with_value(derivative: Tensor, value: Tensor) -> Tensor:
+    return derivative + (value - derivative).detach()

@@ -12,8 +12,8 @@ Everything about two points is read off the gyrovector −u ⊕ y. With δ = y �
     -u \oplus y = \frac{p_u\,\delta + \kappa|\delta|^2 u}{P\,\cos_\kappa^2(d/2)}, \qquad
     \sin_\kappa(d/2) = |\delta| / \sqrt{P}, \qquad P = p_u\,p_y,
 
-which is the paper's addition in terms that do not cancel for close points nor at the boundary of the ball; for points
-more than a quarter of a great circle apart the numerator is written as the paper has it, and its length gives the cosine.
+which is the paper's addition in terms that do not cancel for close points. For others the numerator is written as the
+paper has it, and beyond a quarter of a great circle its length gives the cosine: right up to antipodes.
 
 Stereographic points resolve distances from the origin up to about 15/√−κ in float32 and 35/√−κ in float64; for
 more, stay with tangent vectors (:func:`kappagcn.geometry.tangent_dist`).
@@ -79,7 +79,7 @@ class _Difference(NamedTuple):
     """−u ⊕ y = (p·base + back·u)/(P·cos²) and what it is made of; all but the vectors have a last axis of size 1."""
 
     u: Tensor
-    base: Tensor  # y − u, and y where the points are far apart
+    base: Tensor  # y − u for close points, y for others
     back: Tensor
     p: Tensor  # 1 + κ|u|²
     P: Tensor  # (1 + κ|u|²)(1 + κ|y|²)
@@ -101,13 +101,14 @@ def _difference(u: Tensor, y: Tensor, k: Tensor) -> _Difference:
     P = p * inside_ball(1 + k * yy, "y")
     sine = length / P.sqrt()
     z = k * sine * sine
-    far = z >= ARC_SINE_BELOW
-    # The two ways to write the numerator: close points would cancel in the one, norms of different size in the other.
-    base = torch.addcmul(y, far.to(u.dtype) - 1, u)
-    back = torch.where(far, k * yy - 2 * k * uy - 1, k * square)
+    # Two ways to write the numerator: in the one close points would cancel, in the other norms of different size.
+    apart = square > torch.maximum(uu, yy) / 4
+    base = torch.addcmul(y, apart.to(u.dtype) - 1, u)
+    back = torch.where(apart, k * yy - 2 * k * uy - 1, k * square)
     # cos² = |numerator|²/(|δ|²P) is 1 − z without its cancellation at antipodes: the value of the one, the
     # derivative of the other.
     with torch.no_grad():
+        far = z >= ARC_SINE_BELOW
         numerator = combine(p, base, back, u)
         exact = dot(numerator, numerator) / torch.where(far, square * P, 1)
         correction = torch.where(far, exact - (1 - z), 0)

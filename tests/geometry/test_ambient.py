@@ -1,0 +1,93 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from spaces import NEGATIVE, POSITIVE, spaces
+
+import kappagcn.geometry as G
+from kappagcn.errors import GeometryError
+from kappagcn.testing import assert_same_points
+
+N = 8
+
+
+@given(spaces())
+def test_lifts_lie_on_the_sphere_plane_or_hyperboloid(space):
+    e = G.lift(space.vectors(N, size=0.5 / max(1, space.s)), k=space.k)
+    one = space.k * e[:, :-1].square().sum(-1) + e[:, -1] ** 2
+    # For κ < 0 the hyperboloid's 1 is a difference of two squares as large as e[-1]².
+    assert ((one - 1).abs() <= space.tol(10) * max(1, space.s) * e[:, -1] ** 2).all()
+
+
+@given(spaces())
+def test_lifting_a_point_or_its_tangent_vector_is_the_same(space):
+    x = space.points(N)
+    torch.testing.assert_close(
+        G.to_ambient(x, k=space.k), G.lift(G.logmap0(x, k=space.k), k=space.k), rtol=space.tol(), atol=space.tol(5)
+    )
+
+
+@given(spaces())
+def test_stereographic_projection_and_its_inverse(space):
+    x = space.points(N, reach=2.5)
+    e = G.to_ambient(x, k=space.k)
+    assert_same_points(G.from_ambient(e, k=space.k), x, k=space.k, atol=space.tol(20))
+    n, h = e[:, :-1], e[:, -1:]
+    if space.k <= 0:
+        torch.testing.assert_close(n / (1 + h), x, rtol=space.tol(), atol=space.tol())
+
+
+@given(spaces(), st.floats(0.1, 10))
+def test_lower_inverts_lift_at_any_scale(space, c):
+    v = space.vectors(N, size=0.3 / max(1, space.s))
+    torch.testing.assert_close(G.lower(c * G.lift(v, k=space.k), k=space.k), v, rtol=space.tol(10), atol=space.tol(10))
+
+
+@given(spaces(kappas=POSITIVE))
+def test_lower_beyond_the_equator(space):
+    direction = space.normal(N, space.dim)
+    radius = (math.pi / 2) * (0.5 + 0.45 * space.uniform(N, 1)) / space.s  # up to 0.95 of the way to the pole
+    v = radius * direction / direction.norm(dim=-1, keepdim=True)
+    torch.testing.assert_close(G.lower(G.lift(v, k=space.k), k=space.k), v, rtol=space.tol(100) * max(1, space.s), atol=0)
+
+
+@given(spaces())
+def test_tangent_distance_is_the_distance(space):
+    u, v = space.vectors(N, size=0.3 / max(1, space.s)), space.vectors(N, size=0.3 / max(1, space.s))
+    expected = G.dist(G.expmap0(u, k=space.k), G.expmap0(v, k=space.k), k=space.k)
+    torch.testing.assert_close(G.tangent_dist(u, v, k=space.k), expected, rtol=space.tol(5), atol=space.tol(5))
+
+
+@given(spaces(kappas=[0.3, 1.0, 5.0], dtypes=[torch.float64]), st.floats(0.1, 6))
+def test_tangent_distance_wraps_round_the_sphere(space, size):
+    u, v = space.vectors(N, size=size / space.s), space.vectors(N, size=size / space.s)
+    cosine = (G.lift(u, k=space.k) * G.lift(v, k=space.k) * torch.tensor([space.k] * space.dim + [1.0], dtype=torch.float64)).sum(-1)
+    expected = cosine.clamp(-1, 1).acos() / space.s
+    torch.testing.assert_close(G.tangent_dist(u, v, k=space.k), expected, rtol=0, atol=1e-6)
+
+
+@given(spaces(kappas=NEGATIVE))
+def test_lowering_out_of_range_is_capped_not_infinite(space):
+    direction = space.normal(N, space.dim)
+    for radius in (6.0, 20.0, 300.0):
+        v = (radius / space.s * direction / direction.norm(dim=-1, keepdim=True)).requires_grad_()
+        back = G.lower(G.lift(v, k=space.k), k=space.k)
+        assert back.isfinite().all()
+        assert torch.autograd.grad(back.sum(), v)[0].isfinite().all()
+        assert (space.s * back.norm(dim=-1) > 5).all()
+
+
+@pytest.mark.parametrize(
+    ("k", "e"), [(-1.0, [1.0, 0.5]), (-1.0, [0.1, -1.0]), (0.0, [1.0, 0.0]), (0.0, [1.0, -1.0]), (1.0, [0.0, 0.0])]
+)
+def test_vectors_that_point_nowhere_are_refused(k, e):
+    for f in (G.lower, G.from_ambient):
+        with pytest.raises(GeometryError, match="no direction"):
+            f(torch.tensor([e]), k=k)
+        # Where values cannot be read, the row is NaN and the others are right.
+        good = G.lift(torch.tensor([0.2]), k=k)
+        both = torch.func.vmap(lambda t: f(t, k=k))(torch.stack([torch.tensor(e), good]))
+        assert both[0].isnan().all()
+        torch.testing.assert_close(both[1], f(good, k=k))
