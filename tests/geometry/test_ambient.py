@@ -76,7 +76,8 @@ def test_lowering_out_of_range_is_capped_not_infinite(space):
         back = G.lower(G.lift(v, k=space.k), k=space.k)
         assert back.isfinite().all()
         assert torch.autograd.grad(back.sum(), v)[0].isfinite().all()
-        assert (space.s * back.norm(dim=-1) > 5).all()
+        reached = 2 * space.s * back.norm(dim=-1)
+        assert (reached > {torch.float32: 8, torch.float64: 11.9}[space.dtype]).all()
 
 
 @pytest.mark.parametrize(

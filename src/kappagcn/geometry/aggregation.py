@@ -19,7 +19,7 @@ from kappagcn.geometry.checks import (
     Scalar,
     as_curvature,
     broadcast,
-    conformal,
+    conformal_at,
     demand_square_match,
     read_vectors,
 )
@@ -75,7 +75,7 @@ def midpoint(x: Tensor, weights: Tensor | None = None, *, k: Scalar) -> Tensor:
 
 def _midpoint(a: Tensor, x: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     """Midpoints for each row of a (dense or sparse), and the rows' sums: ONE product with D + 2 columns."""
-    factor = 2 / conformal(x, k)
+    factor = 2 / conformal_at(x, k)
     total = a @ torch.cat((factor * x, factor - 1, torch.ones_like(factor)), -1)
     lifted, mass = total[..., :-1] * torch.where(total[..., -1:] < 0, -1, 1), total[..., -1:]
     # A row without weights has no midpoint; scaled by its sum, 0, any would do: take the origin.

@@ -22,7 +22,7 @@ from kappagcn.geometry.checks import (
     Scalar,
     as_curvature,
     broadcast,
-    conformal,
+    conformal_at,
     demand,
     demand_finite,
     read_vectors,
@@ -64,7 +64,7 @@ def lift(v: Tensor, *, k: Scalar) -> Tensor:
 def to_ambient(x: Tensor, *, k: Scalar) -> Tensor:
     """Lift of a point, (λ_x x, λ_x − 1): the inverse stereographic projection, (..., D) → (..., D+1)."""
     read_vectors(x=x)
-    factor = 2 / conformal(x, as_curvature(k, x))
+    factor = 2 / conformal_at(x, as_curvature(k, x))
     return join(factor * x, factor - 1)
 
 
@@ -103,11 +103,14 @@ def _from_ray(e: Tensor, k: Tensor) -> Tensor:
 
 def project_ray(e: Tensor, mass: Tensor, k: Tensor, error: type[GeometryError], message: str) -> Tensor:
     """Point of the space along e, a sum of lifts of total weight ``mass`` (..., 1) against which 0 is judged."""
+    # Only the direction counts: scaled, no square overflows.
+    size = e.detach().abs().amax(-1, keepdim=True).clamp(min=tiny(e))
+    e, mass = e / size, mass / size
     n, h = e[..., :-1], e[..., -1:]
     square = dot(n, n)
     resultant = h * h + k * square
     noise = ROUNDING * eps(e) * mass.abs()
-    timelike = (h > noise) & (resultant > -8 * ball_gap(e) * h * h)
+    timelike = (h > noise) & (resultant > -(eps(e) ** 0.5) * h * h)
     defined = torch.where(k > 0, resultant > noise * noise, timelike)
     demand(defined, error, message)
     root = torch.where(defined, resultant, 1).clamp(min=(ball_gap(e) * h) ** 2).sqrt()

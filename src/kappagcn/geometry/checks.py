@@ -21,10 +21,11 @@ __all__ = [
     "Scalar",
     "as_curvature",
     "conformal",
+    "conformal_at",
     "demand",
     "demand_finite",
     "demand_square_match",
-    "inside_ball",
+    "inside",
     "known_false",
     "read_vectors",
 ]
@@ -123,26 +124,27 @@ def as_curvature(k: Scalar, like: Tensor, batch: torch.Size | None = None, trail
     return torch.full((1,) * trailing, float(k), dtype=like.dtype, device=like.device)
 
 
-def conformal(x: Tensor, k: Tensor, name: str = "x") -> Tensor:
-    """1 + κ|x|², the inverse of half the conformal factor, kept above its rounding error: (..., 1).
-
-    A point beyond the boundary by more than round-off is an :class:`OutsideBallError`, or NaN where values
-    cannot be read.
-    """
-    return inside_ball(1 + k * dot(x, x), name)
-
-
-def inside_ball(p: Tensor, name: str) -> Tensor:
-    """What :func:`conformal` makes of p = 1 + κ|x|²."""
-    inside = p > -8 * ball_gap(p)
+def inside(square: Tensor, k: Tensor, name: str = "x") -> Tensor:
+    """|x|² of points, (..., 1), as it is; of a point beyond the boundary by more than round-off an error, or NaN."""
+    fine = 1 + k * square > -8 * ball_gap(square)
     demand(
-        inside,
+        fine,
         OutsideBallError,
         f"{name}: expected finite points with 1 + κ|{name}|² > 0, found {{count}} of {{total}} that are NaN or "
         f"outside the ball of radius 1/√(−κ); bring them back with project({name}, k=k), or keep tangent vectors "
         f"and use expmap0, so that points move with κ.",
     )
-    return torch.where(inside, p.clamp(min=2 * ball_gap(p)), torch.nan)
+    return torch.where(fine, square, torch.nan)
+
+
+def conformal(square: Tensor, k: Tensor) -> Tensor:
+    """1 + κ|x|², the inverse of half the conformal factor, kept above its rounding error."""
+    return (1 + k * square).clamp(min=2 * ball_gap(square))
+
+
+def conformal_at(x: Tensor, k: Tensor, name: str = "x") -> Tensor:
+    """1 + κ|x|² of points (..., D), checked to be inside: (..., 1)."""
+    return conformal(inside(dot(x, x), k, name), k)
 
 
 def demand_square_match(points: Tensor, columns: int, name: str) -> None:

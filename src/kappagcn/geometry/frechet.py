@@ -20,7 +20,7 @@ from torch import Tensor
 
 from kappagcn.errors import ConvergenceWarning, GeometryError, NonUniqueMeanWarning
 from kappagcn.geometry import numerics
-from kappagcn.geometry.checks import Scalar, as_curvature, conformal, demand, known_false
+from kappagcn.geometry.checks import Scalar, as_curvature, conformal_at, demand, known_false
 from kappagcn.geometry.aggregation import midpoint, read_points
 from kappagcn.geometry.numerics import dot, positive_root, tanc
 from kappagcn.geometry.stereographic import expmap, logmap
@@ -71,7 +71,7 @@ class _State:
         self.mean, self.weights, self.k = mean, weights.unsqueeze(-1), k
         self.v = logmap(mean.unsqueeze(-2), x, k=k.unsqueeze(-1))
         self.pull = (self.weights * self.v).sum(-2)
-        self.p = conformal(mean, k.unsqueeze(-1))  # 2/λ
+        self.p = conformal_at(mean, k.unsqueeze(-1))  # 2/λ
 
     def newton_step(self, least: float = -math.inf) -> Tensor:
         """Hessian⁻¹·pull, the Hessian being Σ α_i (c_i + (1 − c_i) v_i v_iᵀ/|v_i|²)."""

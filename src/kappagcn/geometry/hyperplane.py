@@ -11,7 +11,7 @@ from torch import Tensor
 
 from kappagcn.geometry import numerics
 from kappagcn.geometry.ambient import to_ambient
-from kappagcn.geometry.checks import Scalar, as_curvature, broadcast, conformal, read_vectors
+from kappagcn.geometry.checks import Scalar, as_curvature, broadcast, conformal_at, read_vectors
 from kappagcn.geometry.numerics import arsin_k, arsin_over, dot
 
 __all__ = ["dist2plane", "logits"]
@@ -32,7 +32,7 @@ def dist2plane(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar, keepdim: bool = Fa
     lead = read_vectors(x=x, p=p, a=a)
     k = as_curvature(k, x, lead)
     delta = x - p
-    p_p, p_x = conformal(p, k, "p"), conformal(x, k)
+    p_p, p_x = conformal_at(p, k, "p"), conformal_at(x, k)
     length = numerics.norm(a)
     a = a / torch.where(length == 0, 1, length)
     sine = 2 * (p_p * dot(delta, a) + k * dot(delta, delta) * dot(p, a)) / (p_p * p_x)
@@ -54,7 +54,7 @@ def logits(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar) -> Tensor:
     read_vectors(x=x[..., 0, :], p=p[..., 0, :], a=a[..., 0, :])
     batch = broadcast({"x": x.shape[:-2], "p": p.shape[:-2], "a": a.shape[:-2]})
     k = as_curvature(k, x, batch, trailing=2)
-    factor = 2 / conformal(p, k, "p")
+    factor = 2 / conformal_at(p, k, "p")
     offset = factor * dot(p, a)
     normal = torch.cat(torch.broadcast_tensors(a - k * offset * p)[0:1] + (-offset,), -1)
     product = to_ambient(x, k=k.squeeze(-1)) @ normal.mT

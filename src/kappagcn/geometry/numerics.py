@@ -57,8 +57,8 @@ __all__ = [
 SERIES_BELOW = {torch.float32: 0.08, torch.float64: 0.01}
 SERIES_TERMS = {torch.float32: 7, torch.float64: 10}
 MOST_TERMS = max(SERIES_TERMS.values())
-# sinh and cosh of more overflow.
-LARGEST_EXPONENT = {torch.float32: 85.0, torch.float64: 700.0}
+# sinh of more, divided by √−κ down to 1e-6, would overflow.
+LARGEST_EXPONENT = {torch.float32: 75.0, torch.float64: 690.0}
 # κ·sin_κ²(θ) above which θ comes from the arc tangent of sine and cosine instead of the arc sine of the sine.
 ARC_SINE_BELOW = 0.5
 # Brings vectors whose squares underflow back to where they do not.

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from kappagcn.errors import GeometryError
 from kappagcn.geometry.ambient import join
-from kappagcn.geometry.checks import Scalar, as_curvature, broadcast, conformal, read_vectors
+from kappagcn.geometry.checks import Scalar, as_curvature, broadcast, conformal_at, read_vectors
 from kappagcn.geometry.numerics import arc_gradients, arc_value, positive_root, tiny
 
 __all__ = ["cdist"]
@@ -43,7 +43,7 @@ def cdist(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     k = as_curvature(k, x, batch, trailing=2)
     batch = torch.broadcast_shapes(batch, k.shape[:-2])
     x, y = x.expand(*batch, *x.shape[-2:]), y.expand(*batch, *y.shape[-2:])
-    arcs, _ = _Arcs.apply(x, y, conformal(x, k), conformal(y, k, "y"), k)
+    arcs, _ = _Arcs.apply(x, y, conformal_at(x, k), conformal_at(y, k, "y"), k)
     return 2 * arcs
 
 

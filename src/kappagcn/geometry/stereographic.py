@@ -32,8 +32,9 @@ from kappagcn.geometry.checks import (
     as_curvature,
     broadcast,
     conformal,
+    conformal_at,
     demand_finite,
-    inside_ball,
+    inside,
     read_vectors,
 )
 from kappagcn.geometry.numerics import (
@@ -97,8 +98,8 @@ def _difference(u: Tensor, y: Tensor, k: Tensor) -> _Difference:
     u, y = torch.broadcast_tensors(u, y)
     uu, uy, yy, length = gram(u, y)
     square = length * length
-    p = inside_ball(1 + k * uu, "x")
-    P = p * inside_ball(1 + k * yy, "y")
+    p = conformal(inside(uu, k, "x"), k)
+    P = p * conformal(inside(yy, k, "y"), k)
     sine = length / P.sqrt()
     z = k * sine * sine
     # Two ways to write the numerator: in the one close points would cancel, in the other norms of different size.
@@ -123,7 +124,7 @@ def lambda_x(x: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
     2.6666...
     """
     read_vectors(x=x)
-    factor = 2 / conformal(x, as_curvature(k, x))
+    factor = 2 / conformal_at(x, as_curvature(k, x))
     return factor if keepdim else factor.squeeze(-1)
 
 
@@ -147,8 +148,8 @@ def _add(x: Tensor, y: Tensor, k: Tensor) -> Tensor:
     d = _difference(-x, y, k)
     lost = d.cosine < eps(x)
     # Near the boundary of the ball the rounding of one more multiplication could step over it.
-    inside = torch.where(-k * d.sine * d.sine > 1 / (2 * ball_gap(x)), 1 - ball_gap(x), 1)
-    scale = inside / (d.P * torch.where(lost, 1, d.cosine).square())
+    shrink = torch.where(-k * d.sine * d.sine > 1 / (2 * ball_gap(x)), 1 - ball_gap(x), 1)
+    scale = shrink / (d.P * torch.where(lost, 1, d.cosine).square())
     at_infinity = far_norm(k) / torch.where(lost, d.length, 1)
     return d.times(scale, lost, at_infinity)
 
@@ -177,10 +178,8 @@ def scale(r: Scalar, x: Tensor, *, k: Scalar) -> Tensor:
     tensor([0.8000, 0.0000])
     """
     read_vectors(x=x)
-    k = as_curvature(k, x)
-    conformal(x, k)
-    r = as_curvature(r, x)
-    square = dot(x, x)
+    k, r = as_curvature(k, x), as_curvature(r, x)
+    square = inside(dot(x, x), k)
     stretch = r * artanc(k * square)
     return stretch * tanc(k * stretch * stretch * square) * x
 
@@ -204,8 +203,7 @@ def dist0(x: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
     """Distance from the origin, 2·artan_κ|x|: (..., D) → (...). κ → 0: 2|x|."""
     read_vectors(x=x)
     k = as_curvature(k, x)
-    conformal(x, k)
-    length = 2 * numerics.norm(x) * artanc(k * dot(x, x))
+    length = 2 * numerics.norm(x) * artanc(k * inside(dot(x, x), k))
     return length if keepdim else length.squeeze(-1)
 
 
@@ -215,7 +213,7 @@ def expmap(x: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
     k = as_curvature(k, x, broadcast({"x": x.shape[:-1], "v": v.shape[:-1]}))
     square = dot(v, v)
     demand_finite(square, "v")
-    p = conformal(x, k)
+    p = conformal_at(x, k)
     return _add(x, tanc(k * square / (p * p)) / p * v, k)
 
 
@@ -246,8 +244,7 @@ def logmap0(x: Tensor, *, k: Scalar) -> Tensor:
     """log_0(x) = artan_κ(|x|)·x/|x|, the inverse of exp_0. κ → 0: x."""
     read_vectors(x=x)
     k = as_curvature(k, x)
-    conformal(x, k)
-    return artanc(k * dot(x, x)) * x
+    return artanc(k * inside(dot(x, x), k)) * x
 
 
 def geodesic(t: Scalar, x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
@@ -281,13 +278,13 @@ def transport(x: Tensor, y: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
     lead = read_vectors(x=x, y=y, v=v)
     turned = gyration(y, -x, v, k=k)
     k = as_curvature(k, x, lead)
-    return conformal(y, k, "y") / conformal(x, k) * turned
+    return conformal_at(y, k, "y") / conformal_at(x, k) * turned
 
 
 def inner(x: Tensor, u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
     """Riemannian inner product λ_x²⟨u, v⟩ of tangent vectors at x. κ → 0: 4⟨u, v⟩."""
     lead = read_vectors(x=x, u=u, v=v)
-    p = conformal(x, as_curvature(k, x, lead))
+    p = conformal_at(x, as_curvature(k, x, lead))
     product = 4 / (p * p) * dot(u, v)
     return product if keepdim else product.squeeze(-1)
 
@@ -295,14 +292,14 @@ def inner(x: Tensor, u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) 
 def norm(x: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
     """Riemannian length λ_x|v| of a tangent vector at x. κ → 0: 2|v|."""
     lead = read_vectors(x=x, v=v)
-    length = 2 / conformal(x, as_curvature(k, x, lead)) * numerics.norm(v)
+    length = 2 / conformal_at(x, as_curvature(k, x, lead)) * numerics.norm(v)
     return length if keepdim else length.squeeze(-1)
 
 
 def egrad2rgrad(x: Tensor, grad: Tensor, *, k: Scalar) -> Tensor:
     """Riemannian gradient from the Euclidean one: grad/λ_x². κ → 0: grad/4."""
     lead = read_vectors(x=x, grad=grad)
-    half = conformal(x, as_curvature(k, x, lead)) / 2
+    half = conformal_at(x, as_curvature(k, x, lead)) / 2
     return half * half * grad
 
 
