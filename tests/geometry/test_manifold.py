@@ -1,0 +1,84 @@
+import pytest
+import torch
+from cases import CASES, tensors
+
+import kappagcn.geometry as G
+from kappagcn.errors import GeometryError
+from kappagcn.geometry import Curvature, ProductManifold, Stereographic
+
+FUNCTIONS = [n for n in G.__all__ if n[0].islower() and n not in ("parse_signature", "to_geoopt", "from_geoopt")]
+CALLS = {
+    "lambda_x": "x", "add": "x y", "neg": "x", "sub": "x y", "scale": "r x", "dist": "x y", "dist0": "x", "cdist": "x y",
+    "tangent_dist": "x y", "geodesic": "r x y", "expmap": "x v", "logmap": "x y", "expmap0": "v", "logmap0": "x",
+    "transport": "x y v", "gyration": "x y v", "project": "x", "antipode": "x", "inner": "x y v", "norm": "x v",
+    "egrad2rgrad": "x v", "lift": "v", "to_ambient": "x", "midpoint": "x w", "tangential_mean": "x w",
+    "frechet_mean": "x w", "matmul_right": "x W", "dist2plane": "x y v", "logits": "x y v", "matmul_left": "A x",
+    "lower": "e", "from_ambient": "e",
+}  # fmt: skip
+
+
+def arguments(name, k):
+    t = tensors(torch.float32)
+    t |= {"W": t["y"][:3], "A": t["w"].unsqueeze(-1) * t["r"], "e": G.lift(t["x"], k=k)}
+    return [t[key] for key in CALLS[name].split()]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_is_a_method(name):
+    assert callable(getattr(Stereographic, name))
+    if name != "dist2plane":  # a product's has no closed form
+        assert callable(getattr(ProductManifold, name))
+
+
+@pytest.mark.parametrize("k", [-0.8, 0.0, 0.8])
+@pytest.mark.parametrize("name", CALLS)
+def test_methods_are_the_functions(name, k):
+    args = arguments(name, k)
+    expected = G.neg(*args) if name == "neg" else getattr(G, name)(*args, k=k)
+    torch.testing.assert_close(getattr(Stereographic(k), name)(*args), expected, equal_nan=name == "antipode")
+
+
+@pytest.mark.parametrize("k", [-0.8, 0.0, 0.8])
+@pytest.mark.parametrize("name", [n for n in CALLS if n not in ("dist2plane",)])
+def test_a_product_of_one_factor_is_the_factor(name, k):
+    args = arguments(name, k)
+    space = Stereographic(k, dim=3)
+    found, expected = getattr(ProductManifold([space]), name)(*args), getattr(space, name)(*args)
+    if name == "lambda_x":
+        found = found.squeeze(-1)
+    torch.testing.assert_close(found, expected, equal_nan=name == "antipode")
+
+
+def test_curvature_learns_through_every_method():
+    """κ gets a gradient wherever the result depends on it."""
+    for name in CALLS:
+        if name in ("neg", "project", "antipode", "lower", "from_ambient"):
+            continue
+        space = Stereographic(Curvature(-0.8, trainable=True))
+        value = getattr(space, name)(*arguments(name, -0.8))
+        (value * torch.arange(value.numel()).reshape(value.shape)).sum().backward()
+        assert space.curvature.raw.grad.abs() > 1e-6, name
+
+
+def test_sampling():
+    space = Stereographic(-1.0, dim=3)
+    x = space.random_uniform(5, radius=2.0, generator=torch.Generator().manual_seed(0))
+    assert x.shape == (5, 3)
+    assert space.random_wrapped_normal(x, std=0.1).shape == (5, 3)
+    with pytest.raises(GeometryError, match=r"known dimension, found none; build it with Stereographic\(κ, dim=D\)"):
+        Stereographic(-1.0).random_uniform(5)
+    with pytest.raises(GeometryError, match="positive dimension, found 0"):
+        Stereographic(-1.0, dim=0)
+
+
+def test_moves_between_dtypes_and_saves():
+    space = Stereographic(Curvature(-0.5, trainable=True)).double()
+    assert space.k.dtype == torch.float64
+    space.dist0(torch.zeros(2, 3, dtype=torch.float64))
+    other = Stereographic(Curvature(1.0, trainable=True))
+    other.load_state_dict(space.state_dict())
+    assert other.curvature.value == pytest.approx(-0.5)
+
+
+def test_cases_and_calls_name_the_same_functions():
+    assert set(CALLS) == set(CASES)

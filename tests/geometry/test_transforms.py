@@ -1,0 +1,92 @@
+"""torch.compile without graph breaks, vmap, jacrev and torch.export, on every function; gradients on every function."""
+
+import pytest
+import torch
+from cases import CASES, OTHERS, tensors
+
+import kappagcn.geometry as G
+
+KAPPAS = torch.tensor([-0.8, -1e-9, 0.0, 1e-9, 0.6], dtype=torch.float64)
+EACH = pytest.mark.parametrize("name", CASES)
+CLOSE = {"rtol": 1e-12, "atol": 1e-13}
+
+
+def test_no_function_is_left_out():
+    functions = {name for name in G.__all__ if name[0].islower()}
+    assert functions == set(CASES) | OTHERS
+
+
+@EACH
+def test_gradients_by_everything_through_zero(name):
+    leaves = {key: t.requires_grad_() for key, t in tensors().items()}
+    for kappa in KAPPAS:
+        k = kappa.clone().requires_grad_()
+        f = lambda k, *args: CASES[name](dict(zip(leaves, args, strict=True)), k)  # noqa: E731
+        assert torch.autograd.gradcheck(f, (k, *leaves.values()))
+        assert torch.autograd.gradgradcheck(f, (k, *leaves.values()), atol=1e-4)
+
+
+@EACH
+def test_compiles_as_one_graph(name):
+    """fullgraph=True fails on any Python branch on a value; aot_eager traces the backward too and needs no compiler."""
+    torch._dynamo.reset()
+    compiled = torch.compile(CASES[name], fullgraph=True, backend="aot_eager")
+    for kappa in (-0.8, 0.6):
+        found, expected = [], []
+        for f, results in ((compiled, found), (CASES[name], expected)):
+            t = {key: value.requires_grad_() for key, value in tensors().items()}
+            k = torch.tensor(kappa, dtype=torch.float64, requires_grad=True)
+            value = f(t, k)
+            grads = torch.autograd.grad(value.square().sum(), [k, *t.values()], allow_unused=True, materialize_grads=True)
+            results.extend([value.detach(), *grads])
+        for f, e in zip(found, expected, strict=True):
+            torch.testing.assert_close(f, e, **CLOSE)
+
+
+@EACH
+def test_vmap_over_curvatures_and_points(name):
+    t = tensors()
+    found = torch.func.vmap(lambda k: CASES[name](t, k))(KAPPAS)
+    # Eager, the Fréchet mean stops when it has converged; under vmap it takes all its steps.
+    close = {"rtol": 1e-10, "atol": 1e-11} if name == "frechet_mean" else CLOSE
+    torch.testing.assert_close(found, torch.stack([CASES[name](t, k) for k in KAPPAS]), **close)
+    many = {key: torch.stack([value, 0.5 * value, 0.9 * value]) for key, value in t.items()}
+    found = torch.func.vmap(lambda t: CASES[name](t, KAPPAS[0]))(many)
+    one = [CASES[name]({key: value[i] for key, value in many.items()}, KAPPAS[0]) for i in range(3)]
+    torch.testing.assert_close(found, torch.stack(one), **close)
+
+
+@EACH
+def test_jacrev_by_curvature_under_vmap(name):
+    t = tensors()
+    f = lambda k: CASES[name](t, k)  # noqa: E731
+    found = torch.func.vmap(torch.func.jacrev(f))(KAPPAS)
+    h = 1e-6
+    for slope, k in zip(found, KAPPAS, strict=True):
+        torch.testing.assert_close(slope, (f(k + h) - f(k - h)) / (2 * h), rtol=1e-5, atol=1e-6)
+
+
+@EACH
+@pytest.mark.parametrize("strict", [False, True])
+def test_exports(name, strict):
+    class Wrapped(torch.nn.Module):
+        def forward(self, t, k):
+            return CASES[name](t, k)
+
+    t, k = tensors(), KAPPAS[0]
+    program = torch.export.export(Wrapped(), (t, k), strict=strict)
+    for kappa in (KAPPAS[0], KAPPAS[4]):
+        torch.testing.assert_close(program.module()(t, kappa), CASES[name](t, kappa), **CLOSE)
+
+
+@pytest.mark.parametrize("k", [-1.0, 0.5])
+def test_sampling_compiles(k):
+    torch._dynamo.reset()
+
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def draw(k):
+        return G.random_uniform(5, 3, k=k, dtype=torch.float64), G.random_wrapped_normal(torch.zeros(5, 3).double(), k=k)
+
+    for sample in draw(torch.tensor(k, dtype=torch.float64)):
+        assert sample.shape == (5, 3)
+        assert (1 + k * sample.square().sum(-1) > 0).all()
