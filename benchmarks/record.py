@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
+DOCS = Path(__file__).parent.parent / "docs"
 
 
 def processor() -> str:
@@ -31,7 +32,23 @@ def provenance(packages: tuple[str, ...] = ("torch", "geoopt", "kappagcn")) -> d
 
 
 def save(name: str, result: dict[str, Any]) -> Path:
+    """Keep a result: its settings one a line, its rows one a line."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps({**provenance(), **result}, indent=1, ensure_ascii=False) + "\n")
+    rows = result.pop("results")
+    head = json.dumps({**provenance(), **result}, indent=1, ensure_ascii=False)[:-2]
+    body = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    path.write_text(f'{head},\n "results": [\n  {body}\n ]\n}}\n')
     return path
+
+
+def load(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())
+    return found
+
+
+def made_with(record: dict[str, Any]) -> str:
+    """A sentence for the docs: command, versions, machine."""
+    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    machine = f"{record['machine']['processor']}, {record['machine']['cores']} cores"
+    return f"Made with `{record['command']}` (Python {record['python']}, {versions}; {machine})."

@@ -44,6 +44,7 @@ __all__ = [
     "dot",
     "eps",
     "far_norm",
+    "fused_dot",
     "gram",
     "norm",
     "positive_root",
@@ -108,6 +109,11 @@ def _over(grad: Tensor, length: Tensor) -> Tensor:
     return torch.where(zero, 0, grad / torch.where(zero, 1, length))
 
 
+def fused_dot(x: Tensor, y: Tensor) -> Tensor:
+    """As :func:`dot`, without a product of all entries in memory; slower for few rows."""
+    return torch.einsum("...d,...d->...", x, y).unsqueeze(-1)
+
+
 class _Norm(torch.autograd.Function):
     """|x| that does not underflow; its derivative at 0 is 0."""
 
@@ -140,7 +146,7 @@ class _Gram(torch.autograd.Function):
 
     @staticmethod
     def forward(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        return dot(x, x), dot(x, y), dot(y, y), _length(y - x)
+        return fused_dot(x, x), fused_dot(x, y), fused_dot(y, y), _length(y - x)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
@@ -149,8 +155,10 @@ class _Gram(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, g_xx: Tensor, g_xy: Tensor, g_yy: Tensor, g_length: Tensor) -> tuple[Tensor, Tensor]:
         x, y, length = ctx.saved_tensors
-        apart = _over(g_length, length) * (y - x)
-        return combine(2 * g_xx, x, g_xy, y) - apart, combine(g_xy, x, 2 * g_yy, y) + apart
+        pull, delta = _over(g_length, length), y - x
+        g_x = torch.addcmul(torch.addcmul(2 * g_xx * x, g_xy, y), -pull, delta)
+        g_y = torch.addcmul(torch.addcmul(2 * g_yy * y, g_xy, x), pull, delta)
+        return g_x, g_y
 
 
 def gram(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -159,9 +167,29 @@ def gram(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return products
 
 
+class _Combine(torch.autograd.Function):
+    """a·x + b·y, saving the temporaries of its gradients."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(a: Tensor, x: Tensor, b: Tensor, y: Tensor) -> Tensor:
+        return torch.addcmul(a * x, b, y)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        a, x, b, y = ctx.saved_tensors
+        return fused_dot(grad, x), a * grad, fused_dot(grad, y), b * grad
+
+
 def combine(a: Tensor, x: Tensor, b: Tensor, y: Tensor) -> Tensor:
-    """a·x + b·y with one number a row: (..., 1), (..., D), (..., 1), (..., D) → (..., D)."""
-    return torch.addcmul(a * x, b, y)
+    """a·x + b·y of vectors of one shape with one number a row: (..., 1), (..., D), (..., 1), (..., D) → (..., D)."""
+    total: Tensor = _Combine.apply(a, x, b, y)
+    return total
 
 
 def _size(z: Tensor) -> Tensor:

@@ -43,12 +43,12 @@ def cdist(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     k = as_curvature(k, x, batch, trailing=2)
     batch = torch.broadcast_shapes(batch, k.shape[:-2])
     x, y = x.expand(*batch, *x.shape[-2:]), y.expand(*batch, *y.shape[-2:])
-    arcs, _ = _Arcs.apply(x, y, conformal_at(x, k), conformal_at(y, k, "y"), k)
-    return 2 * arcs
+    lengths: Tensor = _Distances.apply(x, y, conformal_at(x, k), conformal_at(y, k, "y"), k)[0]
+    return lengths
 
 
-class _Arcs(torch.autograd.Function):
-    """Half the distances, and their sines, from x (..., N, D), y (..., M, D), p = 1 + κ|x|², q = 1 + κ|y|² and κ (..., 1, 1)."""
+class _Distances(torch.autograd.Function):
+    """d and sin_κ(d/2) from x (..., N, D), y (..., M, D), p = 1 + κ|x|², q = 1 + κ|y|² and κ (..., 1, 1)."""
 
     generate_vmap_rule = True
 
@@ -56,13 +56,13 @@ class _Arcs(torch.autograd.Function):
     def forward(x: Tensor, y: Tensor, p: Tensor, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         s = positive_root(k)
         e, opposite = join(2 * s / p * x, 2 / p - 1), join(-2 * s / q * y, 1 - 2 / q)
-        lengths, chords = torch.cdist(x, y, compute_mode=EXACT), torch.cdist(e, opposite, compute_mode=EXACT)
+        gaps, chords = torch.cdist(x, y, compute_mode=EXACT), torch.cdist(e, opposite, compute_mode=EXACT)
         a, b = p.rsqrt(), q.rsqrt().mT.contiguous()
-        arcs, sines = [], []
-        for a_block, length, chord in _blocks(a, lengths, chords):
-            sines.append(length * a_block * b)
-            arcs.append(arc_value(sines[-1], chord / 2, k))
-        return torch.cat(arcs, -2), torch.cat(sines, -2)
+        lengths, sines = [], []
+        for a_block, gap, chord in _blocks(a, gaps, chords):
+            sines.append(gap * a_block * b)
+            lengths.append(2 * arc_value(sines[-1], chord / 2, k))
+        return torch.cat(lengths, -2), torch.cat(sines, -2)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -71,23 +71,24 @@ class _Arcs(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None, grad_sine: Tensor | None) -> tuple[Tensor, ...]:
-        x, y, p, q, k, arcs, sines = ctx.saved_tensors
-        grad = torch.zeros_like(arcs) if grad is None else grad
+        x, y, p, q, k, lengths, sines = ctx.saved_tensors
+        grad = torch.zeros_like(lengths) if grad is None else grad
         positive, root = (k > 0).to(k.dtype), positive_root(k)
         q_row = q.mT.contiguous()
         by_rows, by_columns = [], []
         # The sines have a gradient of their own only in a second derivative.
         extra = [] if grad_sine is None else [grad_sine]
-        for x_block, p_block, g, arc, sine, *g_sine in _blocks(x, p, grad, arcs, sines, *extra):
+        for x_block, p_block, g, length, sine, *g_sine in _blocks(x, p, grad, lengths, sines, *extra):
             hyperbolic = (1 - k.clamp(max=0) * sine * sine).sqrt()
-            cosine = torch.lerp(hyperbolic, (root * arc).cos(), positive)
-            by_sine, by_k = arc_gradients(g, sine, cosine, k, arc)
+            cosine = torch.lerp(hyperbolic, (root / 2 * length).cos(), positive)
+            by_sine, by_k = arc_gradients(2 * g, sine, cosine, k, length / 2)
             by_sine = sum(g_sine, by_sine)
             # sine = |x − y|/√(pq): a pull along x − y, and a share for p and q each.
             weight = by_sine / (p_block * q_row * sine.clamp(min=tiny(x) ** 0.5))
             share = -0.5 * by_sine * sine
-            by_rows.append((_pull(weight, x_block, y), share.sum(-1, keepdim=True) / p_block))
-            by_columns.append((_pull(weight.mT, y, x_block), share.sum(-2, keepdim=True).mT / q, by_k.sum_to_size(k.shape)))
+            pull_x, pull_y = _pulls(weight, x_block, y)
+            by_rows.append((pull_x, share.sum(-1, keepdim=True) / p_block))
+            by_columns.append((pull_y, share.sum(-2, keepdim=True).mT / q, by_k.sum_to_size(k.shape)))
         by_x, by_p = (torch.cat(blocks, -2) for blocks in zip(*by_rows, strict=True))
         by_y, by_q, by_k = (sum(blocks[1:], blocks[0]) for blocks in zip(*by_columns, strict=True))
         return by_x, by_y, by_p, by_q, by_k
@@ -122,14 +123,15 @@ class _Pull(torch.autograd.Function):
         return by_weight, w.sum(-1, keepdim=True) * grad, -w.mT @ grad
 
 
-def _pull(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Σ_j w_ij (x_i − y_j): (..., N, M), (..., N, D), (..., M, D) → (..., N, D).
+def _pulls(w: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Σ_j w_ij (x_i − y_j) and Σ_i w_ij (y_j − x_i): (..., N, M), (..., N, D), (..., M, D) → (..., N, D), (..., M, D).
 
-    For float32 as a matrix product in float64, which has the digits that x_i − y_j cancels; float64 takes the
+    For float32 as matrix products in float64, which has the digits that x_i − y_j cancels; float64 takes the
     differences one by one.
     """
     if w.dtype == torch.float64:
-        pulled: Tensor = _Pull.apply(w, x, y)
-        return pulled
+        return _Pull.apply(w, x, y), _Pull.apply(w.mT, y, x)
     w, x, y = w.double(), x.double(), y.double()
-    return (w.sum(-1, keepdim=True) * x - w @ y).float()
+    pull_x = w.sum(-1, keepdim=True) * x - w @ y
+    pull_y = w.sum(-2, keepdim=True).mT * y - w.mT @ x
+    return pull_x.float(), pull_y.float()

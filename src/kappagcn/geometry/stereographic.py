@@ -47,6 +47,7 @@ from kappagcn.geometry.numerics import (
     dot,
     eps,
     far_norm,
+    fused_dot,
     gram,
     positive_root,
     tanc,
@@ -111,7 +112,7 @@ def _difference(u: Tensor, y: Tensor, k: Tensor) -> _Difference:
     with torch.no_grad():
         far = z >= ARC_SINE_BELOW
         numerator = combine(p, base, back, u)
-        exact = dot(numerator, numerator) / torch.where(far, square * P, 1)
+        exact = fused_dot(numerator, numerator) / torch.where(far, square * P, 1)
         correction = torch.where(far, exact - (1 - z), 0)
     cosine = (1 - z + correction).clamp(min=tiny(u)).sqrt()
     return _Difference(u, base, back, p, P, length, sine, cosine)

@@ -1,0 +1,149 @@
+"""Speed and memory of the geometry beside geoopt: forward and backward, one process, runs interleaved.
+
+    python benchmarks/geometry.py         measures, prints the table, keeps benchmarks/results/geometry.json and writes
+                                          docs/speed.md from it
+    python benchmarks/geometry.py --docs  docs/speed.md from the record, without measuring
+
+Times are medians; the ratio is geoopt's median over ours. Memory is the largest sum of live allocations of torch's
+allocator during one forward and backward, above what was allocated before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import geoopt
+import record
+import torch
+from torch import Tensor
+
+import kappagcn.geometry as G
+
+N, D = 200_000, 16
+MIDPOINTS = 2000
+PAIRS, PAIR_DIM = 1365, 10
+Run = Callable[[], None]
+
+
+def backward(f: Callable[..., Tensor], *leaves: Tensor) -> Run:
+    def run() -> None:
+        for leaf in leaves:
+            leaf.grad = None
+        f().sum().backward()
+
+    return run
+
+
+def cases(kappa: float) -> dict[str, tuple[Run, Run]]:
+    """Ours and geoopt's for each operation, κ trained in both."""
+    generator = torch.Generator().manual_seed(0)
+    theirs = geoopt.Stereographic(k=kappa, learnable=True)
+    k = torch.tensor(kappa, requires_grad=True)
+    draw = lambda *shape: (0.1 * torch.randn(*shape, generator=generator)).requires_grad_()  # noqa: E731
+    x, y = draw(N, D), draw(N, D)
+    many, few = draw(MIDPOINTS, D), draw(PAIRS, PAIR_DIM)
+    weights = torch.rand(MIDPOINTS, MIDPOINTS, generator=generator)
+    rows = many.unsqueeze(0)
+    pairs = {
+        "add": (lambda: G.add(x, y, k=k), lambda: theirs.mobius_add(x, y)),
+        "expmap": (lambda: G.expmap(x, y, k=k), lambda: theirs.expmap(x, y)),
+        "logmap": (lambda: G.logmap(x, y, k=k), lambda: theirs.logmap(x, y)),
+        "dist": (lambda: G.dist(x, y, k=k), lambda: theirs.dist(x, y)),
+        "midpoint": (lambda: G.midpoint(many, weights, k=k), lambda: theirs.weighted_midpoint(rows, weights, reducedim=[1])),
+        "cdist": (lambda: G.cdist(few, few, k=k), lambda: theirs.dist(few.unsqueeze(1), few.unsqueeze(0))),
+    }
+    leaves = [x, y, many, few, k, theirs.k]
+    return {name: (backward(ours, *leaves), backward(peer, *leaves)) for name, (ours, peer) in pairs.items()}
+
+
+def seconds(run: Run) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def interleaved(ours: Run, peer: Run, repeats: int) -> tuple[list[float], list[float]]:
+    ours(), peer()
+    times = [(seconds(ours), seconds(peer)) for _ in range(repeats)]
+    return [a for a, _ in times], [b for _, b in times]
+
+
+def peak_memory(run: Run) -> int:
+    """Largest sum of allocations alive while it runs, in bytes."""
+    run()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+        run()
+    events = [e for e in profile.profiler.kineto_results.events() if e.name() == "[memory]"]
+    steps = [e.nbytes() for e in sorted(events, key=lambda e: e.start_ns())]
+    return max(itertools.accumulate(steps))
+
+
+SIZES = {name: f"{N:,} × {D}" for name in ("add", "expmap", "logmap", "dist")} | {
+    "midpoint": f"{MIDPOINTS} × {MIDPOINTS} weights, D = {D}",
+    "cdist": f"N = M = {PAIRS}, D = {PAIR_DIM}",
+}
+
+
+def table(results: list[dict[str, Any]]) -> str:
+    lines = [
+        "| operation | size | κ | ours | geoopt | geoopt / ours | memory ours | memory geoopt |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for r in results:
+        memory = [f"{r[key] / 2**20:.0f} MiB" if key in r else "" for key in ("memory", "memory_geoopt")]
+        lines.append(
+            f"| {r['case']} | {SIZES[r['case']]} | {r['kappa']:+g} | {r['ms']:.1f} ms | {r['ms_geoopt']:.1f} ms | "
+            f"{r['ratio']:.1f} | {memory[0]} | {memory[1]} |"
+        )
+    return "\n".join(lines)
+
+
+def page(found: dict[str, Any]) -> str:
+    """docs/speed.md."""
+    return f"""# Speed of the geometry
+
+Forward and backward (points and κ), float32, {found["threads"]} threads, medians of {found["repeats"]} interleaved runs in
+one process. `cdist` is compared with `geoopt.Stereographic.dist` on broadcast points, `midpoint` with
+`weighted_midpoint`; memory is the largest sum of live tensor allocations during one run.
+
+{record.made_with(found)}
+
+{table(found["results"])}
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=21)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--docs", action="store_true", help="write the page from the record, without measuring")
+    options = parser.parse_args()
+    if options.docs:
+        (record.DOCS / "speed.md").write_text(page(record.load("geometry")))
+        return 0
+    torch.set_num_threads(options.threads)
+    results = []
+    for kappa in (-1.0, 1.0):
+        for name, (ours, peer) in cases(kappa).items():
+            slow = name in ("midpoint", "cdist")
+            mine, theirs = interleaved(ours, peer, max(5, options.repeats // 3) if slow else options.repeats)
+            a, b = statistics.median(mine), statistics.median(theirs)
+            result: dict[str, Any] = {"case": name, "kappa": kappa, "ms": 1e3 * a, "ms_geoopt": 1e3 * b, "ratio": b / a}
+            if slow:
+                result |= {"memory": peak_memory(ours), "memory_geoopt": peak_memory(peer)}
+            results.append(result)
+            print(f"{name:9} κ = {kappa:+g}: {b / a:.1f} times as fast as geoopt", file=sys.stderr, flush=True)
+    print(table(results))
+    record.save("geometry", {"threads": options.threads, "repeats": options.repeats, "results": results})
+    (record.DOCS / "speed.md").write_text(page(record.load("geometry")))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
