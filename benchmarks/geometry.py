@@ -19,11 +19,11 @@ from collections.abc import Callable
 from typing import Any
 
 import geoopt
-import record
 import torch
 from torch import Tensor
 
 import kappagcn.geometry as G
+import record
 
 N, D = 200_000, 16
 MIDPOINTS = 2000
@@ -55,7 +55,10 @@ def cases(kappa: float) -> dict[str, tuple[Run, Run]]:
         "expmap": (lambda: G.expmap(x, y, k=k), lambda: theirs.expmap(x, y)),
         "logmap": (lambda: G.logmap(x, y, k=k), lambda: theirs.logmap(x, y)),
         "dist": (lambda: G.dist(x, y, k=k), lambda: theirs.dist(x, y)),
-        "midpoint": (lambda: G.midpoint(many, weights, k=k), lambda: theirs.weighted_midpoint(rows, weights, reducedim=[1])),
+        "midpoint": (
+            lambda: G.midpoint(many, weights, k=k),
+            lambda: theirs.weighted_midpoint(rows, weights, reducedim=[1]),
+        ),
         "cdist": (lambda: G.cdist(few, few, k=k), lambda: theirs.dist(few.unsqueeze(1), few.unsqueeze(0))),
     }
     leaves = [x, y, many, few, k, theirs.k]
@@ -84,7 +87,7 @@ def peak_memory(run: Run) -> int:
     return max(itertools.accumulate(steps))
 
 
-SIZES = {name: f"{N:,} × {D}" for name in ("add", "expmap", "logmap", "dist")} | {
+SIZES = dict.fromkeys(("add", "expmap", "logmap", "dist"), f"{N:,} × {D}") | {
     "midpoint": f"{MIDPOINTS} × {MIDPOINTS} weights, D = {D}",
     "cdist": f"N = M = {PAIRS}, D = {PAIR_DIM}",
 }
@@ -108,9 +111,10 @@ def page(found: dict[str, Any]) -> str:
     """docs/speed.md."""
     return f"""# Speed of the geometry
 
-Forward and backward (points and κ), float32, {found["threads"]} threads, medians of {found["repeats"]} interleaved runs in
-one process. `cdist` is compared with `geoopt.Stereographic.dist` on broadcast points, `midpoint` with
-`weighted_midpoint`; memory is the largest sum of live tensor allocations during one run.
+Forward and backward (points and κ), float32, {found["threads"]} threads, medians of {found["repeats"]} interleaved
+runs (a third as many for the slow ones) in one process. `cdist` is compared with `geoopt.Stereographic.dist` on
+broadcast points, `midpoint` with `weighted_midpoint`; memory is the largest sum of live tensor allocations during one
+run.
 
 {record.made_with(found)}
 
@@ -134,7 +138,13 @@ def main() -> int:
             slow = name in ("midpoint", "cdist")
             mine, theirs = interleaved(ours, peer, max(5, options.repeats // 3) if slow else options.repeats)
             a, b = statistics.median(mine), statistics.median(theirs)
-            result: dict[str, Any] = {"case": name, "kappa": kappa, "ms": 1e3 * a, "ms_geoopt": 1e3 * b, "ratio": b / a}
+            result: dict[str, Any] = {
+                "case": name,
+                "kappa": kappa,
+                "ms": 1e3 * a,
+                "ms_geoopt": 1e3 * b,
+                "ratio": b / a,
+            }
             if slow:
                 result |= {"memory": peak_memory(ours), "memory_geoopt": peak_memory(peer)}
             results.append(result)

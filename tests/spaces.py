@@ -26,7 +26,7 @@ class Space:
         self.s = abs(self.k) ** 0.5
 
     def points(self, *shape: int, reach: float = 2.0) -> Tensor:
-        """Within geodesic distance min(reach, reach/√|κ|) of the origin: for κ > 0, reach > π/2 is beyond the equator."""
+        """Within min(reach, reach/√|κ|) of the origin: for κ > 0, a reach above π/2 is beyond the equator."""
         radius = reach / max(self.s, 1.0)
         return random_uniform(*shape, self.dim, radius=radius, k=self.k, dtype=self.dtype, generator=self.generator)
 

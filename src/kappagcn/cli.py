@@ -33,7 +33,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _main(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     pass
 
@@ -63,6 +65,15 @@ def demo(
     except (KappaGCNError, OSError) as error:
         raise _refuse(str(error)) from None
     if as_json:
-        print(json.dumps({"seed": seed, "steps": steps, "picture": str(picture), "spaces": [r.record() for r in results]}))
+        print(
+            json.dumps(
+                {
+                    "seed": seed,
+                    "steps": steps,
+                    "picture": str(picture),
+                    "spaces": [r.record() for r in results],
+                }
+            )
+        )
     else:
         job.show(results, picture, Console(highlight=False))

@@ -18,7 +18,11 @@ from kappagcn.geometry import Curvature, Stereographic
 __all__ = ["Embedding", "draw", "run", "show"]
 
 DEPTH, BRANCHING = 5, 2
-SPACES = [("sphere", 0.05, False), ("plane", 0.0, False), ("learned curvature", 0.3, True)]  # name, κ, trained
+SPACES = [
+    ("sphere", 0.05, False),
+    ("plane", 0.0, False),
+    ("learned curvature", 0.3, True),
+]  # name, κ, trained
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,12 @@ class Embedding:
 
     def record(self) -> dict[str, Any]:
         """What a machine wants to know."""
-        return {"space": self.name, "start": self.start, "curvature": self.curvature, "distortion": self.distortion}
+        return {
+            "space": self.name,
+            "start": self.start,
+            "curvature": self.curvature,
+            "distortion": self.distortion,
+        }
 
 
 def balanced_tree(depth: int, branching: int) -> tuple[Tensor, Tensor]:
@@ -44,7 +53,7 @@ def balanced_tree(depth: int, branching: int) -> tuple[Tensor, Tensor]:
         children = list(range(count, count + branching * len(level)))
         edges += [(level[i // branching], child) for i, child in enumerate(children)]
         level, count = children, count + len(children)
-    parents = dict((child, parent) for parent, child in edges)
+    parents = {child: parent for parent, child in edges}
     paths = torch.zeros(count, count)
     for child in range(1, count):  # a path to a new leaf goes through its parent
         paths[child, :child] = paths[:child, child] = paths[parents[child], :child] + 1
@@ -82,7 +91,10 @@ def _lengths(space: Stereographic, tangent: Tensor) -> Tensor:
 def _optimise(space: Stereographic, paths: Tensor, seed: int, steps: int, advance: Any) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     tangent = (0.01 * torch.randn(paths.shape[0], 2, generator=generator)).requires_grad_()
-    groups: list[dict[str, Any]] = [{"params": [tangent], "lr": 0.1}, {"params": list(space.parameters()), "lr": 0.01}]
+    groups: list[dict[str, Any]] = [
+        {"params": [tangent], "lr": 0.1},
+        {"params": list(space.parameters()), "lr": 0.01},
+    ]
     optimiser = torch.optim.Adam([group for group in groups if group["params"]])
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     for _ in range(steps):
@@ -98,7 +110,12 @@ def show(results: list[Embedding], picture: Path, console: Console) -> None:
     """The table and the conclusion in words."""
     nodes = results[0].tangent.shape[0]
     table = Table(title=f"A binary tree of {nodes} nodes in two dimensions")
-    for column, side in (("space", "left"), ("κ at the start", "right"), ("κ at the end", "right"), ("distortion", "right")):
+    for column, side in (
+        ("space", "left"),
+        ("κ at the start", "right"),
+        ("κ at the end", "right"),
+        ("distortion", "right"),
+    ):
         table.add_column(column, justify=side)  # type: ignore[arg-type]
     for r in results:
         table.add_row(r.name, f"{r.start:g}", f"{r.curvature:.3g}", f"{r.distortion:.4f}")
@@ -107,7 +124,7 @@ def show(results: list[Embedding], picture: Path, console: Console) -> None:
     plane = next(r for r in results if r.start == 0)
     times = plane.distortion / best.distortion if best.distortion > 0 else math.inf
     if best.start > 0 > best.curvature:
-        way = f"Started on a sphere, the curvature crossed zero and settled at {best.curvature:.2f}: a tree is hyperbolic. "
+        way = f"Started on a sphere, κ crossed zero and settled at {best.curvature:.2f}: a tree is hyperbolic. "
     else:
         way = f"Best: {best.name}. "
     console.print(f"{way}Its distortion is {times:.1f} times below the plane's.\nPicture: {picture}", soft_wrap=True)
@@ -118,6 +135,7 @@ def draw(results: list[Embedding], path: Path) -> Path:
     from kappagcn.figures.embedding import draw_embeddings
 
     panels = [
-        (f"{r.name}, κ = {r.curvature:.3g}\ndistortion {r.distortion:.3f}", r.tangent, r.edges, r.curvature) for r in results
+        (f"{r.name}, κ = {r.curvature:.3g}\ndistortion {r.distortion:.3f}", r.tangent, r.edges, r.curvature)
+        for r in results
     ]
     return draw_embeddings(panels, path)

@@ -8,7 +8,13 @@ import kappagcn.geometry as G
 def tensors(dtype=torch.float64):
     generator = torch.Generator().manual_seed(11)
     draw = lambda *shape: 0.35 * torch.randn(*shape, dtype=dtype, generator=generator)  # noqa: E731
-    return {"x": draw(4, 3), "y": draw(4, 3), "v": draw(4, 3), "r": draw(4).abs() + 0.3, "w": draw(4).abs() + 0.1}
+    return {
+        "x": draw(4, 3),
+        "y": draw(4, 3),
+        "v": draw(4, 3),
+        "r": draw(4).abs() + 0.3,
+        "w": draw(4).abs() + 0.1,
+    }
 
 
 def lifted(t, k):

@@ -1,8 +1,9 @@
 """Against 50-digit mpmath: a sample of what `make accuracy` measures with 1000 inputs per cell."""
 
-import accuracy
 import pytest
 import torch
+
+import accuracy
 
 CELLS = [(name, dtype) for name in accuracy.CASES for dtype in accuracy.TARGETS]
 

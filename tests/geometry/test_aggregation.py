@@ -4,11 +4,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from spaces import POSITIVE, spaces
 
 import kappagcn.geometry as G
 from kappagcn.errors import GeometryError, UndefinedMidpointError
 from kappagcn.testing import assert_same_points, random_isometry
+from spaces import POSITIVE, spaces
 
 N = 6
 
@@ -74,7 +74,10 @@ def test_scalar_associativity_beyond_the_equator(space):
     x = space.points(N, reach=2.8)
     a = torch.eye(N, dtype=space.dtype) + 0.02 * space.uniform(N, N)
     for r in (0.4, -0.4):
-        left, right = G.scale(r, G.matmul_left(a, x, k=space.k), k=space.k), G.matmul_left(r * a, x, k=space.k)
+        left, right = (
+            G.scale(r, G.matmul_left(a, x, k=space.k), k=space.k),
+            G.matmul_left(r * a, x, k=space.k),
+        )
         assert_same_points(left, right, k=space.k, atol=space.tol(200) * max(1, 1 / space.s))
 
 
@@ -91,7 +94,7 @@ def test_stochastic_left_products_are_intrinsic(space):
 
 
 def test_symmetric_normalisation_is_not_intrinsic():
-    """The experiments' D^-½ A D^-½ has rows that do not sum to 1: the theorem needs its premise, and the test can fail."""
+    """The experiments' D^-½ A D^-½ has rows that do not sum to 1: the theorem needs its premise."""
     generator = torch.Generator().manual_seed(0)
     x = G.random_uniform(3, 2, radius=1.0, k=-1.0, dtype=torch.float64, generator=generator)
     f = random_isometry(2, k=-1.0, dtype=torch.float64, generator=generator)
@@ -202,7 +205,9 @@ def test_undefined_midpoints_are_refused(k, x, w):
     if w.any():
         with pytest.raises(UndefinedMidpointError, match="non-negative weights"):
             G.midpoint(x, w, k=k)
-        found = torch.func.vmap(lambda w: G.midpoint(x, w, k=k))(torch.stack([w, torch.ones(2) + w.abs()[:1] * torch.tensor([1.0, 0])]))
+        found = torch.func.vmap(lambda w: G.midpoint(x, w, k=k))(
+            torch.stack([w, torch.ones(2) + w.abs()[:1] * torch.tensor([1.0, 0])])
+        )
         assert found[0].isnan().all()
         assert found[1].isfinite().all()
     else:

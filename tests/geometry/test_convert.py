@@ -4,11 +4,11 @@ import geoopt
 import pytest
 import torch
 from hypothesis import given
-from spaces import spaces
 
 import kappagcn.geometry as G
 from kappagcn.errors import GeometryError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic, from_geoopt, to_geoopt
+from spaces import spaces
 
 math = geoopt.manifolds.stereographic.math
 # Away from κ = 0 (it is wrong there), before the equator (there too), in float64 (its project cuts float32).
@@ -39,7 +39,10 @@ def test_agreement_with_geoopt(space):
         (G.norm(x, v, k=k), math.norm(x, v, k=k, keepdim=True)),
         (G.egrad2rgrad(x, v, k=k), math.egrad2rgrad(x, v, k=k)),
         (G.dist2plane(x, y, v, k=k), math.dist2plane(x, y, v, k=k, signed=True, keepdim=True)),
-        (G.matmul_right(x, 0.3 * torch.eye(space.dim, dtype=x.dtype), k=k), math.mobius_matvec(0.3 * torch.eye(space.dim, dtype=x.dtype), x, k=k)),
+        (
+            G.matmul_right(x, 0.3 * torch.eye(space.dim, dtype=x.dtype), k=k),
+            math.mobius_matvec(0.3 * torch.eye(space.dim, dtype=x.dtype), x, k=k),
+        ),
     ):
         torch.testing.assert_close(ours, theirs.reshape(ours.shape), **TOL)
 

@@ -3,11 +3,11 @@ import math
 import pytest
 import torch
 from hypothesis import given
-from spaces import NEGATIVE, spaces
 
 import kappagcn.geometry as G
 from kappagcn.errors import ConvergenceWarning, GeometryError, NonUniqueMeanWarning
 from kappagcn.testing import assert_same_points, random_isometry
+from spaces import NEGATIVE, spaces
 
 N = 6
 

@@ -96,7 +96,9 @@ def x_r(v):
 @pytest.mark.parametrize("size", [1e-3, 0.3, 1.0, 30.0, 1e4])
 def test_antipodes(dtype, k, size):
     """geoopt's distance between antipodes (κ = 1) is 0."""
-    direction = torch.tensor([[2.0, -1.0, 2.0], [1.0, 0.0, 0.0]], dtype=dtype) / torch.tensor([[3.0], [1.0]], dtype=dtype)
+    direction = torch.tensor([[2.0, -1.0, 2.0], [1.0, 0.0, 0.0]], dtype=dtype) / torch.tensor(
+        [[3.0], [1.0]], dtype=dtype
+    )
     x = size * direction
     y = G.antipode(x, k=k)
     expected = torch.full((2,), math.pi / k**0.5, dtype=dtype)
@@ -227,10 +229,15 @@ def test_points_on_the_equator_parallel_to_the_normal(dtype):
     a = torch.tensor([[1.0, 0.0], [0.6, 0.8]], dtype=dtype)
     zero = torch.zeros_like(a)
     d, _ = gradients(lambda x, a, k: G.dist2plane(x, zero, a, k=k), a, a, k=1.0)
-    torch.testing.assert_close(d, torch.full((2,), math.pi / 2, dtype=dtype), rtol=0, atol=4 * torch.finfo(dtype).eps ** 0.5)
+    torch.testing.assert_close(
+        d, torch.full((2,), math.pi / 2, dtype=dtype), rtol=0, atol=4 * torch.finfo(dtype).eps ** 0.5
+    )
     value, _ = gradients(lambda x, a, k: G.logits(x, zero, a, k=k), a, a, k=1.0)
     torch.testing.assert_close(
-        value.diagonal(), torch.full((2,), math.pi, dtype=dtype), rtol=0, atol=8 * torch.finfo(dtype).eps ** 0.5
+        value.diagonal(),
+        torch.full((2,), math.pi, dtype=dtype),
+        rtol=0,
+        atol=8 * torch.finfo(dtype).eps ** 0.5,
     )
 
 

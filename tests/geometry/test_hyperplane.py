@@ -1,9 +1,9 @@
 import pytest
 import torch
 from hypothesis import given
-from spaces import spaces
 
 import kappagcn.geometry as G
+from spaces import spaces
 
 N, C = 6, 3
 
@@ -33,7 +33,9 @@ def test_logits_are_scaled_distances(space):
     x, p, a = space.points(N, reach=1.0), space.points(C, reach=0.5), space.vectors(C)
     found = G.logits(x, p, a, k=space.k)
     expected = torch.stack([G.dist2plane(x, p[c].expand_as(x), a[c].expand_as(x), k=space.k) for c in range(C)], -1)
-    torch.testing.assert_close(found, G.norm(p, a, k=space.k) * expected, rtol=space.tol(30), atol=space.tol(30) * max(1, space.s))
+    torch.testing.assert_close(
+        found, G.norm(p, a, k=space.k) * expected, rtol=space.tol(30), atol=space.tol(30) * max(1, space.s)
+    )
 
 
 @given(spaces())
@@ -49,7 +51,9 @@ def test_the_plane_is_at_distance_zero_and_the_normal_leads_away(space):
     for sign in (1, -1):
         away = G.expmap(p, sign * step * unit, k=space.k)
         expected = torch.full((N,), sign * step, dtype=space.dtype)
-        torch.testing.assert_close(G.dist2plane(away, p, a, k=space.k), expected, rtol=space.tol(20), atol=space.tol(20))
+        torch.testing.assert_close(
+            G.dist2plane(away, p, a, k=space.k), expected, rtol=space.tol(20), atol=space.tol(20)
+        )
 
 
 @given(spaces(dtypes=[torch.float64], max_dim=4))

@@ -1,11 +1,11 @@
 import pytest
 import torch
 from hypothesis import given
-from spaces import spaces
 
 import kappagcn.geometry as G
 from kappagcn.errors import GeometryError
 from kappagcn.geometry import pairwise
+from spaces import spaces
 
 
 @given(spaces())
@@ -31,7 +31,10 @@ def test_gradients_are_those_of_the_distances(k, dtype, monkeypatch):
 
     found = gradients(lambda x, y, k: G.cdist(x, y, k=k), x, y, torch.tensor(k, dtype=dtype))
     expected = gradients(
-        lambda x, y, k: G.dist(x[:, None], y[None], k=k), x.double(), y.double(), torch.tensor(k, dtype=dtype).double()
+        lambda x, y, k: G.dist(x[:, None], y[None], k=k),
+        x.double(),
+        y.double(),
+        torch.tensor(k, dtype=dtype).double(),
     )
     for f, e in zip(found, expected, strict=True):
         tol = 2e-5 if dtype == torch.float32 else 1e-11
@@ -56,7 +59,9 @@ def test_no_tensor_of_n_by_m_by_d():
     class Watch(torch.utils._python_dispatch.TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             out = func(*args, **(kwargs or {}))
-            sizes.extend(t.numel() for t in (out if isinstance(out, tuple | list) else [out]) if isinstance(t, torch.Tensor))
+            sizes.extend(
+                t.numel() for t in (out if isinstance(out, tuple | list) else [out]) if isinstance(t, torch.Tensor)
+            )
             return out
 
     with Watch():

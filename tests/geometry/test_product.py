@@ -57,7 +57,10 @@ def test_squared_distances_add(signature):
 @pytest.mark.parametrize("signature", SIGNATURES)
 def test_means_and_products(signature):
     space = build(signature)
-    x, w = sample(space, 6), torch.rand(6, dtype=torch.float64, generator=torch.Generator().manual_seed(3)) + 0.1
+    x, w = (
+        sample(space, 6),
+        torch.rand(6, dtype=torch.float64, generator=torch.Generator().manual_seed(3)) + 0.1,
+    )
     base = sample(space, seed=4)
     for found, f in (
         (space.midpoint(x, w), lambda s, p, b: s.midpoint(p, w)),

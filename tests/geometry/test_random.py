@@ -3,11 +3,11 @@ import math
 import pytest
 import torch
 from hypothesis import given
-from spaces import spaces
 
 import kappagcn.geometry as G
 from kappagcn.errors import GeometryError
 from kappagcn.testing import assert_on_manifold
+from spaces import spaces
 
 
 @given(spaces())

@@ -6,10 +6,10 @@ import pytest
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from spaces import NEGATIVE, POSITIVE, spaces
 
 import kappagcn.geometry as G
 from kappagcn.testing import assert_isometry, assert_on_manifold, assert_same_points, random_isometry
+from spaces import NEGATIVE, POSITIVE, spaces
 
 N = 8
 
@@ -94,7 +94,10 @@ def test_distance_is_a_metric(space):
 def test_distance_is_the_length_of_the_gyrovector(space):
     x, y = space.points(N, reach=1.2), space.points(N, reach=1.2)
     torch.testing.assert_close(
-        G.dist(x, y, k=space.k), G.dist0(G.add(-x, y, k=space.k), k=space.k), rtol=space.tol(), atol=space.tol()
+        G.dist(x, y, k=space.k),
+        G.dist0(G.add(-x, y, k=space.k), k=space.k),
+        rtol=space.tol(),
+        atol=space.tol(),
     )
 
 
@@ -189,11 +192,18 @@ def test_transport_keeps_inner_products_and_follows_geodesics(space):
 def test_inner_product_norm_and_gradient_conversion(space):
     x, u, v = space.points(N), space.vectors(N), space.vectors(N)
     factor = G.lambda_x(x, k=space.k)
-    torch.testing.assert_close(G.inner(x, u, v, k=space.k), factor**2 * (u * v).sum(-1), rtol=space.tol(), atol=space.tol())
-    torch.testing.assert_close(G.norm(x, v, k=space.k) ** 2, G.inner(x, v, v, k=space.k), rtol=space.tol(), atol=space.tol())
+    torch.testing.assert_close(
+        G.inner(x, u, v, k=space.k), factor**2 * (u * v).sum(-1), rtol=space.tol(), atol=space.tol()
+    )
+    torch.testing.assert_close(
+        G.norm(x, v, k=space.k) ** 2, G.inner(x, v, v, k=space.k), rtol=space.tol(), atol=space.tol()
+    )
     # The Riemannian gradient is the one whose inner product is the differential.
     torch.testing.assert_close(
-        G.inner(x, G.egrad2rgrad(x, u, k=space.k), v, k=space.k), (u * v).sum(-1), rtol=space.tol(), atol=space.tol()
+        G.inner(x, G.egrad2rgrad(x, u, k=space.k), v, k=space.k),
+        (u * v).sum(-1),
+        rtol=space.tol(),
+        atol=space.tol(),
     )
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from cases import CASES, OTHERS, tensors
 
 import kappagcn.geometry as G
+from cases import CASES, OTHERS, tensors
 
 KAPPAS = torch.tensor([-0.8, -1e-9, 0.0, 1e-9, 0.6], dtype=torch.float64)
 EACH = pytest.mark.parametrize("name", CASES)
@@ -37,7 +37,9 @@ def test_compiles_as_one_graph(name):
             t = {key: value.requires_grad_() for key, value in tensors().items()}
             k = torch.tensor(kappa, dtype=torch.float64, requires_grad=True)
             value = f(t, k)
-            grads = torch.autograd.grad(value.square().sum(), [k, *t.values()], allow_unused=True, materialize_grads=True)
+            grads = torch.autograd.grad(
+                value.square().sum(), [k, *t.values()], allow_unused=True, materialize_grads=True
+            )
             results.extend([value.detach(), *grads])
         for f, e in zip(found, expected, strict=True):
             torch.testing.assert_close(f, e, **CLOSE)
@@ -85,7 +87,9 @@ def test_sampling_compiles(k):
 
     @torch.compile(fullgraph=True, backend="aot_eager")
     def draw(k):
-        return G.random_uniform(5, 3, k=k, dtype=torch.float64), G.random_wrapped_normal(torch.zeros(5, 3).double(), k=k)
+        return G.random_uniform(5, 3, k=k, dtype=torch.float64), G.random_wrapped_normal(
+            torch.zeros(5, 3).double(), k=k
+        )
 
     for sample in draw(torch.tensor(k, dtype=torch.float64)):
         assert sample.shape == (5, 3)

@@ -14,7 +14,12 @@ from kappagcn.geometry import expmap0, geodesic
 
 __all__ = ["draw_embeddings"]
 
-INK, EDGE, NODE, RIM = "#1a1a1a", "#8c8c8c", "#0072b2", "#d55e00"  # told apart by colour-blind readers, and in grey
+INK, EDGE, NODE, RIM = (
+    "#1a1a1a",
+    "#8c8c8c",
+    "#0072b2",
+    "#d55e00",
+)  # told apart by colour-blind readers, and in grey
 
 
 def draw_embeddings(panels: Sequence[tuple[str, Tensor, Tensor, float]], path: Path) -> Path:
@@ -22,7 +27,9 @@ def draw_embeddings(panels: Sequence[tuple[str, Tensor, Tensor, float]], path: P
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(4.2 * len(panels), 4.8), squeeze=False, layout="constrained")
+    figure, axes = pyplot.subplots(
+        1, len(panels), figsize=(4.2 * len(panels), 4.8), squeeze=False, layout="constrained"
+    )
     for axis, (title, tangent, edges, k) in zip(axes[0], panels, strict=True):
         _panel(axis, tangent.double(), edges, k)
         axis.set_title(title, color=INK, fontsize=12)
@@ -38,7 +45,7 @@ def _panel(axis: Any, tangent: Tensor, edges: Tensor, k: float) -> None:
     points = expmap0(tangent, k=k)
     t = torch.linspace(0, 1, 33, dtype=points.dtype)[:, None, None]
     curves = geodesic(t.squeeze(-1), points[edges[:, 0]], points[edges[:, 1]], k=k).transpose(0, 1)
-    axis.add_collection(LineCollection(curves.numpy(), colors=EDGE, linewidths=0.9, zorder=1))
+    axis.add_collection(LineCollection(list(curves.numpy()), colors=EDGE, linewidths=0.9, zorder=1))
     axis.scatter(*points.T.numpy(), s=9, color=NODE, zorder=2, linewidths=0)
     axis.scatter(*points[:1].T.numpy(), s=46, color=RIM, zorder=3, linewidths=0)
     reach = float(points.norm(dim=-1).max()) * 1.08

@@ -4,13 +4,13 @@ Functions take the signed curvature as the keyword ``k``, a number or a tensor; 
 :mod:`kappagcn.geometry.stereographic` for the conventions. Importing this imports torch and nothing heavy besides.
 """
 
+from kappagcn.geometry.aggregation import matmul_left, matmul_right, midpoint, tangential_mean
 from kappagcn.geometry.ambient import from_ambient, lift, lower, tangent_dist, to_ambient
 from kappagcn.geometry.convert import from_geoopt, to_geoopt
 from kappagcn.geometry.curvature import Curvature
 from kappagcn.geometry.frechet import frechet_mean
 from kappagcn.geometry.hyperplane import dist2plane, logits
 from kappagcn.geometry.manifold import Stereographic
-from kappagcn.geometry.aggregation import matmul_left, matmul_right, midpoint, tangential_mean
 from kappagcn.geometry.pairwise import cdist
 from kappagcn.geometry.product import ProductManifold
 from kappagcn.geometry.random import random_uniform, random_wrapped_normal

@@ -28,7 +28,9 @@ from kappagcn.geometry.stereographic import expmap, expmap0, logmap, logmap0, sc
 __all__ = ["matmul_left", "matmul_right", "midpoint", "tangential_mean"]
 
 UNDEFINED = NO_DIRECTION.format(
-    name="weights", what="sums of lifted points", remedy="use non-negative weights, and no antipodes of equal weight."
+    name="weights",
+    what="sums of lifted points",
+    remedy="use non-negative weights, and no antipodes of equal weight.",
 )
 
 
@@ -115,12 +117,11 @@ def matmul_right(x: Tensor, w: Tensor, *, k: Scalar) -> Tensor:
     return expmap0(logmap0(x, k=k) @ w, k=k)
 
 
-def tangential_mean(
-    x: Tensor, weights: Tensor | None = None, *, k: Scalar, base: Tensor | None = None
-) -> Tensor:
-    """Tangential aggregation exp_b(Σ α_i log_b(x_i)) (definition 3): (..., N, D) → (..., D). κ → 0: b + Σ α_i (x_i − b).
+def tangential_mean(x: Tensor, weights: Tensor | None = None, *, k: Scalar, base: Tensor | None = None) -> Tensor:
+    """Tangential aggregation exp_b(Σ α_i log_b(x_i)) (definition 3): (..., N, D) → (..., D).
 
-    Commutes with isometries that move the base point too. Weights are used as they are, not normalised.
+    κ → 0: b + Σ α_i (x_i − b). Commutes with isometries that move the base point too. Weights are used as they are, not
+    normalised.
 
     Args:
         x: points (..., N, D).

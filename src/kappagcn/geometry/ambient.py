@@ -21,7 +21,6 @@ from kappagcn.geometry import numerics
 from kappagcn.geometry.checks import (
     Scalar,
     as_curvature,
-    broadcast,
     conformal_at,
     demand,
     demand_finite,
@@ -131,8 +130,8 @@ def tangent_dist(u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> T
 
     .. math:: \sin_\kappa^2(d/2) = \sin_\kappa^2((r_u-r_v)/2) + \sin_\kappa(r_u)\sin_\kappa(r_v)|\hat u-\hat v|^2/4,
 
-    evaluated in float64 whatever the dtype: far points in close directions need the digits of the difference of directions. Right for any
-    distance up to 700/√−κ, where points of the ball would have run into its boundary.
+    evaluated in float64 whatever the dtype: far points in close directions need the digits. Right for any distance
+    up to 690/√−κ, where points of the ball would have run into its boundary.
     """
     lead = read_vectors(u=u, v=v)
     dtype = u.dtype

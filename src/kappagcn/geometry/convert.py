@@ -34,8 +34,8 @@ def to_geoopt(manifold: Stereographic | ProductManifold) -> Any:
 def from_geoopt(manifold: Any) -> Stereographic | ProductManifold:
     """:class:`Stereographic` or :class:`ProductManifold` with the curvatures of a geoopt manifold.
 
-    Takes ``Stereographic`` with its kinds ``PoincareBall`` and ``SphereProjection``, ``Euclidean``, and products of these.
-    geoopt's Euclidean distance is |x−y|, half of ours at κ = 0.
+    Takes ``Stereographic`` with its kinds ``PoincareBall`` and ``SphereProjection``, ``Euclidean``, and products of
+    these. geoopt's Euclidean distance is |x−y|, half of ours at κ = 0.
     """
     geoopt = _geoopt()
     if isinstance(manifold, geoopt.Stereographic):
@@ -49,8 +49,9 @@ def from_geoopt(manifold: Any) -> Stereographic | ProductManifold:
             if len(shape) != 1:
                 raise GeometryError(f"expected factors of vectors, found one of shape {tuple(shape)}.")
             space = from_geoopt(factor)
-            space.dim = int(shape[0])
-            spaces.append(space)
+            if not isinstance(space, Stereographic):
+                raise GeometryError("expected a flat product, found a product within a product.")
+            spaces.append(Stereographic(space.curvature, dim=int(shape[0])))
         return ProductManifold(spaces)
     raise GeometryError(
         f"expected geoopt's Stereographic, PoincareBall, SphereProjection, Euclidean or a product of them, found "

@@ -35,7 +35,12 @@ class Curvature(nn.Module):
     upper: float
 
     def __init__(
-        self, value: float = 0.0, *, trainable: bool = False, lower: float | None = None, upper: float | None = None
+        self,
+        value: float = 0.0,
+        *,
+        trainable: bool = False,
+        lower: float | None = None,
+        upper: float | None = None,
     ) -> None:
         super().__init__()
         self.lower = -math.inf if lower is None else float(lower)

@@ -20,8 +20,8 @@ from torch import Tensor
 
 from kappagcn.errors import ConvergenceWarning, GeometryError, NonUniqueMeanWarning
 from kappagcn.geometry import numerics
-from kappagcn.geometry.checks import Scalar, as_curvature, conformal_at, demand, known_false
 from kappagcn.geometry.aggregation import midpoint, read_points
+from kappagcn.geometry.checks import Scalar, as_curvature, conformal_at, demand, known_false
 from kappagcn.geometry.numerics import dot, positive_root, tanc
 from kappagcn.geometry.stereographic import expmap, logmap
 
@@ -54,7 +54,11 @@ def frechet_mean(x: Tensor, weights: Tensor | None = None, *, k: Scalar, steps: 
     weights, batch = read_points(x, weights)
     k = as_curvature(k, x, batch, trailing=0)
     positive = (weights >= 0).all(-1) & (weights.sum(-1) > 0)
-    demand(positive, GeometryError, "weights: expected non-negative weights that are not all zero; found {count} rows.")
+    demand(
+        positive,
+        GeometryError,
+        "weights: expected non-negative weights that are not all zero; found {count} rows.",
+    )
     weights = weights / weights.sum(-1, keepdim=True)
     with torch.no_grad():
         mean = _search(x.detach(), weights.detach(), k.detach(), steps)
@@ -97,7 +101,8 @@ class _State:
         spread = (self.weights * self.distances().unsqueeze(-1)).sum(-2)
         rounding = numerics.eps(self.v) * (spread + numerics.norm(self.mean) / self.p)
         tolerance = 0.1 * numerics.eps(self.v) ** 0.5 * spread + 32 * rounding
-        return 2 / self.p * numerics.norm(self.pull) <= tolerance
+        done: Tensor = 2 / self.p * numerics.norm(self.pull) <= tolerance
+        return done
 
 
 def _search(x: Tensor, weights: Tensor, k: Tensor, steps: int) -> Tensor:
@@ -126,8 +131,8 @@ def _warn(state: _State) -> None:
     failures = known_false(~outside)
     if failures is not None:
         warnings.warn(
-            f"frechet_mean: {int(failures.any(-1).sum())} of {failures.any(-1).numel()} sets reach beyond a quarter of a "
-            f"great circle from the mean found, π/(2√κ); there may be other means.",
+            f"frechet_mean: {int(failures.any(-1).sum())} of {failures.any(-1).numel()} sets reach beyond a quarter "
+            f"of a great circle, π/(2√κ), from the mean found; there may be other means.",
             NonUniqueMeanWarning,
             stacklevel=4,
         )

@@ -1,7 +1,7 @@
 r"""Hyperplanes and κ-logits (arXiv:1911.05076, eq. 12 and appendix).
 
-The hyperplane through p with normal a is {x : ⟨−p ⊕ x, a⟩ = 0}. The signed distance of x to it is arsin_κ⟨E(x), n⟩, with
-E the lift of x and n = (â − κλ_p⟨p,â⟩p, −λ_p⟨p,â⟩), â = a/|a|: all logits of all points are one matrix product.
+The hyperplane through p with normal a is {x : ⟨−p ⊕ x, a⟩ = 0}. The signed distance of x to it is arsin_κ⟨E(x), n⟩,
+with E the lift of x and n = (â − κλ_p⟨p,â⟩p, −λ_p⟨p,â⟩), â = a/|a|: all logits of all points are one matrix product.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.geometry import numerics
-from kappagcn.geometry.ambient import to_ambient
+from kappagcn.geometry.ambient import join, to_ambient
 from kappagcn.geometry.checks import Scalar, as_curvature, broadcast, conformal_at, read_vectors
 from kappagcn.geometry.numerics import arsin_k, arsin_over, dot
 
@@ -20,11 +20,12 @@ __all__ = ["dist2plane", "logits"]
 def dist2plane(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
     r"""Signed distance of x to the hyperplane through p with normal a: (..., D) each → (...). κ → 0: 2⟨x−p, a⟩/|a|.
 
-    .. math:: \sin_\kappa(d) = 2\,\frac{p_p\langle\delta,\hat a\rangle + \kappa|\delta|^2\langle p,\hat a\rangle}{p_p\,p_x},
+    .. math:: \sin_\kappa(d) =
+              2\,\frac{p_p\langle\delta,\hat a\rangle + \kappa|\delta|^2\langle p,\hat a\rangle}{p_p\,p_x},
               \qquad \delta = x - p,\ p_x = 1+\kappa|x|^2.
 
-    Positive on the side a points to; at most π/(2√κ) for κ > 0. The normal's length does not matter, and 0 has no plane:
-    distance 0.
+    Positive on the side a points to; at most π/(2√κ) for κ > 0. The normal's length does not matter; a normal of 0 has
+    no plane, and distance 0.
 
     >>> float(dist2plane(torch.tensor([0.5, 0.0]), torch.zeros(2), torch.tensor([1.0, 0.0]), k=-1.0))
     1.0986...
@@ -56,7 +57,7 @@ def logits(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar) -> Tensor:
     k = as_curvature(k, x, batch, trailing=2)
     factor = 2 / conformal_at(p, k, "p")
     offset = factor * dot(p, a)
-    normal = torch.cat(torch.broadcast_tensors(a - k * offset * p)[0:1] + (-offset,), -1)
+    normal = join(a - k * offset * p, -offset)
     product = to_ambient(x, k=k.squeeze(-1)) @ normal.mT
     length = numerics.norm(a)
     sine = product / torch.where(length == 0, 1, length).mT

@@ -46,15 +46,15 @@ class Stereographic(nn.Module):
         return "" if self.dim is None else f"dim={self.dim}"
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
-        """x ⊕ y."""
+        """X ⊕ y."""
         return stereographic.add(x, y, k=self.k)
 
     def sub(self, x: Tensor, y: Tensor) -> Tensor:
-        """x ⊕ (−y)."""
+        """X ⊕ (−y)."""
         return stereographic.sub(x, y, k=self.k)
 
     def scale(self, r: Scalar, x: Tensor) -> Tensor:
-        """r ⊗ x."""
+        """R ⊗ x."""
         return stereographic.scale(r, x, k=self.k)
 
     def dist(self, x: Tensor, y: Tensor) -> Tensor:
@@ -188,5 +188,7 @@ class Stereographic(nn.Module):
 
     def _known_dim(self) -> int:
         if self.dim is None:
-            raise GeometryError("dim: expected a space of known dimension, found none; build it with Stereographic(κ, dim=D).")
+            raise GeometryError(
+                "dim: expected a space of known dimension, found none; build it with Stereographic(κ, dim=D)."
+            )
         return self.dim

@@ -38,8 +38,8 @@ __all__ = [
     "artan_k",
     "artanc",
     "ball_gap",
-    "cos_k",
     "combine",
+    "cos_k",
     "cosc",
     "dot",
     "eps",
@@ -55,9 +55,8 @@ __all__ = [
 ]
 
 # Truncation of a derivative is about SERIES_BELOW**(SERIES_TERMS − 1), round-off of its closed form ε/SERIES_BELOW.
-SERIES_BELOW = {torch.float32: 0.08, torch.float64: 0.01}
-SERIES_TERMS = {torch.float32: 7, torch.float64: 10}
-MOST_TERMS = max(SERIES_TERMS.values())
+SERIES_BELOW = {torch.float32: 0.2, torch.float64: 0.01}
+SERIES_TERMS = 10
 # sinh of more, divided by √−κ down to 1e-6, would overflow.
 LARGEST_EXPONENT = {torch.float32: 75.0, torch.float64: 690.0}
 # κ·sin_κ²(θ) above which θ comes from the arc tangent of sine and cosine instead of the arc sine of the sine.
@@ -130,7 +129,8 @@ class _Norm(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         x, length = ctx.saved_tensors
-        return _over(grad, length) * x
+        by_x: Tensor = _over(grad, length) * x
+        return by_x
 
 
 def norm(x: Tensor) -> Tensor:
@@ -252,10 +252,10 @@ def _tangent_numbers(count: int) -> list[float]:
 
 
 SERIES: dict[str, list[float]] = {
-    "tanc": _tangent_numbers(MOST_TERMS),
-    "artanc": [(-1) ** n / (2 * n + 1) for n in range(MOST_TERMS)],
-    "sinc": [(-1) ** n / math.factorial(2 * n + 1) for n in range(MOST_TERMS)],
-    "arsinc": [math.comb(2 * n, n) / (4**n * (2 * n + 1)) for n in range(MOST_TERMS)],
+    "tanc": _tangent_numbers(SERIES_TERMS),
+    "artanc": [(-1) ** n / (2 * n + 1) for n in range(SERIES_TERMS)],
+    "sinc": [(-1) ** n / math.factorial(2 * n + 1) for n in range(SERIES_TERMS)],
+    "arsinc": [math.comb(2 * n, n) / (4**n * (2 * n + 1)) for n in range(SERIES_TERMS)],
 }
 
 
@@ -267,15 +267,15 @@ def _horner(coefficients: list[float], z: Tensor) -> Tensor:
     return total
 
 
-def _derivative_series(name: str, dtype: torch.dtype) -> list[float]:
-    return [n * c for n, c in enumerate(SERIES[name][: SERIES_TERMS[dtype]])][1:]
+def _derivative_series(name: str) -> list[float]:
+    return [n * c for n, c in enumerate(SERIES[name])][1:]
 
 
 def _derivative(name: str, z: Tensor, f: Tensor) -> Tensor:
     if name == "cosc":
         return -0.5 * sinc(z)
     near_zero = z.abs() < SERIES_BELOW[z.dtype]
-    series = _horner(_derivative_series(name, z.dtype), torch.where(near_zero, z, 0))
+    series = _horner(_derivative_series(name), torch.where(near_zero, z, 0))
     safe = torch.where(near_zero, 1, z)
     return torch.where(near_zero, series, (NUMERATORS[name](safe, f) - f) / (2 * safe))
 
@@ -356,7 +356,7 @@ def arc_gradients(grad: Tensor, sine: Tensor, cosine: Tensor, k: Tensor, arc: Te
     z = k * sine * sine
     border = SERIES_BELOW[z.dtype]
     near_zero = (z.abs() < border).to(z.dtype)
-    series = sine * sine * sine * _horner(_derivative_series("arsinc", z.dtype), z.clamp(-border, border))
+    series = sine * sine * sine * _horner(_derivative_series("arsinc"), z.clamp(-border, border))
     closed = (sine * slope - arc) / (2 * torch.where(k == 0, 1, k))
     return grad * slope, grad * torch.lerp(closed, series, near_zero)
 

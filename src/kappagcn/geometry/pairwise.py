@@ -1,8 +1,8 @@
 """All distances between two sets of points, with no tensor of size N × M × D.
 
-From sin_κ(d/2) = |x − y|/√((1+κ|x|²)(1+κ|y|²)) and, for κ > 0, cos_κ(d/2) = half the chord from one point to the other's
-antipode on the unit sphere. Rows are worked off in blocks whose N × M temporaries stay in the processor's cache; only
-the result and the sines are kept for the way back.
+From sin_κ(d/2) = |x − y|/√((1+κ|x|²)(1+κ|y|²)) and, for κ > 0, cos_κ(d/2) = half the chord from one point to the
+other's antipode on the unit sphere. Rows are worked off in blocks whose N × M temporaries stay in the processor's
+cache; only the result and the sines are kept for the way back.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ __all__ = ["ProductManifold"]
 class ProductManifold(nn.Module):
     """A product of constant-curvature spaces: d² = Σ d_f², coordinates one factor after the other.
 
-    Methods are those of :class:`Stereographic`, on vectors (..., D) with D the sum of the factors' dimensions (of their
-    ambient dimensions for ``lift``, ``lower``, ``to_ambient``, ``from_ambient``). Neighbouring factors of equal dimension are
-    worked on in one call, whatever their signs.
+    Methods are those of :class:`Stereographic`, on vectors (..., D) with D the sum of the factors' dimensions; ambient
+    vectors have one coordinate more for each factor. Neighbouring factors of equal dimension are worked on in one call,
+    whatever their signs.
 
     Args:
         factors: spaces of known dimension.
@@ -72,7 +72,7 @@ class ProductManifold(nn.Module):
 
     @property
     def signature(self) -> str:
-        """As a string, with the curvatures of now: a factor is H, S or E by its sign, and U if it is flat but trained."""
+        """With the curvatures of now: a factor is H, S or E by its sign, U if it is flat but trained."""
         found = []
         for dim, space in zip(self.dims, self._spaces(), strict=True):
             c = space.curvature
@@ -96,8 +96,10 @@ class ProductManifold(nn.Module):
             found = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
             raise GeometryError(f"expected {size} {what} in the last axis for {self.signature}, found {found}.")
 
-    def _calls(self, f: Callable[..., Tensor], vectors: Sequence[Tensor], extra: int, numbers: Sequence[Any]) -> list[Tensor]:
-        """f on each run of factors of equal dimension, on tensors (..., F, d); ``extra`` coordinates per factor."""
+    def _calls(
+        self, f: Callable[..., Tensor], vectors: Sequence[Tensor], extra: int, numbers: Sequence[Any]
+    ) -> list[Tensor]:
+        """F on each run of factors of equal dimension, on tensors (..., F, d); ``extra`` coordinates per factor."""
         for v in vectors:
             self._check(v, self.dim + extra * self.num_factors, "coordinates")
         sizes = [(dim + extra) * count for dim, count in self._runs]
@@ -109,7 +111,9 @@ class ProductManifold(nn.Module):
             for (dim, count), kappa, part in zip(self._runs, kappas, parts, strict=True)
         ]
 
-    def _vectors(self, f: Callable[..., Tensor], *vectors: Tensor, extra: int = 0, numbers: Sequence[Any] = ()) -> Tensor:
+    def _vectors(
+        self, f: Callable[..., Tensor], *vectors: Tensor, extra: int = 0, numbers: Sequence[Any] = ()
+    ) -> Tensor:
         return torch.cat([part.flatten(-2) for part in self._calls(f, vectors, extra, numbers)], -1)
 
     def _numbers(self, f: Callable[..., Tensor], *vectors: Tensor) -> Tensor:
@@ -120,11 +124,11 @@ class ProductManifold(nn.Module):
         return [f(space, *(p[i] for p in parts)) for i, space in enumerate(self._spaces())]
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
-        """x ⊕ y in each factor."""
+        """X ⊕ y in each factor."""
         return self._vectors(stereographic.add, x, y)
 
     def sub(self, x: Tensor, y: Tensor) -> Tensor:
-        """x ⊕ (−y) in each factor."""
+        """X ⊕ (−y) in each factor."""
         return self._vectors(stereographic.sub, x, y)
 
     def expmap(self, x: Tensor, v: Tensor) -> Tensor:
@@ -184,7 +188,7 @@ class ProductManifold(nn.Module):
         return stereographic.neg(x)
 
     def scale(self, r: Scalar, x: Tensor) -> Tensor:
-        """r ⊗ x in each factor."""
+        """R ⊗ x in each factor."""
         return self._vectors(stereographic.scale, x, numbers=[r])
 
     def geodesic(self, t: Scalar, x: Tensor, y: Tensor) -> Tensor:

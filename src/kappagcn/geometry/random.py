@@ -63,7 +63,9 @@ def _radius_quantile(share: Tensor, k: Tensor, radius: float, dim: int) -> Tenso
     mass = torch.nn.functional.pad(torch.cumulative_trapezoid(density, dim=-1), (1, 0))
     mass = mass / mass[:, -1:]
     # One search for all curvatures: the table of the i-th is shifted by 2i.
-    which = torch.arange(k.numel(), device=k.device).reshape(k.shape).expand(torch.broadcast_shapes(k.shape, share.shape))
+    which = (
+        torch.arange(k.numel(), device=k.device).reshape(k.shape).expand(torch.broadcast_shapes(k.shape, share.shape))
+    )
     table = (mass + 2 * torch.arange(k.numel(), device=k.device).unsqueeze(-1)).flatten()
     upper = torch.searchsorted(table, share + 2 * which) - QUANTILES * which
     upper = upper.clamp(1, QUANTILES - 1) + QUANTILES * which

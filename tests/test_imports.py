@@ -1,0 +1,79 @@
+"""Who may import whom, and what importing costs."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kappagcn
+
+PACKAGE = Path(kappagcn.__file__).parent
+# Every part may import itself, errors and these; nothing else.
+MAY_IMPORT = {
+    "geometry": set(),
+    "figures": {"geometry"},
+    "testing": {"geometry"},
+    "demo": {"geometry", "figures"},
+    "cli": {"demo", "_version"},
+    "__main__": {"cli"},
+    "__init__": {"_version", "geometry"},
+    "errors": set(),
+    "_version": set(),
+}
+
+
+def part(path):
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_parts(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"relative import in {path}"
+            names = [node.module] if node.module != "kappagcn" else [f"kappagcn.{alias.name}" for alias in node.names]
+        yield from (name.split(".")[1] for name in names if name.startswith("kappagcn."))
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_arrows_between_parts(path):
+    allowed = MAY_IMPORT[part(path)] | {part(path), "errors"}
+    assert set(imported_parts(path)) <= allowed
+
+
+def test_nothing_below_the_command_line_reads_arguments_environment_or_folder():
+    for path in PACKAGE.rglob("*.py"):
+        if part(path) not in ("cli", "__main__"):
+            text = path.read_text()
+            assert not any(word in text for word in ("sys.argv", "os.environ", "os.getenv", "getcwd", "Path.cwd")), path
+
+
+def loaded_after(statement):
+    code = f"import sys; {statement}; print(' '.join(m for m in sys.modules if '.' not in m))"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_importing_the_package_does_not_import_torch():
+    assert not loaded_after("import kappagcn, kappagcn.cli") & {"torch", "numpy", "matplotlib", "geoopt", "scipy"}
+
+
+def test_importing_the_geometry_imports_nothing_heavy_besides_torch():
+    with_torch = loaded_after("import torch")
+    found = loaded_after("import kappagcn.geometry") - with_torch
+    assert not found & {"matplotlib", "geoopt", "scipy", "rich", "typer", "pandas", "networkx", "mpmath"}
+
+
+def test_public_names_exist_and_are_documented():
+    import kappagcn.geometry as geometry
+
+    for module in (kappagcn, geometry):
+        for name in module.__all__:
+            thing = getattr(module, name)
+            assert name == "__version__" or thing.__doc__, name
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = kappagcn.nonsense
+    assert set(dir(kappagcn)) == set(kappagcn.__all__)
