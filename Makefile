@@ -32,11 +32,11 @@ format: $(READY) ## let ruff rewrite what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(READY) ## speed and memory against geoopt; rewrites benchmarks/results/geometry.json and docs/speed.md
-	@$(BIN)/python benchmarks/geometry.py
+bench: $(READY) ## speed and memory against geoopt; keeps the record, docs/speed.md and the README's table
+	@$(BIN)/python benchmarks/geometry.py && $(BIN)/python benchmarks/readme.py
 
-accuracy: $(READY) ## errors against 50-digit mpmath beside geoopt's; rewrites benchmarks/results/accuracy.json and docs/accuracy.md
-	@$(BIN)/python benchmarks/accuracy.py
+accuracy: $(READY) ## errors against 50-digit mpmath beside geoopt's; keeps the record, docs/accuracy.md and the README's table
+	@$(BIN)/python benchmarks/accuracy.py && $(BIN)/python benchmarks/readme.py
 
 clean: ## remove the virtual environment and caches
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info src/*.egg-info

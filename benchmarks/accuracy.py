@@ -105,7 +105,7 @@ def well_conditioned(name: str, args: list[Tensor], kappa: float) -> Tensor:
     if name == "dist2plane":
         x, p, _ = args
         fine &= length > 0.2 * G.dist(x, p, k=kappa)
-    if name in ("add", "logmap", "midpoint"):
+    if name in ("add", "expmap", "logmap", "midpoint"):
         fine &= length > 0.1 * args[0].flatten(1).norm(dim=-1)
     if kappa > 0 and name in ("add", "scale", "expmap", "midpoint"):
         fine &= length < 2 / kappa**0.5

@@ -7,22 +7,20 @@ import pytest
 
 import accuracy
 import geometry as speed
+import readme
 import record
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-def test_the_readmes_python_runs(capsys):
-    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+@pytest.mark.parametrize("name", ["README.md", "docs/geometry.md"])
+def test_python_in_documents_runs_and_prints_what_it_says(name, capsys):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), re.DOTALL)
     assert blocks
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
-    printed = capsys.readouterr().out.split()
-    expected = re.findall(r"# → (.*)", "\n".join(blocks))
-    assert expected
-    for line in expected:
-        assert line in " ".join(printed)
+        exec(compile(block, name, "exec"), {})
+        assert capsys.readouterr().out.splitlines() == re.findall(r"# → (.*)", block)
 
 
 def test_the_readmes_commands_exist():
@@ -61,17 +59,14 @@ def test_the_accuracy_record_meets_the_targets():
         assert r["kappagcn"]["slope"] <= slope
 
 
-def test_numbers_in_the_readme_are_in_the_records():
-    rows = {(r["case"], r["kappa"]): r for r in record.load("geometry")["results"]}
-    cells = re.findall(r"^\| `(\w+)` .*\| ([\d.]+) \| ([\d.]+) \|$", README, re.MULTILINE)
-    assert len(cells) >= 4
-    for case, negative, positive in cells:
-        assert negative == f"{rows[case, -1.0]['ratio']:.1f}"
-        assert positive == f"{rows[case, 1.0]['ratio']:.1f}"
-    results = record.load("accuracy")["results"]
-    for case, *found in re.findall(
-        r"^\| `(\w+)`, float32 \| (\S+) \| (\S+) \| (\S+) \| (\S+) \|$", README, re.MULTILINE
-    ):
-        mine = [r for r in results if r["case"] == case and r["dtype"] == "float32"]
-        expected = [accuracy.worst(mine, s, w) for s in ("kappagcn", "geoopt") for w in ("value", "slope")]
-        assert found == [f"{e:.1e}" for e in expected]
+def test_the_readmes_tables_are_made_from_the_records():
+    assert readme.refreshed(README) == README
+
+
+def test_the_readmes_words_about_the_demo_are_the_records():
+    sphere, plane, learned = record.load("demo")["results"]
+    assert f"started on a sphere (κ = {learned['start']:g})" in README
+    assert f"settled at −{abs(learned['curvature']):.2f}" in " ".join(README.split())
+    assert 11.5 < plane["distortion"] / learned["distortion"] < 12.5
+    assert "a twelfth of the plane's distortion" in " ".join(README.split())
+    assert sphere["distortion"] > plane["distortion"]

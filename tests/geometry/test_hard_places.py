@@ -223,6 +223,14 @@ def test_distances_up_to_sixty_from_tangent_vectors_in_float32(k):
     assert float(G.tangent_dist(u[-1], -u[-1], k=k)) == pytest.approx(60 / s, rel=1e-6)
 
 
+def test_distances_from_tangent_vectors_end_in_a_cap_not_in_infinity():
+    u = torch.tensor([[150.0, 0.0], [170.0, 0.0], [150.0, 0.0], [1e4, 0.0]])
+    v = torch.tensor([[145.0, 0.0], [-2.5, 0.0], [-150.0, 0.0], [0.0, 1e4]])
+    d, _ = gradients(G.tangent_dist, u, v, k=-1.0)
+    torch.testing.assert_close(d[:3], torch.tensor([10.0, 345.0, 600.0]), rtol=1e-6, atol=0)
+    assert d[3] > 680
+
+
 @EACH
 def test_points_on_the_equator_parallel_to_the_normal(dtype):
     """geoopt's unclamped arcsine gives NaN there."""

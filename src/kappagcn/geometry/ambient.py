@@ -27,6 +27,7 @@ from kappagcn.geometry.checks import (
     read_vectors,
 )
 from kappagcn.geometry.numerics import (
+    LARGEST_EXPONENT,
     ROUNDING,
     arc,
     artanc,
@@ -130,16 +131,14 @@ def tangent_dist(u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> T
 
     .. math:: \sin_\kappa^2(d/2) = \sin_\kappa^2((r_u-r_v)/2) + \sin_\kappa(r_u)\sin_\kappa(r_v)|\hat u-\hat v|^2/4,
 
-    evaluated in float64 whatever the dtype: far points in close directions need the digits. Right for any distance
-    up to 690/√−κ, where points of the ball would have run into its boundary.
+    evaluated in float64 whatever the dtype: far points in close directions need the digits. Right for points up
+    to 345/√−κ from the origin, where points of the ball have long run into its boundary; farther ones count as there.
     """
     lead = read_vectors(u=u, v=v)
     dtype = u.dtype
     k = as_curvature(k, u, lead).double()
-    u, v = u.double(), v.double()
-    a, b = numerics.norm(u), numerics.norm(v)
-    demand_finite(a, "u")
-    demand_finite(b, "v")
+    u, a = _within_range(u.double(), k, "u")
+    v, b = _within_range(v.double(), k, "v")
     slopes = sinc(4 * k * a * a) * sinc(4 * k * b * b)
     along, round_ = a - b, a + b
     gap = dot(u - v, u - v)
@@ -157,6 +156,16 @@ def tangent_dist(u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> T
     cosine = torch.where(k > 0, spherical, 1 - k.clamp(max=0) * square).clamp(min=tiny(u)).sqrt()
     length = (2 * arc(sine, cosine, k)).to(dtype)
     return length if keepdim else length.squeeze(-1)
+
+
+def _within_range(v: Tensor, k: Tensor, name: str) -> tuple[Tensor, Tensor]:
+    """Vectors and their lengths, cut for κ < 0 where the product of two hyperbolic sines would overflow."""
+    length = numerics.norm(v)
+    demand_finite(length, name)
+    limit = LARGEST_EXPONENT[v.dtype] / 4 / numerics.positive_root(-k)
+    beyond = (k < 0) & (length > limit)
+    shrink = torch.where(beyond, limit / torch.where(beyond, length, 1), 1)
+    return shrink * v, shrink * length
 
 
 def _with_value(derivative: Tensor, value: Tensor) -> Tensor:

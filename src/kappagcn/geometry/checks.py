@@ -79,13 +79,12 @@ def read_vectors(**vectors: Tensor) -> torch.Size:
             )
         if v.dim() == 0:
             raise GeometryError(f"{name}: expected a vector (..., D), found a single number; give it an axis.")
-    found = _describe(vectors)
     if len({v.dtype for v in vectors.values()}) > 1:
-        raise GeometryError(f"expected one dtype, found {found}; convert with .to(dtype).")
+        raise GeometryError(f"expected one dtype, found {_describe(vectors)}; convert with .to(dtype).")
     if len({v.device for v in vectors.values()}) > 1:
         raise GeometryError("expected one device; move the arguments with .to(device).")
     if len({v.shape[-1] for v in vectors.values()}) > 1:
-        raise GeometryError(f"expected the same last axis (the dimension D), found {found}.")
+        raise GeometryError(f"expected the same last axis (the dimension D), found {_describe(vectors)}.")
     return broadcast({name: v.shape[:-1] for name, v in vectors.items()})
 
 

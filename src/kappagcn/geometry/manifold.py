@@ -46,15 +46,15 @@ class Stereographic(nn.Module):
         return "" if self.dim is None else f"dim={self.dim}"
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
-        """X ⊕ y."""
+        """x ⊕ y."""
         return stereographic.add(x, y, k=self.k)
 
     def sub(self, x: Tensor, y: Tensor) -> Tensor:
-        """X ⊕ (−y)."""
+        """x ⊕ (−y)."""
         return stereographic.sub(x, y, k=self.k)
 
     def scale(self, r: Scalar, x: Tensor) -> Tensor:
-        """R ⊗ x."""
+        """r ⊗ x."""
         return stereographic.scale(r, x, k=self.k)
 
     def dist(self, x: Tensor, y: Tensor) -> Tensor:

@@ -99,7 +99,7 @@ class ProductManifold(nn.Module):
     def _calls(
         self, f: Callable[..., Tensor], vectors: Sequence[Tensor], extra: int, numbers: Sequence[Any]
     ) -> list[Tensor]:
-        """F on each run of factors of equal dimension, on tensors (..., F, d); ``extra`` coordinates per factor."""
+        """f on each run of factors of equal dimension, on tensors (..., F, d); ``extra`` coordinates per factor."""
         for v in vectors:
             self._check(v, self.dim + extra * self.num_factors, "coordinates")
         sizes = [(dim + extra) * count for dim, count in self._runs]
@@ -124,11 +124,11 @@ class ProductManifold(nn.Module):
         return [f(space, *(p[i] for p in parts)) for i, space in enumerate(self._spaces())]
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
-        """X ⊕ y in each factor."""
+        """x ⊕ y in each factor."""
         return self._vectors(stereographic.add, x, y)
 
     def sub(self, x: Tensor, y: Tensor) -> Tensor:
-        """X ⊕ (−y) in each factor."""
+        """x ⊕ (−y) in each factor."""
         return self._vectors(stereographic.sub, x, y)
 
     def expmap(self, x: Tensor, v: Tensor) -> Tensor:
@@ -188,7 +188,7 @@ class ProductManifold(nn.Module):
         return stereographic.neg(x)
 
     def scale(self, r: Scalar, x: Tensor) -> Tensor:
-        """R ⊗ x in each factor."""
+        """r ⊗ x in each factor."""
         return self._vectors(stereographic.scale, x, numbers=[r])
 
     def geodesic(self, t: Scalar, x: Tensor, y: Tensor) -> Tensor:

@@ -161,7 +161,7 @@ def neg(x: Tensor) -> Tensor:
 
 
 def sub(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
-    """X ⊕ (−y). Note that the gyrovector from x to y is ``add(-x, y)``. κ → 0: x − y."""
+    """x ⊕ (−y). Note that the gyrovector from x to y is ``add(-x, y)``. κ → 0: x − y."""
     return add(x, -y, k=k)
 
 
@@ -249,7 +249,7 @@ def logmap0(x: Tensor, *, k: Scalar) -> Tensor:
 
 
 def geodesic(t: Scalar, x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
-    """X ⊕ (t ⊗ (−x ⊕ y)) (eq. 5): the point a fraction t of the way from x to y, also beyond [0, 1].
+    """x ⊕ (t ⊗ (−x ⊕ y)) (eq. 5): the point a fraction t of the way from x to y, also beyond [0, 1].
 
     κ → 0: (1−t)x + ty.
     """

@@ -36,7 +36,7 @@ def assert_isometry(f: Callable[[Tensor], Tensor], x: Tensor, y: Tensor, *, k: f
 def random_isometry(
     dim: int, *, k: float, dtype: torch.dtype, generator: torch.Generator, reach: float = 1.0
 ) -> Callable[[Tensor], Tensor]:
-    """X ↦ z ⊕ Rx with R a random orthogonal matrix and z a random point within geodesic distance ``reach``."""
+    """x ↦ z ⊕ Rx with R a random orthogonal matrix and z a random point within geodesic distance ``reach``."""
     z = random_uniform(dim, radius=reach, k=k, dtype=dtype, generator=generator)
     r, _ = torch.linalg.qr(torch.randn(dim, dim, dtype=dtype, generator=generator))
     return lambda x: add(z.expand_as(x), x @ r.mT, k=k)

@@ -1,0 +1,46 @@
+"""The README's tables, from the records.
+
+python benchmarks/readme.py
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import accuracy
+import geometry
+import record
+
+README = record.DOCS.parent / "README.md"
+SHOWN = ["dist", "expmap", "logmap", "logmap0", "midpoint", "dist2plane"]
+
+
+def accuracy_rows() -> list[str]:
+    results = record.load("accuracy")["results"]
+    rows = []
+    for case in SHOWN:
+        mine = [r for r in results if r["case"] == case and r["dtype"] == "float32"]
+        cells = [accuracy.worst(mine, s, w) for s in ("kappagcn", "geoopt") for w in ("value", "slope")]
+        rows.append(f"| `{case}` | " + " | ".join(f"{c:.1e}" for c in cells) + " |")
+    return rows
+
+
+def speed_rows() -> list[str]:
+    ratios = {(r["case"], r["kappa"]): r["ratio"] for r in record.load("geometry")["results"]}
+    return [f"| `{c}` | {size} | {ratios[c, -1.0]:.1f} | {ratios[c, 1.0]:.1f} |" for c, size in geometry.SIZES.items()]
+
+
+def refreshed(text: str) -> str:
+    """The text with the rows between its markers made anew."""
+    for marker, rows in (("accuracy", accuracy_rows()), ("speed", speed_rows())):
+        pattern = rf"(<!-- {marker} -->\n\n(?:\|.*\n){{2}})(?:\|.*\n)*"
+        text, count = re.subn(pattern, lambda m, rows=rows: m[1] + "\n".join(rows) + "\n", text)
+        if count != 1:
+            raise SystemExit(f"expected one marker {marker} before a table in README.md, found {count}")
+    return text
+
+
+if __name__ == "__main__":
+    README.write_text(refreshed(README.read_text()))
+    sys.exit()
