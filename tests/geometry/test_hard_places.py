@@ -215,11 +215,13 @@ def test_distances_up_to_sixty_from_tangent_vectors_in_float32(k):
     v = u.flip(0)
     close = u * (1 + torch.linspace(-0.1, 0.1, 60)[:, None]) + 1e-4 * v  # far out, in nearly the same direction
     for other in (v, close):
-        d, _ = gradients(G.tangent_dist, u, other, k=k)
+        d, (g, _, _) = gradients(G.tangent_dist, u, other, k=k)
         assert d.max() > 3
-        for a, b, found in zip(u.tolist(), other.tolist(), d.tolist(), strict=True):
-            expected = R.tangent_dist([mpf(t) for t in a], [mpf(t) for t in b], mpf(k))
-            assert found == pytest.approx(float(expected), rel=2e-6)
+        for a, b, found, slope in zip(u.tolist(), other.tolist(), d.tolist(), g.tolist(), strict=True):
+            a, b = [mpf(t) for t in a], [mpf(t) for t in b]
+            assert found == pytest.approx(float(R.tangent_dist(a, b, mpf(k))), rel=2e-6)
+            step = lambda h, a=a, b=b: R.tangent_dist([a[0] + h, *a[1:]], b, mpf(k))  # noqa: E731
+            assert slope[0] == pytest.approx(float(R.slope(step, mpf(0))), rel=2e-5, abs=2e-6)
     assert float(G.tangent_dist(u[-1], -u[-1], k=k)) == pytest.approx(60 / s, rel=1e-6)
 
 

@@ -141,14 +141,12 @@ def tangent_dist(u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> T
     v, b = _within_range(v.double(), k, "v")
     slopes = sinc(4 * k * a * a) * sinc(4 * k * b * b)
     along, round_ = a - b, a + b
+    # |u||v||û ∓ v̂|². Directions do not cancel for far points; at the origin there are none, but an equal expression.
+    at_origin = (a == 0) | (b == 0)
+    to_u, to_v = u / torch.where(a == 0, 1, a), v / torch.where(b == 0, 1, b)
     gap = dot(u - v, u - v)
-    # |u||v||û ∓ v̂|²: the value from the directions, which does not cancel; the derivative from terms that have one
-    # at the origin, where directions do not.
-    with torch.no_grad():
-        to_u, to_v = u / torch.where(a == 0, 1, a), v / torch.where(b == 0, 1, b)
-        apart, facing = (a * b * dot(w, w) for w in (to_u - to_v, to_u + to_v))
-    apart = _with_value(gap - along * along, apart)
-    facing = _with_value(round_ * round_ - gap, facing)
+    apart = torch.where(at_origin, gap - along * along, a * b * dot(to_u - to_v, to_u - to_v))
+    facing = torch.where(at_origin, round_ * round_ - gap, a * b * dot(to_u + to_v, to_u + to_v))
     square = numerics.sin_k(along, k=k) ** 2 + slopes * apart
     at_zero = square <= 0
     sine = torch.where(at_zero, 0, torch.where(at_zero, 1, square).sqrt())
@@ -166,7 +164,3 @@ def _within_range(v: Tensor, k: Tensor, name: str) -> tuple[Tensor, Tensor]:
     beyond = (k < 0) & (length > limit)
     shrink = torch.where(beyond, limit / torch.where(beyond, length, 1), 1)
     return shrink * v, shrink * length
-
-
-def _with_value(derivative: Tensor, value: Tensor) -> Tensor:
-    return derivative + (value - derivative).detach()

@@ -356,7 +356,8 @@ def arc_gradients(grad: Tensor, sine: Tensor, cosine: Tensor, k: Tensor, arc: Te
     z = k * sine * sine
     border = SERIES_BELOW[z.dtype]
     near_zero = (z.abs() < border).to(z.dtype)
-    series = sine * sine * sine * _horner(_derivative_series("arsinc"), z.clamp(-border, border))
+    small = near_zero * sine  # the cube of a large sine may overflow
+    series = small * small * small * _horner(_derivative_series("arsinc"), z.clamp(-border, border))
     closed = (sine * slope - arc) / (2 * torch.where(k == 0, 1, k))
     return grad * slope, grad * torch.lerp(closed, series, near_zero)
 
