@@ -66,7 +66,7 @@ def midpoint(x: Tensor, weights: Tensor | None = None, *, k: Scalar) -> Tensor:
             two antipodes of equal weight.
 
     >>> midpoint(torch.tensor([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.2]]), k=-1.0)
-    tensor([0.0000, 0.0525])
+    tensor([0.0000, 0.0473])
     """
     weights, batch = read_points(x, weights)
     one = weights.dim() < x.dim()

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.errors import GeometryError
-from kappagcn.geometry import numerics
+from kappagcn.geometry import numerics, vectors
 from kappagcn.geometry.checks import (
     Scalar,
     as_curvature,
@@ -33,12 +33,12 @@ from kappagcn.geometry.numerics import (
     artanc,
     ball_gap,
     cosc,
-    dot,
     eps,
     far_norm,
     sinc,
     tiny,
 )
+from kappagcn.geometry.vectors import dot
 
 __all__ = ["from_ambient", "lift", "lower", "tangent_dist", "to_ambient"]
 
@@ -158,7 +158,7 @@ def tangent_dist(u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> T
 
 def _within_range(v: Tensor, k: Tensor, name: str) -> tuple[Tensor, Tensor]:
     """Vectors and their lengths, cut for κ < 0 where the product of two hyperbolic sines would overflow."""
-    length = numerics.norm(v)
+    length = vectors.norm(v)
     demand_finite(length, name)
     limit = LARGEST_EXPONENT[v.dtype] / 4 / numerics.positive_root(-k)
     beyond = (k < 0) & (length > limit)

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from kappagcn.errors import GeometryError, OutsideBallError
-from kappagcn.geometry.numerics import ball_gap, dot
+from kappagcn.geometry.numerics import ball_gap
+from kappagcn.geometry.vectors import dot
 
 __all__ = [
     "Scalar",

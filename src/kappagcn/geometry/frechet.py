@@ -19,11 +19,12 @@ import torch
 from torch import Tensor
 
 from kappagcn.errors import ConvergenceWarning, GeometryError, NonUniqueMeanWarning
-from kappagcn.geometry import numerics
+from kappagcn.geometry import numerics, vectors
 from kappagcn.geometry.aggregation import midpoint, read_points
 from kappagcn.geometry.checks import Scalar, as_curvature, conformal_at, demand, known_false
-from kappagcn.geometry.numerics import dot, positive_root, tanc
+from kappagcn.geometry.numerics import positive_root, tanc
 from kappagcn.geometry.stereographic import expmap, logmap
+from kappagcn.geometry.vectors import dot
 
 __all__ = ["frechet_mean"]
 
@@ -49,7 +50,7 @@ def frechet_mean(x: Tensor, weights: Tensor | None = None, *, k: Scalar, steps: 
         ConvergenceWarning: the gradient has not vanished after ``steps``. Both only where values can be read.
 
     >>> frechet_mean(torch.tensor([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.2]]), k=-1.0)
-    tensor([0.0000, 0.0526])
+    tensor([0.0000, 0.0541])
     """
     weights, batch = read_points(x, weights)
     k = as_curvature(k, x, batch, trailing=0)
@@ -94,14 +95,14 @@ class _State:
         return step / (1 + 0.5 * self.k.abs().sqrt().unsqueeze(-1) * decrement)
 
     def distances(self) -> Tensor:
-        return (2 / self.p.unsqueeze(-2) * numerics.norm(self.v)).squeeze(-1)
+        return (2 / self.p.unsqueeze(-2) * vectors.norm(self.v)).squeeze(-1)
 
     def converged(self) -> Tensor:
         """Whether two more Newton steps will end in rounding error."""
         spread = (self.weights * self.distances().unsqueeze(-1)).sum(-2)
-        rounding = numerics.eps(self.v) * (spread + numerics.norm(self.mean) / self.p)
+        rounding = numerics.eps(self.v) * (spread + vectors.norm(self.mean) / self.p)
         tolerance = 0.1 * numerics.eps(self.v) ** 0.5 * spread + 32 * rounding
-        done: Tensor = 2 / self.p * numerics.norm(self.pull) <= tolerance
+        done: Tensor = 2 / self.p * vectors.norm(self.pull) <= tolerance
         return done
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kappagcn.geometry import numerics
+from kappagcn.geometry import vectors
 from kappagcn.geometry.ambient import join, to_ambient
 from kappagcn.geometry.checks import Scalar, as_curvature, broadcast, conformal_at, read_vectors
-from kappagcn.geometry.numerics import arsin_k, arsin_over, dot
+from kappagcn.geometry.numerics import arsin_k, arsin_over
+from kappagcn.geometry.vectors import dot
 
 __all__ = ["dist2plane", "logits"]
 
@@ -34,7 +35,7 @@ def dist2plane(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar, keepdim: bool = Fa
     k = as_curvature(k, x, lead)
     delta = x - p
     p_p, p_x = conformal_at(p, k, "p"), conformal_at(x, k)
-    length = numerics.norm(a)
+    length = vectors.norm(a)
     a = a / torch.where(length == 0, 1, length)
     sine = 2 * (p_p * dot(delta, a) + k * dot(delta, delta) * dot(p, a)) / (p_p * p_x)
     signed = arsin_k(sine, k=k)
@@ -59,6 +60,6 @@ def logits(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar) -> Tensor:
     offset = factor * dot(p, a)
     normal = join(a - k * offset * p, -offset)
     product = to_ambient(x, k=k.squeeze(-1)) @ normal.mT
-    length = numerics.norm(a)
+    length = vectors.norm(a)
     sine = product / torch.where(length == 0, 1, length).mT
     return factor.mT * product * arsin_over(sine, k)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GeometryError
-from kappagcn.geometry import ambient, numerics, random, stereographic
+from kappagcn.geometry import ambient, random, stereographic, vectors
 from kappagcn.geometry.checks import Scalar
 from kappagcn.geometry.curvature import Curvature
 from kappagcn.geometry.manifold import Stereographic
@@ -201,15 +201,15 @@ class ProductManifold(nn.Module):
 
     def dist(self, x: Tensor, y: Tensor) -> Tensor:
         """Geodesic distance √Σ d_f²: (..., D), (..., D) → (...)."""
-        return numerics.norm(self._numbers(stereographic.dist, x, y)).squeeze(-1)
+        return vectors.norm(self._numbers(stereographic.dist, x, y)).squeeze(-1)
 
     def dist0(self, x: Tensor) -> Tensor:
         """Distance from the origin: (..., D) → (...)."""
-        return numerics.norm(self._numbers(stereographic.dist0, x)).squeeze(-1)
+        return vectors.norm(self._numbers(stereographic.dist0, x)).squeeze(-1)
 
     def tangent_dist(self, u: Tensor, v: Tensor) -> Tensor:
         """Distance of exp_0(u) and exp_0(v), for points too far out for the ball."""
-        return numerics.norm(self._numbers(ambient.tangent_dist, u, v)).squeeze(-1)
+        return vectors.norm(self._numbers(ambient.tangent_dist, u, v)).squeeze(-1)
 
     def factor_dists(self, x: Tensor, y: Tensor) -> Tensor:
         """The distance in each factor: (..., D), (..., D) → (..., F)."""
@@ -221,11 +221,11 @@ class ProductManifold(nn.Module):
 
     def norm(self, x: Tensor, v: Tensor) -> Tensor:
         """Riemannian length of v at x."""
-        return numerics.norm(self._numbers(stereographic.norm, x, v)).squeeze(-1)
+        return vectors.norm(self._numbers(stereographic.norm, x, v)).squeeze(-1)
 
     def cdist(self, x: Tensor, y: Tensor) -> Tensor:
         """All distances: (..., N, D), (..., M, D) → (..., N, M)."""
-        return numerics.norm(torch.stack(self._each(Stereographic.cdist, x, y), -1)).squeeze(-1)
+        return vectors.norm(torch.stack(self._each(Stereographic.cdist, x, y), -1)).squeeze(-1)
 
     def midpoint(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
         """Weighted gyromidpoint in each factor: (..., N, D) → (..., D)."""

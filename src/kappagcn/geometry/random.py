@@ -9,8 +9,9 @@ from torch import Tensor
 
 from kappagcn.errors import GeometryError
 from kappagcn.geometry.checks import Scalar, as_curvature
-from kappagcn.geometry.numerics import norm, positive_root, sin_k, tiny
+from kappagcn.geometry.numerics import positive_root, sin_k, tiny
 from kappagcn.geometry.stereographic import expmap, expmap0, lambda_x
+from kappagcn.geometry.vectors import norm
 
 __all__ = ["random_uniform", "random_wrapped_normal"]
 

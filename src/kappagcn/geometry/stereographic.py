@@ -26,7 +26,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from kappagcn.geometry import numerics
+from kappagcn.geometry import vectors
 from kappagcn.geometry.checks import (
     Scalar,
     as_curvature,
@@ -43,16 +43,13 @@ from kappagcn.geometry.numerics import (
     arc_over_sine,
     artanc,
     ball_gap,
-    combine,
-    dot,
     eps,
     far_norm,
-    fused_dot,
-    gram,
     positive_root,
     tanc,
     tiny,
 )
+from kappagcn.geometry.vectors import combine, dot, fused_dot, gram
 
 __all__ = [
     "add",
@@ -204,7 +201,7 @@ def dist0(x: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
     """Distance from the origin, 2·artan_κ|x|: (..., D) → (...). κ → 0: 2|x|."""
     read_vectors(x=x)
     k = as_curvature(k, x)
-    length = 2 * numerics.norm(x) * artanc(k * inside(dot(x, x), k))
+    length = 2 * vectors.norm(x) * artanc(k * inside(dot(x, x), k))
     return length if keepdim else length.squeeze(-1)
 
 
@@ -293,7 +290,7 @@ def inner(x: Tensor, u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) 
 def norm(x: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
     """Riemannian length λ_x|v| of a tangent vector at x. κ → 0: 2|v|."""
     lead = read_vectors(x=x, v=v)
-    length = 2 / conformal_at(x, as_curvature(k, x, lead)) * numerics.norm(v)
+    length = 2 / conformal_at(x, as_curvature(k, x, lead)) * vectors.norm(v)
     return length if keepdim else length.squeeze(-1)
 
 
@@ -312,7 +309,7 @@ def project(x: Tensor, *, k: Scalar) -> Tensor:
     """
     read_vectors(x=x)
     k = as_curvature(k, x)
-    length = numerics.norm(x)
+    length = vectors.norm(x)
     ball = (1 - ball_gap(x)) / positive_root(-k)
     limit = torch.where(k < 0, ball, torch.where(k > 0, far_norm(k), torch.inf))
     outside = length > limit
