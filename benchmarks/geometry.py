@@ -11,16 +11,19 @@ allocator during one forward and backward, above what was allocated before.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
+import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import geoopt
 import torch
 from torch import Tensor
+from torch.profiler import ProfilerActivity
 
 import kappagcn.geometry as G
 import record
@@ -28,6 +31,7 @@ import record
 N, D = 200_000, 16
 MIDPOINTS = 2000
 PAIRS, PAIR_DIM = 1365, 10
+CPU = ProfilerActivity.CPU
 Run = Callable[[], None]
 
 
@@ -77,10 +81,23 @@ def interleaved(ours: Run, peer: Run, repeats: int) -> tuple[list[float], list[f
     return [a for a, _ in times], [b for _, b in times]
 
 
+@contextlib.contextmanager
+def silenced() -> Iterator[None]:
+    """Nothing on standard error, where the profiler's libraries announce themselves."""
+    kept = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
 def peak_memory(run: Run) -> int:
     """Largest sum of allocations alive while it runs, in bytes."""
     run()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+    with silenced(), torch.profiler.profile(activities=[CPU], profile_memory=True) as profile:
         run()
     events = [e for e in profile.profiler.kineto_results.events() if e.name() == "[memory]"]
     steps = [e.nbytes() for e in sorted(events, key=lambda e: e.start_ns())]

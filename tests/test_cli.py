@@ -47,9 +47,9 @@ def test_curvature_crosses_zero_on_a_tree(tmp_path):
     [
         (["demo", "--out", "{file}"], "expected a folder that can be written"),
         (["demo", "--out", "{file}/inner"], "expected a folder that can be written"),
-        (["demo", "--steps", "0"], "0 is not in the range"),
-        (["demo", "--steps", "many"], "not a valid integer"),
-        (["demo", "--seed", "x"], "not a valid integer"),
+        (["demo", "--steps", "0"], "Invalid value for '--steps'"),
+        (["demo", "--steps", "many"], "Invalid value for '--steps'"),
+        (["demo", "--seed", "x"], "Invalid value for '--seed'"),
         (["dmeo"], "No such command"),
         (["demo", "--ot", "x"], "No such option"),
     ],

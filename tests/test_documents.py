@@ -26,7 +26,9 @@ def test_python_in_documents_runs_and_prints_what_it_says(name, capsys):
 def test_the_readmes_commands_exist():
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = {
-        t for text in (README, (ROOT / "CONTRIBUTING.md").read_text()) for t in re.findall(r"`?make ([a-z]+)", text)
+        t
+        for text in (README, (ROOT / "CONTRIBUTING.md").read_text())
+        for t in re.findall(r"(?:`|^)make ([a-z]+)", text, re.MULTILINE)
     }
     assert {"demo", "test"} <= named <= targets
 

@@ -136,3 +136,22 @@ def test_wrong_sizes_are_named():
         ProductManifold([])
     with pytest.raises(GeometryError, match="known dimension"):
         ProductManifold([Stereographic(Curvature(-1.0))])
+
+
+def test_a_product_compiles_and_exports_as_one_graph():
+    space = build("H2xS3xU1")
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.space = space
+
+        def forward(self, v, w):
+            x = self.space.expmap0(v)
+            return self.space.cdist(x, self.space.midpoint(x, w).unsqueeze(0)) + self.space.logits(x, x[:1], v[:1])
+
+    v, w = 0.3 * torch.randn(5, 6, dtype=torch.float64), torch.rand(5, dtype=torch.float64) + 0.1
+    expected = Net()(v, w)
+    torch._dynamo.reset()
+    torch.testing.assert_close(torch.compile(Net(), fullgraph=True, backend="aot_eager")(v, w), expected)
+    torch.testing.assert_close(torch.export.export(Net(), (v, w)).module()(v, w), expected)

@@ -97,14 +97,14 @@ class ProductManifold(nn.Module):
             raise GeometryError(f"expected {size} {what} in the last axis for {self.signature}, found {found}.")
 
     def _calls(
-        self, f: Callable[..., Tensor], vectors: Sequence[Tensor], extra: int, numbers: Sequence[Any]
+        self, f: Callable[..., Tensor], tensors: Sequence[Tensor], extra: int, numbers: Sequence[Any]
     ) -> list[Tensor]:
         """f on each run of factors of equal dimension, on tensors (..., F, d); ``extra`` coordinates per factor."""
-        for v in vectors:
-            self._check(v, self.dim + extra * self.num_factors, "coordinates")
+        for t in tensors:
+            self._check(t, self.dim + extra * self.num_factors, "coordinates")
         sizes = [(dim + extra) * count for dim, count in self._runs]
         kappas = self.k.split([count for _, count in self._runs])
-        parts = zip(*(v.split(sizes, -1) for v in vectors), strict=True)
+        parts = zip(*(t.split(sizes, -1) for t in tensors), strict=True)
         numbers = [n.unsqueeze(-1) if isinstance(n, Tensor) and n.dim() else n for n in numbers]
         return [
             f(*numbers, *(p.unflatten(-1, (count, dim + extra)) for p in part), k=kappa)
@@ -112,15 +112,15 @@ class ProductManifold(nn.Module):
         ]
 
     def _vectors(
-        self, f: Callable[..., Tensor], *vectors: Tensor, extra: int = 0, numbers: Sequence[Any] = ()
+        self, f: Callable[..., Tensor], *tensors: Tensor, extra: int = 0, numbers: Sequence[Any] = ()
     ) -> Tensor:
-        return torch.cat([part.flatten(-2) for part in self._calls(f, vectors, extra, numbers)], -1)
+        return torch.cat([part.flatten(-2) for part in self._calls(f, tensors, extra, numbers)], -1)
 
-    def _numbers(self, f: Callable[..., Tensor], *vectors: Tensor) -> Tensor:
-        return torch.cat(self._calls(f, vectors, 0, ()), -1)
+    def _numbers(self, f: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
+        return torch.cat(self._calls(f, tensors, 0, ()), -1)
 
-    def _each(self, f: Callable[..., Tensor], *vectors: Tensor) -> list[Tensor]:
-        parts = [self.split(v) for v in vectors]
+    def _each(self, f: Callable[..., Tensor], *tensors: Tensor) -> list[Tensor]:
+        parts = [self.split(t) for t in tensors]
         return [f(space, *(p[i] for p in parts)) for i, space in enumerate(self._spaces())]
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
