@@ -202,9 +202,9 @@ def test_batches_and_a_curvature_each():
 )
 def test_undefined_midpoints_are_refused(k, x, w):
     x, w = torch.tensor(x), torch.tensor(w)
+    with pytest.raises(UndefinedMidpointError, match="non-negative weights"):
+        G.midpoint(x, w, k=k)
     if w.any():
-        with pytest.raises(UndefinedMidpointError, match="non-negative weights"):
-            G.midpoint(x, w, k=k)
         found = torch.func.vmap(lambda w: G.midpoint(x, w, k=k))(
             torch.stack([w, torch.ones(2) + w.abs()[:1] * torch.tensor([1.0, 0])])
         )
@@ -220,13 +220,21 @@ def test_wrong_weights_are_refused():
         G.midpoint(x, torch.ones(4), k=-1.0)
     with pytest.raises(GeometryError, match=r"weights: expected a tensor of torch.float32"):
         G.midpoint(x, torch.ones(3, dtype=torch.float64), k=-1.0)
-    with pytest.raises(GeometryError, match=r"expected points \(..., N, D\)"):
+    with pytest.raises(GeometryError, match=r"x: expected \(..., N, D\)"):
         G.midpoint(torch.zeros(3), k=-1.0)
     with pytest.raises(GeometryError, match="expected a matrix"):
         G.matmul_left(torch.ones(3), x, k=-1.0)
-    with pytest.raises(GeometryError, match=r"expected \(N, D\) with a sparse matrix"):
+    with pytest.raises(GeometryError, match=r"expected \(N, D\) with sparse a"):
         G.matmul_left(torch.eye(3).to_sparse(), torch.zeros(2, 3, 2), k=-1.0)
-    with pytest.raises(GeometryError, match="same last axis"):
+    with pytest.raises(GeometryError, match=r"w: expected \(2, E\) .* found \(3, 2\)"):
         G.matmul_right(x, torch.ones(3, 2), k=-1.0)
+    with pytest.raises(GeometryError, match=r"leading shapes that broadcast, found x: \(4,\), weights: \(5,\)"):
+        G.midpoint(torch.zeros(4, 3, 2), torch.ones(5, 3), k=-1.0)
+    with pytest.raises(GeometryError, match=r"found x: \(4,\), a: \(5,\)"):
+        G.matmul_left(torch.ones(5, 2, 3), torch.zeros(4, 3, 2), k=-1.0)
+    with pytest.raises(GeometryError, match=r"one curvature with a sparse matrix, found \(2,\)"):
+        G.matmul_left(torch.eye(3).to_sparse(), x, k=-torch.ones(2))
+    with pytest.raises(GeometryError, match=r"base: expected a torch.Tensor .* found list"):
+        G.tangential_mean(x, k=-1.0, base=[0.0, 0.0])
     with pytest.raises(GeometryError, match="expected a matrix"):
         G.matmul_right(x, torch.ones(2), k=-1.0)

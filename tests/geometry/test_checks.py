@@ -98,17 +98,84 @@ def test_wrong_dtypes(name):
 
 def test_wrong_curvatures():
     with pytest.raises(
-        GeometryError, match=r"k: expected dtype torch.float32 as the points, found torch.float64; use k.to"
+        GeometryError, match=r"k: expected dtype torch.float32 as the points, found torch.float64; convert"
     ):
         G.dist(X, X, k=torch.tensor(-1.0, dtype=torch.float64))
     with pytest.raises(GeometryError, match=r"leading shapes that broadcast, found k: \(3,\)"):
         G.dist(X, X, k=torch.full((3,), -1.0))
-    with pytest.raises(GeometryError, match="finite curvature, found nan"):
+    with pytest.raises(GeometryError, match="k: expected a finite number, found nan"):
         G.dist(X, X, k=float("nan"))
     with pytest.raises(GeometryError, match="number or a tensor, found str"):
         G.dist(X, X, k="-1")
     with pytest.raises(TypeError):
         G.dist(X, X)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: G.scale(torch.tensor(2), X, k=-1.0), "r: expected dtype"),
+        (lambda: G.scale(float("inf"), X, k=-1.0), "r: expected a finite number, found inf"),
+        (lambda: G.scale(torch.tensor([1.0, float("nan")]), X, k=-1.0), "r: expected finite numbers, found 1 of 2"),
+        (lambda: G.geodesic(torch.ones(4), X, X, k=-1.0), r"found t: \(4,\), points: \(2,\)"),
+        (lambda: G.random_wrapped_normal(X, std="a", k=-1.0), "std: expected a number or a tensor, found str"),
+        (lambda: G.dist(X, X, k=torch.tensor([float("inf")])), "k: expected finite numbers"),
+        (lambda: G.logits(X[0], X, X, k=-1.0), r"x: expected \(..., N, D\), found \(2,\)"),
+        (lambda: G.logits(X, X, X[:1].repeat(3, 1), k=-1.0), r"found p: \(2,\), a: \(3,\)"),
+        (lambda: G.random_uniform(3, 2, radius=float("inf"), k=0.0), "finite geodesic radius, found inf"),
+        (lambda: G.random_uniform(3, 2, k=0.0, dtype=torch.float16), "dtype: expected float32 or float64"),
+        (lambda: G.ProductManifold("H2xS2"), "use ProductManifold.from_signature"),
+        (lambda: G.Curvature("a"), "expected a finite number, found 'a'"),
+        (lambda: G.Curvature(-1e-17, lower=-1, upper=0), "strictly between its bounds"),
+        (lambda: G.ProductManifold.from_signature("H2").matmul_right(X, torch.ones(3, 3)), r"w: expected \(2, 2\)"),
+    ],
+)
+def test_errors_name_the_argument_at_fault(call, message):
+    with pytest.raises(GeometryError, match=message):
+        call()
+
+
+INFINITE = torch.tensor([[float("inf"), 0.1], [0.3, 0.1]])
+
+
+@pytest.mark.parametrize("bad", [NAN, INFINITE], ids=["nan", "inf"])
+@pytest.mark.parametrize("k", [-1.0, 0.0, 1.0])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda t, k: G.dist0(t, k=k),
+        lambda t, k: G.add(X, t, k=k),
+        lambda t, k: G.gyration(X, X, t, k=k),
+        lambda t, k: G.gyration(t, X, X, k=k),
+        lambda t, k: G.transport(X, X, t, k=k),
+        lambda t, k: G.inner(X, X, t, k=k),
+        lambda t, k: G.norm(X, t, k=k),
+        lambda t, k: G.egrad2rgrad(X, t, k=k),
+        lambda t, k: G.project(t, k=k),
+        lambda t, k: G.antipode(t, k=k),
+        lambda t, k: G.dist2plane(X, X, t, k=k),
+        lambda t, k: G.logits(X, X, t, k=k),
+        lambda t, k: G.tangent_dist(X, t, k=k),
+        lambda t, k: G.cdist(X, t, k=k),
+    ],
+)
+def test_no_function_takes_nan_or_infinity(f, k, bad):
+    with pytest.raises(GeometryError, match="expected finite"):
+        f(bad, k)
+
+
+def test_a_point_outside_the_ball_is_not_gyrated():
+    outside = torch.func.vmap(lambda u: G.gyration(u, X[0], X[0], k=-1.0))(OUTSIDE)
+    assert outside[0].isnan().all()
+    assert outside[1].isfinite().all()
+
+
+def test_empty_sets():
+    none = torch.zeros(0, 2)
+    assert G.logits(none, X, X, k=-1.0).shape == (0, 2)
+    assert G.logits(X, none, none, k=-1.0).shape == (2, 0)
+    assert G.dist(none, none, k=-1.0).shape == (0,)
+    assert G.matmul_left(torch.zeros(0, 2), X, k=-1.0).shape == (0, 2)
 
 
 def test_a_single_number_is_not_a_vector():

@@ -83,6 +83,16 @@ def test_products_there_and_back_measure_the_same():
     assert all(f.curvature.trainable for f in back.factors)
 
 
+def test_dtypes_and_ties_are_kept():
+    ball = geoopt.Stereographic(torch.tensor(-0.1, dtype=torch.float64), learnable=True)
+    one = from_geoopt(ball)
+    assert one.k.dtype == torch.float64
+    assert one.curvature.value == -0.1
+    two = from_geoopt(geoopt.ProductManifold((ball, 2), (ball, 3)))
+    assert two.factors[0].curvature is two.factors[1].curvature
+    assert ProductManifold.from_signature("H2(-0.1)", dtype=torch.float64).k.item() == -0.1
+
+
 def test_others_are_refused():
     with pytest.raises(GeometryError, match="found Sphere"):
         from_geoopt(geoopt.Sphere())

@@ -59,7 +59,7 @@ def test_representation():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"value": float("nan")}, "finite curvature, found nan"),
+        ({"value": float("nan")}, "finite number, found nan"),
         ({"value": 1.0, "upper": 0.5}, "strictly between its bounds -inf and 0.5, found 1"),
         ({"value": 0.0, "upper": 0.0}, "strictly between"),
     ],

@@ -160,6 +160,17 @@ def test_points_of_very_different_norm(dtype):
 
 
 @EACH
+@pytest.mark.parametrize("k", [0.0, 1e-30, -1e-30])
+@pytest.mark.parametrize("size", [1.0, 1e4, 1e7])
+def test_large_separations_in_flat_space(dtype, k, size):
+    x, zero = torch.tensor([[0.6 * size, 0.8 * size]], dtype=dtype), torch.zeros(1, 2, dtype=dtype)
+    expected = torch.full((1,), 2 * size, dtype=dtype)
+    tol = {"rtol": 4 * torch.finfo(dtype).eps, "atol": 0.0}
+    for f in (G.dist, G.tangent_dist, lambda x, y, k: G.cdist(x, y, k=k).squeeze(0)):
+        torch.testing.assert_close(gradients(f, x, zero, k=k)[0], expected, **tol)
+
+
+@EACH
 @pytest.mark.parametrize("k", [-5.0, -1.0, -1e-4])
 def test_the_boundary_of_the_ball(dtype, k):
     radius = abs(k) ** -0.5

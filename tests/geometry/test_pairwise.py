@@ -41,6 +41,22 @@ def test_gradients_are_those_of_the_distances(k, dtype, monkeypatch):
         torch.testing.assert_close(f.double(), e, rtol=tol, atol=tol)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("k", [-1.0, 0.0, 1.0])
+def test_coincident_pairs_leave_the_other_gradients_alone(k, dtype):
+    """cdist(x, x): the diagonal adds nothing to the gradient, and takes nothing from the other pairs' either."""
+    generator = torch.Generator().manual_seed(4)
+    x = 0.3 * torch.randn(7, 3, dtype=dtype, generator=generator)
+    x[3], x[4] = 0, x[5]
+    x[6] = x[5] + torch.tensor([0, 0, 1e-15])  # equal but for one tiny coordinate
+    x[5, 2] = 0
+    weight = torch.rand(7, 7, dtype=dtype, generator=generator)
+    found, expected = x.clone().requires_grad_(), x.double().requires_grad_()
+    (weight * G.cdist(found, found, k=k)).sum().backward()
+    (weight.double() * G.dist(expected[:, None], expected[None], k=k)).sum().backward()
+    torch.testing.assert_close(found.grad.double(), expected.grad, rtol=1e-5, atol=1e-5)
+
+
 def test_second_derivatives():
     x, y = (0.3 * torch.randn(n, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(n)) for n in (3, 4))
     for k in (-1.0, 0.0, 1.0):
@@ -72,7 +88,7 @@ def test_no_tensor_of_n_by_m_by_d():
 def test_empty_and_malformed_sets():
     assert G.cdist(torch.zeros(0, 3), torch.zeros(4, 3), k=-1.0).shape == (0, 4)
     assert G.cdist(torch.zeros(2, 3), torch.zeros(0, 3), k=-1.0).shape == (2, 0)
-    with pytest.raises(GeometryError, match=r"expected points \(..., N, D\)"):
+    with pytest.raises(GeometryError, match=r"x: expected \(..., N, D\), found \(3,\)"):
         G.cdist(torch.zeros(3), torch.zeros(4, 3), k=-1.0)
     with pytest.raises(GeometryError, match="same last axis"):
         G.cdist(torch.zeros(2, 3), torch.zeros(4, 2), k=-1.0)

@@ -65,7 +65,7 @@ def test_the_same_seed_gives_the_same_points():
 
 
 def test_bad_requests():
-    with pytest.raises(GeometryError, match="positive geodesic radius, found -1"):
+    with pytest.raises(GeometryError, match="positive, finite geodesic radius, found -1"):
         G.random_uniform(2, 3, radius=-1.0, k=0.0)
     with pytest.raises(GeometryError, match="dimension D"):
         G.random_uniform(k=0.0)

@@ -20,7 +20,7 @@ from kappagcn.geometry.checks import (
     as_curvature,
     broadcast,
     conformal_at,
-    demand_square_match,
+    read_sets,
     read_vectors,
 )
 from kappagcn.geometry.stereographic import expmap, expmap0, logmap, logmap0, scale
@@ -34,20 +34,23 @@ UNDEFINED = NO_DIRECTION.format(
 )
 
 
-def read_points(x: Tensor, weights: Tensor | None) -> tuple[Tensor, torch.Size]:
+def read_points(x: Tensor, weights: Tensor | None, name: str = "weights") -> tuple[Tensor, torch.Size]:
     """Weights (uniform by default) for points (..., N, D), and the batch shape κ is to broadcast against."""
-    read_vectors(x=x)
-    if x.dim() < 2:
-        raise GeometryError(f"x: expected points (..., N, D), found {tuple(x.shape)}; use unsqueeze(0).")
+    batch = read_sets(x=x)
     if weights is None:
         weights = torch.full(x.shape[-2:-1], 1 / max(x.shape[-2], 1), dtype=x.dtype, device=x.device)
-    elif not isinstance(weights, Tensor) or weights.dtype != x.dtype:
+    if not isinstance(weights, Tensor) or weights.dtype != x.dtype:
         found = weights.dtype if isinstance(weights, Tensor) else type(weights).__name__
-        raise GeometryError(f"weights: expected a tensor of {x.dtype} as the points, found {found}; use .to(x.dtype).")
+        raise GeometryError(f"{name}: expected a tensor of {x.dtype} as the points, found {found}; use .to(x.dtype).")
     if weights.dim() == 0:
-        raise GeometryError("weights: expected shape (..., N), found a single number.")
-    demand_square_match(x, weights.shape[-1], "weights")
-    return weights, x.shape[:-2]
+        raise GeometryError(f"{name}: expected shape (..., N), found a single number.")
+    if weights.shape[-1] != x.shape[-2]:
+        raise GeometryError(
+            f"{name}: expected one weight per point, found {weights.shape[-1]} columns for {x.shape[-2]} points."
+        )
+    if weights.layout != torch.strided and x.dim() != 2:
+        raise GeometryError(f"x: expected (N, D) with sparse {name}, found {tuple(x.shape)}; loop over the batch.")
+    return weights, batch
 
 
 def midpoint(x: Tensor, weights: Tensor | None = None, *, k: Scalar) -> Tensor:
@@ -70,41 +73,42 @@ def midpoint(x: Tensor, weights: Tensor | None = None, *, k: Scalar) -> Tensor:
     """
     weights, batch = read_points(x, weights)
     one = weights.dim() < x.dim()
-    k = as_curvature(k, x, batch, trailing=2)
-    point = _midpoint(weights.unsqueeze(-2) if one else weights, x, k)[0]
+    batch = broadcast({"x": batch, "weights": weights.shape[: -1 if one else -2]})
+    lifted, mass, k = _lifted_sums(weights.unsqueeze(-2) if one else weights, x, k, batch)
+    point = project_ray(lifted, mass, k, UndefinedMidpointError, UNDEFINED)
     return point.squeeze(-2) if one else point
 
 
-def _midpoint(a: Tensor, x: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-    """Midpoints for each row of a (dense or sparse), and the rows' sums: ONE product with D + 2 columns."""
+def _lifted_sums(a: Tensor, x: Tensor, k: Scalar, batch: torch.Size) -> tuple[Tensor, Tensor, Tensor]:
+    """Weighted sums of lifts for each row of a (dense or sparse), the rows' sums, and κ: ONE matrix product."""
+    k = as_curvature(k, x, batch, trailing=2)
     factor = 2 / conformal_at(x, k)
     total = a @ torch.cat((factor * x, factor - 1, torch.ones_like(factor)), -1)
-    lifted, mass = total[..., :-1] * torch.where(total[..., -1:] < 0, -1, 1), total[..., -1:]
-    # A row without weights has no midpoint; scaled by its sum, 0, any would do: take the origin.
-    empty = (total == 0).all(-1, keepdim=True)
-    height = torch.arange(lifted.shape[-1], device=x.device) == lifted.shape[-1] - 1
-    lifted = torch.where(empty & height, 1, lifted)
-    return project_ray(lifted, mass, k, UndefinedMidpointError, UNDEFINED), mass
+    mass = total[..., -1:]
+    return total[..., :-1] * torch.where(mass < 0, -1, 1), mass, k
 
 
 def matmul_left(a: Tensor, x: Tensor, *, k: Scalar) -> Tensor:
     """κ-left-multiplication A ⊠ X (eq. 8): row i is (Σ_j A_ij) ⊗ midpoint(X; A_i). κ → 0: A·X.
 
     Laws: I ⊠ X = X; r ⊗ (A ⊠ X) = (rA) ⊠ X; commutes with isometries when the rows of A sum to 1. A row of zeros
-    gives the origin.
+    gives the origin; any other row must have a midpoint, so for κ ≤ 0 its sum must not be 0.
 
     Args:
         a: weights (M, N), dense or ``torch.sparse`` COO or CSR; dense also (..., M, N).
         x: points (N, D), with a dense ``a`` also (..., N, D).
         k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
     """
-    weights, batch = read_points(x, a)
-    if weights.dim() < 2:
+    a, batch = read_points(x, a, "a")
+    if a.dim() < 2:
         raise GeometryError(f"a: expected a matrix (..., M, N), found {tuple(a.shape)}; use midpoint for one row.")
-    if weights.layout != torch.strided and x.dim() != 2:
-        raise GeometryError(f"x: expected (N, D) with a sparse matrix, found {tuple(x.shape)}; loop over the batch.")
-    k = as_curvature(k, x, batch, trailing=2)
-    point, mass = _midpoint(weights, x, k)
+    if a.layout != torch.strided and isinstance(k, Tensor) and k.dim() > 0:
+        raise GeometryError(f"k: expected one curvature with a sparse matrix, found {tuple(k.shape)}; loop over them.")
+    lifted, mass, k = _lifted_sums(a, x, k, broadcast({"x": batch, "a": a.shape[:-2]}))
+    # A row without weights has no midpoint; scaled by its sum, 0, any would do: take the origin.
+    empty = (lifted == 0).all(-1, keepdim=True) & (mass == 0)
+    height = torch.arange(lifted.shape[-1], device=x.device) == lifted.shape[-1] - 1
+    point = project_ray(torch.where(empty & height, 1, lifted), mass, k, UndefinedMidpointError, UNDEFINED)
     return scale(mass.squeeze(-1), point, k=k.squeeze(-1))
 
 
@@ -113,7 +117,11 @@ def matmul_right(x: Tensor, w: Tensor, *, k: Scalar) -> Tensor:
     read_vectors(w=w)
     if w.dim() != 2:
         raise GeometryError(f"w: expected a matrix (D, E), found {tuple(w.shape)}.")
-    read_vectors(x=x, w_column=w.mT[:1].squeeze(0))
+    read_vectors(x=x)
+    if w.shape[0] != x.shape[-1] or w.dtype != x.dtype:
+        raise GeometryError(
+            f"w: expected ({x.shape[-1]}, E) {x.dtype} for x: {tuple(x.shape)}, found {tuple(w.shape)} {w.dtype}."
+        )
     return expmap0(logmap0(x, k=k) @ w, k=k)
 
 
@@ -130,10 +138,12 @@ def tangential_mean(x: Tensor, weights: Tensor | None = None, *, k: Scalar, base
         base: point b (..., D) at whose tangent space to average; the origin by default.
     """
     weights, batch = read_points(x, weights)
+    batch = broadcast({"x": batch, "weights": weights.shape[:-1]})
     if base is None:
         v = logmap0(x, k=as_curvature(k, x, batch))
         return expmap0((weights.unsqueeze(-1) * v).sum(-2), k=k)
-    read_vectors(x=x, base=base.unsqueeze(-2))
+    read_vectors(base=base)
+    read_sets(x=x, base=base.unsqueeze(-2))
     batch = broadcast({"x": batch, "base": base.shape[:-1]})
     v = logmap(base.unsqueeze(-2), x, k=as_curvature(k, x, batch))
     return expmap(base, (weights.unsqueeze(-1) * v).sum(-2), k=k)

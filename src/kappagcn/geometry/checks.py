@@ -25,9 +25,9 @@ __all__ = [
     "conformal_at",
     "demand",
     "demand_finite",
-    "demand_square_match",
     "inside",
     "known_false",
+    "read_sets",
     "read_vectors",
 ]
 
@@ -100,38 +100,57 @@ def broadcast(shapes: dict[str, torch.Size]) -> torch.Size:
         ) from None
 
 
-def as_curvature(k: Scalar, like: Tensor, batch: torch.Size | None = None, trailing: int = 1) -> Tensor:
-    """κ as a tensor of ``like``'s dtype with ``trailing`` axes of size 1 appended.
+def read_sets(**sets: Tensor) -> torch.Size:
+    """Check tensors of sets of vectors (..., N, D) against each other and return their common batch shape."""
+    for name, points in sets.items():
+        read_vectors(**{name: points})
+        if points.dim() < 2:
+            raise GeometryError(f"{name}: expected (..., N, D), found {tuple(points.shape)}; use unsqueeze(0) for one.")
+    read_vectors(**{name: points.new_zeros(points.shape[-1]) for name, points in sets.items()})
+    return broadcast({name: points.shape[:-2] for name, points in sets.items()})
+
+
+def as_curvature(
+    k: Scalar, like: Tensor, batch: torch.Size | None = None, trailing: int = 1, name: str = "k"
+) -> Tensor:
+    """κ, or another number per vector, as a tensor of ``like``'s dtype with ``trailing`` axes of size 1 appended.
 
     Args:
         k: a number, or a tensor that broadcasts against ``batch``.
         like: gives dtype and device.
         batch: the shape κ is to broadcast against; by default ``like``'s leading shape.
         trailing: axes κ does not vary over, the vector's own among them.
+        name: what errors call it.
     """
     if isinstance(k, Tensor):
         if k.dtype != like.dtype:
-            raise GeometryError(f"k: expected dtype {like.dtype} as the points, found {k.dtype}; use k.to(x.dtype).")
+            raise GeometryError(
+                f"{name}: expected dtype {like.dtype} as the points, found {k.dtype}; convert with .to(x.dtype), or a "
+                f"space with .double() or .float()."
+            )
         if k.device != like.device and k.dim() > 0:
-            raise GeometryError(f"k: expected device {like.device}, found {k.device}; use k.to(x.device).")
+            raise GeometryError(f"{name}: expected device {like.device}, found {k.device}; use .to(x.device).")
         if k.dim() > 0:
-            broadcast({"k": k.shape, "points": like.shape[:-1] if batch is None else batch})
+            broadcast({name: k.shape, "points": like.shape[:-1] if batch is None else batch})
+        demand(
+            k.isfinite(), GeometryError, f"{name}: expected finite numbers, found {{count}} of {{total}} that are not."
+        )
         return k[(...,) + (None,) * trailing]
     if not isinstance(k, Real):
-        raise GeometryError(f"k: expected a number or a tensor, found {type(k).__name__}.")
+        raise GeometryError(f"{name}: expected a number or a tensor, found {type(k).__name__}.")
     if not math.isfinite(k):
-        raise GeometryError(f"k: expected a finite curvature, found {k}.")
+        raise GeometryError(f"{name}: expected a finite number, found {k}.")
     return torch.full((1,) * trailing, float(k), dtype=like.dtype, device=like.device)
 
 
 def inside(square: Tensor, k: Tensor, name: str = "x") -> Tensor:
     """|x|² of points, (..., 1), as it is; of a point beyond the boundary by more than round-off an error, or NaN."""
-    fine = 1 + k * square > -8 * ball_gap(square)
+    fine = (1 + k * square > -8 * ball_gap(square)) & square.isfinite()
     demand(
         fine,
         OutsideBallError,
-        f"{name}: expected finite points with 1 + κ|{name}|² > 0, found {{count}} of {{total}} that are NaN or "
-        f"outside the ball of radius 1/√(−κ); bring them back with project({name}, k=k), or keep tangent vectors "
+        f"{name}: expected finite points with 1 + κ|{name}|² > 0, found {{count}} of {{total}} that are NaN, infinite "
+        f"or outside the ball of radius 1/√(−κ); bring them back with project({name}, k=k), or keep tangent vectors "
         f"and use expmap0, so that points move with κ.",
     )
     return torch.where(fine, square, torch.nan)
@@ -145,11 +164,3 @@ def conformal(square: Tensor, k: Tensor) -> Tensor:
 def conformal_at(x: Tensor, k: Tensor, name: str = "x") -> Tensor:
     """1 + κ|x|² of points (..., D), checked to be inside: (..., 1)."""
     return conformal(inside(dot(x, x), k, name), k)
-
-
-def demand_square_match(points: Tensor, columns: int, name: str) -> None:
-    """The number of weights per row must be the number of points."""
-    if points.shape[-2] != columns:
-        raise GeometryError(
-            f"{name}: expected one weight per point, found {columns} columns for {points.shape[-2]} points."
-        )

@@ -21,7 +21,10 @@ def _geoopt() -> Any:
 
 
 def to_geoopt(manifold: Stereographic | ProductManifold) -> Any:
-    """``geoopt.Stereographic`` or ``geoopt.ProductManifold`` with the same curvatures; trainable stays trainable."""
+    """``geoopt.Stereographic`` or ``geoopt.ProductManifold`` with the same curvatures; trainable stays trainable.
+
+    Bounds of a :class:`Curvature` are not kept: geoopt has none.
+    """
     geoopt = _geoopt()
     if isinstance(manifold, Stereographic):
         return geoopt.Stereographic(k=manifold.k.detach().clone(), learnable=manifold.curvature.trainable)
@@ -32,27 +35,30 @@ def to_geoopt(manifold: Stereographic | ProductManifold) -> Any:
 
 
 def from_geoopt(manifold: Any) -> Stereographic | ProductManifold:
-    """:class:`Stereographic` or :class:`ProductManifold` with the curvatures of a geoopt manifold.
+    """:class:`Stereographic` or :class:`ProductManifold` with the curvatures, dtypes and ties of a geoopt manifold.
 
     Takes ``Stereographic`` with its kinds ``PoincareBall`` and ``SphereProjection``, ``Euclidean``, and products of
     these. geoopt's Euclidean distance is |x−y|, half of ours at κ = 0.
     """
     geoopt = _geoopt()
+    if not isinstance(manifold, geoopt.ProductManifold):
+        return Stereographic(_curvature(manifold, geoopt))
+    shared: dict[int, Curvature] = {}
+    spaces = []
+    for factor, shape in zip(manifold.manifolds, manifold.shapes, strict=True):
+        if len(shape) != 1:
+            raise GeometryError(f"expected factors of vectors, found one of shape {tuple(shape)}.")
+        curvature = shared.setdefault(id(factor), _curvature(factor, geoopt))
+        spaces.append(Stereographic(curvature, dim=int(shape[0])))
+    return ProductManifold(spaces)
+
+
+def _curvature(manifold: Any, geoopt: Any) -> Curvature:
     if isinstance(manifold, geoopt.Stereographic):
-        k = manifold.k
-        return Stereographic(Curvature(float(k.detach()), trainable=bool(k.requires_grad)))
+        k = manifold.k.detach()
+        return Curvature(float(k), trainable=bool(manifold.k.requires_grad), dtype=k.dtype)
     if isinstance(manifold, geoopt.Euclidean):
-        return Stereographic(0.0)
-    if isinstance(manifold, geoopt.ProductManifold):
-        spaces = []
-        for factor, shape in zip(manifold.manifolds, manifold.shapes, strict=True):
-            if len(shape) != 1:
-                raise GeometryError(f"expected factors of vectors, found one of shape {tuple(shape)}.")
-            space = from_geoopt(factor)
-            if not isinstance(space, Stereographic):
-                raise GeometryError("expected a flat product, found a product within a product.")
-            spaces.append(Stereographic(space.curvature, dim=int(shape[0])))
-        return ProductManifold(spaces)
+        return Curvature(0.0)
     raise GeometryError(
         f"expected geoopt's Stereographic, PoincareBall, SphereProjection, Euclidean or a product of them, found "
         f"{type(manifold).__name__}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 import torch
 from torch import Tensor, nn
@@ -16,14 +17,15 @@ class Curvature(nn.Module):
     """κ, the signed sectional curvature of one space.
 
     Without bounds the trained parameter is κ itself, so that a step of the optimiser is a step of κ, through zero if
-    need be. With bounds the parameter is ``raw``, and κ a smooth increasing function of it with values strictly
-    between them: softplus for one bound, sigmoid for two.
+    need be. With bounds the parameter is ``raw``, and κ a smooth increasing function of it that does not leave them:
+    softplus for one bound, sigmoid for two; near a bound κ moves ever more slowly.
 
     Args:
         value: κ at the start.
         trainable: whether an optimiser sees it.
         lower: κ stays above this, if given.
         upper: κ stays below this, if given.
+        dtype: of the parameter; torch's default dtype if not given. Points must have the same.
 
     >>> Curvature(-1.0, trainable=True)
     Curvature(-1, trainable)
@@ -33,6 +35,7 @@ class Curvature(nn.Module):
 
     lower: float
     upper: float
+    raw: Tensor
 
     def __init__(
         self,
@@ -41,19 +44,24 @@ class Curvature(nn.Module):
         trainable: bool = False,
         lower: float | None = None,
         upper: float | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         self.lower = -math.inf if lower is None else float(lower)
         self.upper = math.inf if upper is None else float(upper)
         self.trainable = trainable
-        if not math.isfinite(value):
-            raise GeometryError(f"value: expected a finite curvature, found {value}.")
-        if not self.lower < value < self.upper:
+        if not isinstance(value, Real) or not math.isfinite(value):
+            raise GeometryError(f"value: expected a finite number, found {value!r}; train it with trainable=True.")
+        try:
+            start = self._inverse(float(value)) if self.lower < value < self.upper else math.nan
+        except (ValueError, ZeroDivisionError):  # on a bound, to rounding
+            start = math.nan
+        if math.isnan(start):
             raise GeometryError(
                 f"value: expected a curvature strictly between its bounds {self.lower:g} and {self.upper:g}, found "
                 f"{value:g}; move the start or the bounds."
             )
-        raw = torch.tensor(self._inverse(float(value)), dtype=torch.get_default_dtype())
+        raw = torch.tensor(start, dtype=torch.get_default_dtype() if dtype is None else dtype)
         if trainable:
             self.raw = nn.Parameter(raw)
         else:

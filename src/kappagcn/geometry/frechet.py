@@ -21,7 +21,7 @@ from torch import Tensor
 from kappagcn.errors import ConvergenceWarning, GeometryError, NonUniqueMeanWarning
 from kappagcn.geometry import numerics, vectors
 from kappagcn.geometry.aggregation import midpoint, read_points
-from kappagcn.geometry.checks import Scalar, as_curvature, conformal_at, demand, known_false
+from kappagcn.geometry.checks import Scalar, as_curvature, broadcast, conformal_at, demand, known_false
 from kappagcn.geometry.numerics import positive_root, tanc
 from kappagcn.geometry.stereographic import expmap, logmap
 from kappagcn.geometry.vectors import dot
@@ -53,6 +53,9 @@ def frechet_mean(x: Tensor, weights: Tensor | None = None, *, k: Scalar, steps: 
     tensor([0.0000, 0.0541])
     """
     weights, batch = read_points(x, weights)
+    if weights.layout != torch.strided:
+        raise GeometryError("weights: expected a dense tensor (..., N), found a sparse one; use .to_dense().")
+    batch = broadcast({"x": batch, "weights": weights.shape[:-1]})
     k = as_curvature(k, x, batch, trailing=0)
     positive = (weights >= 0).all(-1) & (weights.sum(-1) > 0)
     demand(

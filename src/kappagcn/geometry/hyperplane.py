@@ -11,7 +11,15 @@ from torch import Tensor
 
 from kappagcn.geometry import vectors
 from kappagcn.geometry.ambient import join, to_ambient
-from kappagcn.geometry.checks import Scalar, as_curvature, broadcast, conformal_at, read_vectors
+from kappagcn.geometry.checks import (
+    Scalar,
+    as_curvature,
+    broadcast,
+    conformal_at,
+    demand_finite,
+    read_sets,
+    read_vectors,
+)
 from kappagcn.geometry.numerics import arsin_k, arsin_over
 from kappagcn.geometry.vectors import dot
 
@@ -36,6 +44,7 @@ def dist2plane(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar, keepdim: bool = Fa
     delta = x - p
     p_p, p_x = conformal_at(p, k, "p"), conformal_at(x, k)
     length = vectors.norm(a)
+    demand_finite(length, "a")
     a = a / torch.where(length == 0, 1, length)
     sine = 2 * (p_p * dot(delta, a) + k * dot(delta, delta) * dot(p, a)) / (p_p * p_x)
     signed = arsin_k(sine, k=k)
@@ -53,13 +62,14 @@ def logits(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar) -> Tensor:
         a: its normal, (..., C, D).
         k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
     """
-    read_vectors(x=x[..., 0, :], p=p[..., 0, :], a=a[..., 0, :])
-    batch = broadcast({"x": x.shape[:-2], "p": p.shape[:-2], "a": a.shape[:-2]})
+    batch = read_sets(x=x, p=p, a=a)
+    broadcast({"p": p.shape[:-1], "a": a.shape[:-1]})
     k = as_curvature(k, x, batch, trailing=2)
     factor = 2 / conformal_at(p, k, "p")
     offset = factor * dot(p, a)
     normal = join(a - k * offset * p, -offset)
     product = to_ambient(x, k=k.squeeze(-1)) @ normal.mT
     length = vectors.norm(a)
+    demand_finite(length, "a")
     sine = product / torch.where(length == 0, 1, length).mT
     return factor.mT * product * arsin_over(sine, k)

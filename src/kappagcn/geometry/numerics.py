@@ -238,10 +238,11 @@ def arc_over_sine(sine: Tensor, cosine: Tensor, k: Tensor) -> Tensor:
 
 def arc_value(sine: Tensor, cosine: Tensor, k: Tensor) -> Tensor:
     """θ from sin_κ(θ) ≥ 0 and cos_κ(θ). Blends by multiplication: `where` costs as much as ten of them."""
-    # Flatter than this the space cannot be told from the plane.
-    s = k.abs().clamp(min=eps(k) ** 2).sqrt()
+    flat = k == 0
+    s = torch.where(flat, 1, k.abs()).sqrt()
     t = s * sine
-    return torch.lerp(_asinh(t, t * t), torch.atan2(t, cosine), (k > 0).to(t.dtype)) / s
+    curved = torch.lerp(_asinh(t, t * t), torch.atan2(t, cosine), (k > 0).to(t.dtype)) / s
+    return torch.lerp(curved, sine, flat.to(t.dtype))
 
 
 def arc_gradients(grad: Tensor, sine: Tensor, cosine: Tensor, k: Tensor, arc: Tensor) -> tuple[Tensor, Tensor]:

@@ -12,15 +12,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kappagcn.errors import GeometryError
 from kappagcn.geometry.ambient import join
-from kappagcn.geometry.checks import Scalar, as_curvature, broadcast, conformal_at, read_vectors
+from kappagcn.geometry.checks import Scalar, as_curvature, conformal_at, read_sets
 from kappagcn.geometry.numerics import arc_gradients, arc_value, positive_root, tiny
+from kappagcn.geometry.vectors import norm
 
 __all__ = ["cdist"]
 
 BLOCK = 2**18  # entries of a block of rows
 EXACT = "donot_use_mm_for_euclid_dist"
+# Points nearer than this part of their norm pull with as much less, and not at all when they coincide: larger weights
+# would swallow the others of their row in the matrix product that sums them.
+COINCIDENT = {torch.float32: 1e-8, torch.float64: 0.0}
 
 
 def cdist(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
@@ -34,12 +37,7 @@ def cdist(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     >>> cdist(torch.zeros(1, 2), torch.tensor([[0.5, 0.0], [0.0, 0.0]]), k=-1.0)
     tensor([[1.0986, 0.0000]])
     """
-    for name, points in (("x", x), ("y", y)):
-        read_vectors(**{name: points})
-        if points.dim() < 2:
-            raise GeometryError(f"{name}: expected points (..., N, D), found {tuple(points.shape)}; use unsqueeze(0).")
-    read_vectors(x=x.flatten(0, -2)[:1], y=y.flatten(0, -2)[:1])
-    batch = broadcast({"x": x.shape[:-2], "y": y.shape[:-2]})
+    batch = read_sets(x=x, y=y)
     k = as_curvature(k, x, batch, trailing=2)
     batch = torch.broadcast_shapes(batch, k.shape[:-2])
     x, y = x.expand(*batch, *x.shape[-2:]), y.expand(*batch, *y.shape[-2:])
@@ -84,7 +82,10 @@ class _Distances(torch.autograd.Function):
             by_sine, by_k = arc_gradients(2 * g, sine, cosine, k, length / 2)
             by_sine = sum(g_sine, by_sine)
             # sine = |x − y|/√(pq): a pull along x − y, and a share for p and q each.
-            weight = by_sine / (p_block * q_row * sine.clamp(min=tiny(x) ** 0.5))
+            roots = p_block.sqrt() * q_row.sqrt()
+            weight = by_sine / (
+                roots * torch.maximum(roots * sine, COINCIDENT[x.dtype] * norm(x_block) + tiny(x) ** 0.5)
+            )
             share = -0.5 * by_sine * sine
             pull_x, pull_y = _pulls(weight, x_block, y)
             by_rows.append((pull_x, share.sum(-1, keepdim=True) / p_block))

@@ -39,21 +39,29 @@ class ProductManifold(nn.Module):
 
     def __init__(self, factors: Iterable[Stereographic]) -> None:
         super().__init__()
-        self.factors = nn.ModuleList(factors)
-        if not self.factors:
+        spaces = list(factors)
+        if not spaces:
             raise GeometryError("factors: expected at least one space, found none.")
+        if not all(isinstance(space, Stereographic) for space in spaces):
+            raise GeometryError(
+                f"factors: expected Stereographic spaces, found {type(spaces[0]).__name__}; for a signature such as "
+                f'"H8xS8" use ProductManifold.from_signature.'
+            )
+        self.factors = nn.ModuleList(spaces)
         self.dims = [factor._known_dim() for factor in self._spaces()]
         self.dim = sum(self.dims)
         self._runs = [(dim, len(list(run))) for dim, run in groupby(self.dims)]
 
     @classmethod
-    def from_signature(cls, signature: str, *, trainable: bool = False) -> ProductManifold:
+    def from_signature(
+        cls, signature: str, *, trainable: bool = False, dtype: torch.dtype | None = None
+    ) -> ProductManifold:
         """The product that a signature such as ``"H8xS8"``, ``"H2^4"`` or ``"U8"`` describes.
 
         With ``trainable`` the curvatures of H, S and U factors are parameters, free to change sign; E stays flat.
         """
         return cls(
-            Stereographic(Curvature(f.kappa, trainable=trainable and f.letter != "E"), dim=f.dim)
+            Stereographic(Curvature(f.kappa, trainable=trainable and f.letter != "E", dtype=dtype), dim=f.dim)
             for f in parse_signature(signature)
         )
 
@@ -247,6 +255,9 @@ class ProductManifold(nn.Module):
 
     def matmul_right(self, x: Tensor, w: Tensor) -> Tensor:
         """X ⊗ W = exp_0(log_0(X)·W) over all coordinates: W (D, D)."""
+        if not isinstance(w, Tensor) or w.shape != (self.dim, self.dim) or w.dtype != x.dtype:
+            found = f"{tuple(w.shape)} {w.dtype}" if isinstance(w, Tensor) else type(w).__name__
+            raise GeometryError(f"w: expected ({self.dim}, {self.dim}) {x.dtype}, found {found}.")
         return self.expmap0(self.logmap0(x) @ w)
 
     def logits(self, x: Tensor, p: Tensor, a: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.errors import GeometryError
-from kappagcn.geometry.checks import Scalar, as_curvature
+from kappagcn.geometry.checks import DTYPES, Scalar, as_curvature, read_vectors
 from kappagcn.geometry.numerics import positive_root, sin_k, tiny
 from kappagcn.geometry.stereographic import expmap, expmap0, lambda_x
 from kappagcn.geometry.vectors import norm
@@ -32,7 +32,7 @@ def random_uniform(
 
     Args:
         *size: shape of the result; the last entry is the dimension D.
-        radius: geodesic radius, for κ > 0 at most π/√κ (the whole sphere).
+        radius: geodesic radius; for κ > 0 more than π/√κ is the whole sphere.
         k: curvature, a number or a tensor that broadcasts against ``size[:-1]``.
         dtype: of the result; torch's default dtype if not given.
         device: of the result.
@@ -41,10 +41,12 @@ def random_uniform(
     >>> random_uniform(100, 3, radius=2.0, k=-1.0).shape
     torch.Size([100, 3])
     """
-    if not size:
-        raise GeometryError("size: expected at least the dimension D, found nothing.")
-    if not radius > 0:
-        raise GeometryError(f"radius: expected a positive geodesic radius, found {radius}.")
+    if not size or not all(isinstance(n, int) for n in size) or size[-1] < 1:
+        raise GeometryError(f"size: expected whole numbers, the last of them the dimension D ≥ 1, found {size}.")
+    if not 0 < radius < math.inf:
+        raise GeometryError(f"radius: expected a positive, finite geodesic radius, found {radius}.")
+    if dtype not in (None, *DTYPES):
+        raise GeometryError(f"dtype: expected float32 or float64, found {dtype}.")
     direction = torch.randn(size, dtype=dtype, device=device, generator=generator)
     direction = direction / norm(direction)
     k = as_curvature(k, direction)
@@ -89,5 +91,6 @@ def random_wrapped_normal(
         k: curvature.
         generator: source of randomness; torch's own if not given.
     """
+    read_vectors(mean=mean)
     noise = torch.randn(mean.shape, dtype=mean.dtype, device=mean.device, generator=generator)
-    return expmap(mean, as_curvature(std, mean) * noise / lambda_x(mean, k=k, keepdim=True), k=k)
+    return expmap(mean, as_curvature(std, mean, name="std") * noise / lambda_x(mean, k=k, keepdim=True), k=k)

@@ -176,7 +176,7 @@ def scale(r: Scalar, x: Tensor, *, k: Scalar) -> Tensor:
     tensor([0.8000, 0.0000])
     """
     read_vectors(x=x)
-    k, r = as_curvature(k, x), as_curvature(r, x)
+    k, r = as_curvature(k, x), as_curvature(r, x, name="r")
     square = inside(dot(x, x), k)
     stretch = r * artanc(k * square)
     return stretch * tanc(k * stretch * stretch * square) * x
@@ -209,10 +209,10 @@ def expmap(x: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
     """exp_x(v) = x ⊕ tan_κ(λ_x|v|/2)·v/|v| (eq. 6): follow the geodesic from x along v. κ → 0: x + v."""
     read_vectors(x=x, v=v)
     k = as_curvature(k, x, broadcast({"x": x.shape[:-1], "v": v.shape[:-1]}))
-    square = dot(v, v)
-    demand_finite(square, "v")
     p = conformal_at(x, k)
-    return _add(x, tanc(k * square / (p * p)) / p * v, k)
+    square = dot(v, v) / (p * p)
+    demand_finite(square, "v")
+    return _add(x, tanc(k * square) / p * v, k)
 
 
 def logmap(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
@@ -251,7 +251,7 @@ def geodesic(t: Scalar, x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     κ → 0: (1−t)x + ty.
     """
     v = logmap(x, y, k=k)
-    return expmap(x, as_curvature(t, v) * v, k=k)
+    return expmap(x, as_curvature(t, v, name="t") * v, k=k)
 
 
 def gyration(u: Tensor, v: Tensor, w: Tensor, *, k: Scalar) -> Tensor:
@@ -261,7 +261,9 @@ def gyration(u: Tensor, v: Tensor, w: Tensor, *, k: Scalar) -> Tensor:
     """
     lead = read_vectors(u=u, v=v, w=w)
     k = as_curvature(k, u, lead)
-    uu, vv, uv, uw, vw = dot(u, u), dot(v, v), dot(u, v), dot(u, w), dot(v, w)
+    uu, vv = inside(dot(u, u), k, "u"), inside(dot(v, v), k, "v")
+    demand_finite(dot(w, w), "w")
+    uv, uw, vw = dot(u, v), dot(u, w), dot(v, w)
     a = -k * k * uw * vv - k * vw + 2 * k * k * uv * vw
     b = -k * k * vw * uu + k * uw
     d = (1 - 2 * k * uv + k * k * uu * vv).clamp(min=eps(u) ** 2)
@@ -274,9 +276,9 @@ def transport(x: Tensor, y: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
     Keeps lengths and angles: inner(y, Pu, Pv) = inner(x, u, v). κ → 0: v.
     """
     lead = read_vectors(x=x, y=y, v=v)
-    turned = gyration(y, -x, v, k=k)
-    k = as_curvature(k, x, lead)
-    return conformal_at(y, k, "y") / conformal_at(x, k) * turned
+    kappa = as_curvature(k, x, lead)
+    demand_finite(dot(v, v), "v")
+    return conformal_at(y, kappa, "y") / conformal_at(x, kappa) * gyration(y, -x, v, k=k)
 
 
 def inner(x: Tensor, u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
@@ -284,6 +286,7 @@ def inner(x: Tensor, u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) 
     lead = read_vectors(x=x, u=u, v=v)
     p = conformal_at(x, as_curvature(k, x, lead))
     product = 4 / (p * p) * dot(u, v)
+    demand_finite(product, "u or v")
     return product if keepdim else product.squeeze(-1)
 
 
@@ -291,6 +294,7 @@ def norm(x: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
     """Riemannian length λ_x|v| of a tangent vector at x. κ → 0: 2|v|."""
     lead = read_vectors(x=x, v=v)
     length = 2 / conformal_at(x, as_curvature(k, x, lead)) * vectors.norm(v)
+    demand_finite(length, "v")
     return length if keepdim else length.squeeze(-1)
 
 
@@ -298,6 +302,7 @@ def egrad2rgrad(x: Tensor, grad: Tensor, *, k: Scalar) -> Tensor:
     """Riemannian gradient from the Euclidean one: grad/λ_x². κ → 0: grad/4."""
     lead = read_vectors(x=x, grad=grad)
     half = conformal_at(x, as_curvature(k, x, lead)) / 2
+    demand_finite(dot(grad, grad), "grad")
     return half * half * grad
 
 
@@ -310,6 +315,7 @@ def project(x: Tensor, *, k: Scalar) -> Tensor:
     read_vectors(x=x)
     k = as_curvature(k, x)
     length = vectors.norm(x)
+    demand_finite(length, "x")
     ball = (1 - ball_gap(x)) / positive_root(-k)
     limit = torch.where(k < 0, ball, torch.where(k > 0, far_norm(k), torch.inf))
     outside = length > limit
@@ -324,6 +330,7 @@ def antipode(x: Tensor, *, k: Scalar) -> Tensor:
     read_vectors(x=x)
     k = as_curvature(k, x)
     square = dot(x, x)
+    demand_finite(square, "x")
     at_origin = k * square < eps(x) ** 2
     first_axis = torch.arange(x.shape[-1], device=x.device) == 0
     opposite = torch.where(at_origin, far_norm(k) * first_axis, -x / torch.where(at_origin, 1, k * square))
