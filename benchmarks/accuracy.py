@@ -243,8 +243,8 @@ inputs (the script says what well-conditioned is). A derivative that nearly canc
 
 {table(results)}
 
-A dash: geoopt has no such operation. geoopt's midpoint picks the antipode beyond the equator; its other errors come
-from curvatures near zero, as the distance shows.
+A dash: geoopt has no such operation. geoopt's midpoint picks the antipode beyond the equator and for 0 < κ ≤ 1e-8; its
+other errors come from curvatures near zero, as the distance shows.
 
 ## The distance by curvature, float32
 

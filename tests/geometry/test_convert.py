@@ -52,7 +52,8 @@ def test_midpoints_agree_with_geoopt_where_it_is_right(space):
     x, w = space.points(6, reach=1.0), space.uniform(6) + 0.1
     k = torch.tensor(space.k, dtype=space.dtype)
     theirs = math.weighted_midpoint(x, w, k=k, reducedim=[0])
-    torch.testing.assert_close(G.midpoint(x, w, k=k), theirs, **TOL)
+    # geoopt keeps its denominator 1e-10 away from zero, and is that far off.
+    torch.testing.assert_close(G.midpoint(x, w, k=k), theirs, rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("trainable", [False, True])
