@@ -65,6 +65,16 @@ def test_gradients_are_those_of_the_solution(k):
     assert torch.autograd.gradgradcheck(f, (x, w, kappa))
 
 
+def test_where_convergence_cannot_be_read_all_steps_are_taken():
+    """Far points need more than the two last steps: under vmap the search must not end before it began."""
+    generator = torch.Generator().manual_seed(3)
+    x = G.random_uniform(4, 5, 3, radius=8.0, k=-1.0, dtype=torch.float64, generator=generator)
+    w = torch.rand(4, 5, dtype=torch.float64, generator=generator) ** 3 + 1e-3
+    found = torch.func.vmap(lambda x, w: G.frechet_mean(x, w, k=-1.0))(x, w)
+    expected = torch.stack([G.frechet_mean(a, b, k=-1.0) for a, b in zip(x, w, strict=True)])
+    assert_same_points(found, expected, k=-1.0, atol=1e-7)
+
+
 def test_equal_points_and_zero_weights():
     x = torch.tensor([[0.3, 0.1], [0.3, 0.1], [0.9, 0.0]])
     m = G.frechet_mean(x, torch.tensor([1.0, 2.0, 0.0]), k=-1.0)

@@ -20,13 +20,13 @@ from kappagcn.geometry.vectors import dot
 
 __all__ = [
     "Scalar",
+    "all_hold",
     "as_curvature",
     "conformal",
     "conformal_at",
     "demand",
     "demand_finite",
     "inside",
-    "known_false",
     "read_sets",
     "read_vectors",
 ]
@@ -39,21 +39,20 @@ def _describe(vectors: dict[str, Tensor]) -> str:
     return ", ".join(f"{name}: {tuple(v.shape)} {v.dtype}" for name, v in vectors.items())
 
 
-def known_false(holds: Tensor) -> Tensor | None:
-    """Where ``holds`` is false, if it is anywhere and that can be read at no cost; otherwise None."""
+def all_hold(holds: Tensor) -> bool | None:
+    """Whether every entry is true, where that can be read at no cost; None where it cannot."""
     if torch.compiler.is_compiling() or holds.device.type != "cpu":
         return None
     try:
-        return None if bool(holds.all()) else ~holds
+        return bool(holds.all())
     except RuntimeError:  # inside vmap no value can be read
         return None
 
 
 def demand(holds: Tensor, error: type[GeometryError], message: str) -> None:
     """Raise ``error`` unless every entry of ``holds`` is true, where that can be read at no cost."""
-    failures = known_false(holds)
-    if failures is not None:
-        raise error(message.format(count=int(failures.sum()), total=holds.numel()))
+    if all_hold(holds) is False:
+        raise error(message.format(count=int((~holds).sum()), total=holds.numel()))
 
 
 def demand_finite(squared_norm: Tensor, name: str) -> None:

@@ -21,7 +21,7 @@ from torch import Tensor
 from kappagcn.errors import ConvergenceWarning, GeometryError, NonUniqueMeanWarning
 from kappagcn.geometry import numerics, vectors
 from kappagcn.geometry.aggregation import midpoint, read_points
-from kappagcn.geometry.checks import Scalar, as_curvature, broadcast, conformal_at, demand, known_false
+from kappagcn.geometry.checks import Scalar, all_hold, as_curvature, broadcast, conformal_at, demand
 from kappagcn.geometry.numerics import positive_root, tanc
 from kappagcn.geometry.stereographic import expmap, logmap
 from kappagcn.geometry.vectors import dot
@@ -111,10 +111,8 @@ class _State:
 
 def _search(x: Tensor, weights: Tensor, k: Tensor, steps: int) -> Tensor:
     state = _State(midpoint(x, weights, k=k), x, weights, k)
-    unread = torch.zeros((), dtype=torch.bool)
-    can_read = known_false(unread) is not None
     for _ in range(steps):
-        if can_read and known_false(state.converged()) is None:
+        if all_hold(state.converged()):
             break
         state = _State(expmap(state.mean, state.damped_step(), k=k), x, weights, k)
     _warn(state)
@@ -122,21 +120,21 @@ def _search(x: Tensor, weights: Tensor, k: Tensor, steps: int) -> Tensor:
 
 
 def _warn(state: _State) -> None:
-    unfinished = known_false(state.converged())
-    if unfinished is not None:
+    converged = state.converged()
+    if all_hold(converged) is False:
         warnings.warn(
-            f"frechet_mean: {int(unfinished.sum())} of {unfinished.numel()} means have not converged; raise steps, or "
+            f"frechet_mean: {int((~converged).sum())} of {converged.numel()} means have not converged; raise steps, or "
             f"check for points near each other's antipodes.",
             ConvergenceWarning,
             stacklevel=4,
         )
     k = state.k.unsqueeze(-1)
-    outside = (k > 0) & (state.weights.squeeze(-1) > 0) & (state.distances() >= math.pi / (2 * positive_root(k)))
-    failures = known_false(~outside)
-    if failures is not None:
+    near = state.distances() < math.pi / (2 * positive_root(k))
+    unique = ((k <= 0) | near | (state.weights.squeeze(-1) == 0)).all(-1)
+    if all_hold(unique) is False:
         warnings.warn(
-            f"frechet_mean: {int(failures.any(-1).sum())} of {failures.any(-1).numel()} sets reach beyond a quarter "
-            f"of a great circle, π/(2√κ), from the mean found; there may be other means.",
+            f"frechet_mean: {int((~unique).sum())} of {unique.numel()} sets reach beyond a quarter of a great circle, "
+            f"π/(2√κ), from the mean found; there may be other means.",
             NonUniqueMeanWarning,
             stacklevel=4,
         )
