@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,14 +119,16 @@ def show(results: list[Embedding], picture: Path, console: Console) -> None:
     for r in results:
         table.add_row(r.name, f"{r.start:g}", f"{r.curvature:.3g}", f"{r.distortion:.4f}")
     console.print(table)
-    best = min(results, key=lambda r: r.distortion)
-    plane = next(r for r in results if r.start == 0)
-    times = plane.distortion / best.distortion if best.distortion > 0 else math.inf
-    if best.start > 0 > best.curvature:
-        way = f"Started on a sphere, κ crossed zero and settled at {best.curvature:.2f}: a tree is hyperbolic. "
+    plane, best = next(r for r in results if r.start == 0), min(results, key=lambda r: r.distortion)
+    if best is plane:
+        words = "The plane did best here; more steps would tell the others apart."
     else:
-        way = f"Best: {best.name}. "
-    console.print(f"{way}Its distortion is {times:.1f} times below the plane's.\nPicture: {picture}", soft_wrap=True)
+        if best.start > 0 > best.curvature:
+            words = f"Started on a sphere, κ crossed zero and settled at {best.curvature:.2f}: a tree is hyperbolic."
+        else:
+            words = f"Best: {best.name}."
+        words += f" Its distortion is {plane.distortion / best.distortion:.1f} times below the plane's."
+    console.print(f"{words}\nPicture: {picture}", soft_wrap=True)
 
 
 def draw(results: list[Embedding], path: Path) -> Path:
