@@ -72,7 +72,14 @@ def test_tangent_distance_wraps_round_the_sphere(space, size):
         G.lift(u, k=space.k) * G.lift(v, k=space.k) * torch.tensor([space.k] * space.dim + [1.0], dtype=torch.float64)
     ).sum(-1)
     expected = cosine.clamp(-1, 1).acos() / space.s
-    torch.testing.assert_close(G.tangent_dist(u, v, k=space.k), expected, rtol=0, atol=1e-6)
+    u.requires_grad_()
+    found = G.tangent_dist(u, v, k=space.k)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+    # Away from the same and the farthest point no distance changes faster than a tangent vector's point moves.
+    (slope,) = torch.autograd.grad(found.sum(), u)
+    along = (slope * u).sum(-1) / u.norm(dim=-1)
+    smooth = (found > 0.1) & (found < math.pi / space.s - 0.1)
+    assert (along.abs() <= 2 + 1e-6)[smooth].all()
 
 
 @given(spaces(kappas=NEGATIVE))

@@ -13,6 +13,8 @@ loses digits as ε·exp(4√−κ|v|): give it float64 for |v| above 2/√−κ.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -157,10 +159,17 @@ def tangent_dist(u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> T
 
 
 def _within_range(v: Tensor, k: Tensor, name: str) -> tuple[Tensor, Tensor]:
-    """Vectors and their lengths, cut for κ < 0 where the product of two hyperbolic sines would overflow."""
+    """The same points by vectors, and their lengths, that sines can be taken of.
+
+    For κ < 0 cut where the product of two hyperbolic sines would overflow; for κ > 0 less the full turns round the
+    sphere, so that no sine is negative.
+    """
     length = vectors.norm(v)
     demand_finite(length, name)
     limit = LARGEST_EXPONENT[v.dtype] / 4 / numerics.positive_root(-k)
     beyond = (k < 0) & (length > limit)
-    shrink = torch.where(beyond, limit / torch.where(beyond, length, 1), 1)
-    return shrink * v, shrink * length
+    turn = math.pi / numerics.positive_root(k)
+    turns = torch.where(k > 0, (length / turn).round(), 0).detach()
+    unwound = 1 - turns * turn / torch.where(length == 0, 1, length)
+    scale = torch.where(beyond, limit / torch.where(beyond, length, 1), unwound)
+    return scale * v, scale.abs() * length
