@@ -124,6 +124,7 @@ def test_wrong_curvatures():
         (lambda: G.logits(X, X, X[:1].repeat(3, 1), k=-1.0), r"found p: \(2,\), a: \(3,\)"),
         (lambda: G.random_uniform(3, 2, radius=float("inf"), k=0.0), "finite geodesic radius, found inf"),
         (lambda: G.random_uniform(3, 2, k=0.0, dtype=torch.float16), "dtype: expected float32 or float64"),
+        (lambda: G.matmul_left(None, X, k=-1.0), r"a: expected a matrix \(..., M, N\), found NoneType"),
         (lambda: G.ProductManifold("H2xS2"), "use ProductManifold.from_signature"),
         (lambda: G.Curvature("a"), "expected a finite number, found 'a'"),
         (lambda: G.Curvature(-1e-17, lower=-1, upper=0), "strictly between its bounds"),

@@ -99,6 +99,8 @@ def matmul_left(a: Tensor, x: Tensor, *, k: Scalar) -> Tensor:
         x: points (N, D), with a dense ``a`` also (..., N, D).
         k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
     """
+    if not isinstance(a, Tensor):
+        raise GeometryError(f"a: expected a matrix (..., M, N), found {type(a).__name__}.")
     a, batch = read_points(x, a, "a")
     if a.dim() < 2:
         raise GeometryError(f"a: expected a matrix (..., M, N), found {tuple(a.shape)}; use midpoint for one row.")

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.errors import GeometryError, OutsideBallError
-from kappagcn.geometry.numerics import ball_gap
+from kappagcn.geometry.numerics import ball_gap, ball_slack
 from kappagcn.geometry.vectors import dot
 
 __all__ = [
@@ -144,7 +144,7 @@ def as_curvature(
 
 def inside(square: Tensor, k: Tensor, name: str = "x") -> Tensor:
     """|x|² of points, (..., 1), as it is; of a point beyond the boundary by more than round-off an error, or NaN."""
-    fine = (1 + k * square > -8 * ball_gap(square)) & square.isfinite()
+    fine = (1 + k * square > -ball_slack(square)) & square.isfinite()
     demand(
         fine,
         OutsideBallError,

@@ -38,6 +38,7 @@ __all__ = [
     "artan_k",
     "artanc",
     "ball_gap",
+    "ball_slack",
     "cos_k",
     "cosc",
     "eps",
@@ -58,6 +59,11 @@ LARGEST_EXPONENT = {torch.float32: 75.0, torch.float64: 690.0}
 ARC_SINE_BELOW = 0.5
 # Brings vectors whose squares underflow back to where they do not.
 MAGNIFIER = {torch.float32: 2.0**80, torch.float64: 2.0**600}
+# Norms of less than this, magnified, are taken from the magnified vector.
+MAGNIFIED_BELOW = 1e6
+# Pairs nearer than this part of their norm pull on each other with as much less, and not at all when they coincide:
+# larger weights would swallow the others of their row in the matrix product that sums float32 gradients.
+COINCIDENT = {torch.float32: 1e-8, torch.float64: 0.0}
 ROUNDING = 4  # results of a handful of operations are trusted to this many ε
 
 
@@ -74,6 +80,11 @@ def tiny(x: Tensor) -> float:
 def ball_gap(x: Tensor) -> float:
     """Smallest 1 − √(−κ)|x| that is told apart from the boundary."""
     return ROUNDING * eps(x)
+
+
+def ball_slack(x: Tensor) -> float:
+    """How far below 0 rounding may bring 1 + κ|x|² of a point that is not outside the ball."""
+    return 8 * ball_gap(x)
 
 
 def far_norm(k: Tensor) -> Tensor:

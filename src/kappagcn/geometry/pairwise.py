@@ -14,16 +14,13 @@ from torch import Tensor
 
 from kappagcn.geometry.ambient import join
 from kappagcn.geometry.checks import Scalar, as_curvature, conformal_at, read_sets
-from kappagcn.geometry.numerics import arc_gradients, arc_value, positive_root, tiny
+from kappagcn.geometry.numerics import COINCIDENT, arc_gradients, arc_value, positive_root, tiny
 from kappagcn.geometry.vectors import norm
 
 __all__ = ["cdist"]
 
 BLOCK = 2**18  # entries of a block of rows
 EXACT = "donot_use_mm_for_euclid_dist"
-# Points nearer than this part of their norm pull with as much less, and not at all when they coincide: larger weights
-# would swallow the others of their row in the matrix product that sums them.
-COINCIDENT = {torch.float32: 1e-8, torch.float64: 0.0}
 
 
 def cdist(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:

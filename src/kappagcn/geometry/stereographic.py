@@ -30,7 +30,6 @@ from kappagcn.geometry import vectors
 from kappagcn.geometry.checks import (
     Scalar,
     as_curvature,
-    broadcast,
     conformal,
     conformal_at,
     demand_finite,
@@ -137,8 +136,7 @@ def add(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     >>> add(torch.tensor([0.5, 0.0]), torch.tensor([0.5, 0.0]), k=-1.0)
     tensor([0.8000, 0.0000])
     """
-    read_vectors(x=x, y=y)
-    k = as_curvature(k, x, broadcast({"x": x.shape[:-1], "y": y.shape[:-1]}))
+    k = as_curvature(k, x, read_vectors(x=x, y=y))
     return _add(x, y, k)
 
 
@@ -190,8 +188,7 @@ def dist(x: Tensor, y: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
     >>> float(dist(torch.tensor([0.0, 0.0]), torch.tensor([0.5, 0.0]), k=-1.0))
     1.0986...
     """
-    read_vectors(x=x, y=y)
-    k = as_curvature(k, x, broadcast({"x": x.shape[:-1], "y": y.shape[:-1]}))
+    k = as_curvature(k, x, read_vectors(x=x, y=y))
     d = _difference(x, y, k)
     length = 2 * arc(d.sine, d.cosine, k)
     return length if keepdim else length.squeeze(-1)
@@ -207,8 +204,7 @@ def dist0(x: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
 
 def expmap(x: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
     """exp_x(v) = x ⊕ tan_κ(λ_x|v|/2)·v/|v| (eq. 6): follow the geodesic from x along v. κ → 0: x + v."""
-    read_vectors(x=x, v=v)
-    k = as_curvature(k, x, broadcast({"x": x.shape[:-1], "v": v.shape[:-1]}))
+    k = as_curvature(k, x, read_vectors(x=x, v=v))
     p = conformal_at(x, k)
     square = dot(v, v) / (p * p)
     demand_finite(square, "v")
@@ -220,8 +216,7 @@ def logmap(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
 
     To the antipode every direction leads; the one of y − x is returned, with the right length.
     """
-    read_vectors(x=x, y=y)
-    k = as_curvature(k, x, broadcast({"x": x.shape[:-1], "y": y.shape[:-1]}))
+    k = as_curvature(k, x, read_vectors(x=x, y=y))
     d = _difference(x, y, k)
     lost = d.cosine < eps(x)
     stretch = d.p * arc_over_sine(d.sine, d.cosine, k)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kappagcn.geometry.numerics import MAGNIFIER, tiny
+from kappagcn.geometry.numerics import MAGNIFIED_BELOW, MAGNIFIER, tiny
 
 __all__ = ["combine", "dot", "fused_dot", "gram", "norm"]
 
@@ -20,7 +20,7 @@ def dot(x: Tensor, y: Tensor) -> Tensor:
 def _length(x: Tensor) -> Tensor:
     plain = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
     magnified = torch.linalg.vector_norm(x * MAGNIFIER[x.dtype], dim=-1, keepdim=True) / MAGNIFIER[x.dtype]
-    return torch.where(plain * MAGNIFIER[x.dtype] < 1e6, magnified, plain)
+    return torch.where(plain * MAGNIFIER[x.dtype] < MAGNIFIED_BELOW, magnified, plain)
 
 
 def _over(grad: Tensor, length: Tensor) -> Tensor:
