@@ -16,16 +16,17 @@ _HOMES = {
     "ProductManifold": "kappagcn.geometry",
     "Stereographic": "kappagcn.geometry",
     "geometry": "kappagcn.geometry",
+    "graphs": "kappagcn.graphs",
 }
 
-__all__ = ["Curvature", "ProductManifold", "Stereographic", "__version__", "geometry"]
+__all__ = ["Curvature", "ProductManifold", "Stereographic", "__version__", "geometry", "graphs"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'kappagcn' has no attribute {name!r}")
     module = import_module(_HOMES[name])
-    return module if name == "geometry" else getattr(module, name)
+    return module if _HOMES[name].endswith(f".{name}") else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -2,11 +2,18 @@
 
 __all__ = [
     "ConvergenceWarning",
+    "DataMissingError",
+    "DownloadError",
     "GeometryError",
+    "GraphError",
+    "GraphFileError",
+    "IntegrityError",
     "KappaGCNError",
     "NonUniqueMeanWarning",
     "OutsideBallError",
     "SignatureError",
+    "SplitError",
+    "TestNodesError",
     "UndefinedMidpointError",
 ]
 
@@ -29,6 +36,36 @@ class UndefinedMidpointError(GeometryError):
 
 class SignatureError(KappaGCNError, ValueError):
     """A signature such as ``"H8xS8"`` that cannot be read."""
+
+
+class GraphError(KappaGCNError, ValueError):
+    """A graph, or something about one, that cannot be used: counts that disagree, NaN features, negative weights."""
+
+
+class GraphFileError(GraphError):
+    """A file that cannot be read as what it should be; the message names the file, and the line where there is one."""
+
+
+class IntegrityError(KappaGCNError):
+    """Bytes that are not those the catalogue promises: nothing has read them."""
+
+
+class DownloadError(KappaGCNError):
+    """A file that could not be fetched."""
+
+
+class DataMissingError(DownloadError):
+    """A dataset that is neither on this machine nor to be fetched; the message says where it may be put."""
+
+
+class SplitError(KappaGCNError, ValueError):
+    """A division of the nodes that is impossible or contradicts itself."""
+
+
+class TestNodesError(KappaGCNError):
+    """Test nodes asked for outside a final evaluation."""
+
+    __test__ = False  # a name for users, not a test for pytest
 
 
 class ConvergenceWarning(UserWarning):

@@ -1,0 +1,87 @@
+"""Graphs as PyG ``Data``: the paper's synthetic ones, the datasets, users' own files, their distances and curvature.
+
+Every graph here is undirected, without self-loops, with ``edge_index`` in both directions; ``data.report`` says in one
+line what it is and what was done to it. Nothing in this package knows of manifolds.
+
+>>> from kappagcn import graphs
+>>> print(graphs.describe(graphs.cycle(8)).advice)
+try S16 first: a cycle: it closes on itself
+"""
+
+from kappagcn.graphs.advice import Advice, advise
+from kappagcn.graphs.airport import airport_features, airport_labels
+from kappagcn.graphs.archive import read_npz, save_npz
+from kappagcn.graphs.assemble import adjacency, assemble, components
+from kappagcn.graphs.catalogue import catalogue
+from kappagcn.graphs.curvature import GraphCurvature, clustering, parallelogram_curvature
+from kappagcn.graphs.datasets import GraphDataset, cache_folder
+from kappagcn.graphs.disease import disease
+from kappagcn.graphs.files import from_networkx, from_scipy, read_graph, save_data
+from kappagcn.graphs.generators import balanced_tree, cycle, path, sphere, star, torus
+from kappagcn.graphs.hyperbolicity import Hyperbolicity, hyperbolicity
+from kappagcn.graphs.named import BUILT_IN, CLASSICS, classic, load_graph
+from kappagcn.graphs.paths import path_blocks, shortest_paths
+from kappagcn.graphs.preprocess import induced, largest_component, normalize_rows, standardize
+from kappagcn.graphs.split_files import read_split, save_split
+from kappagcn.graphs.splits import (
+    TEST_SEEDS,
+    VALIDATION_SEEDS,
+    Split,
+    airport_split,
+    ppnp_split,
+    public_splits,
+    random_split,
+)
+from kappagcn.graphs.statistics import GraphStatistics, describe
+
+__all__ = [
+    "BUILT_IN",
+    "CLASSICS",
+    "TEST_SEEDS",
+    "VALIDATION_SEEDS",
+    "Advice",
+    "GraphCurvature",
+    "GraphDataset",
+    "GraphStatistics",
+    "Hyperbolicity",
+    "Split",
+    "adjacency",
+    "advise",
+    "airport_features",
+    "airport_labels",
+    "airport_split",
+    "assemble",
+    "balanced_tree",
+    "cache_folder",
+    "catalogue",
+    "classic",
+    "clustering",
+    "components",
+    "cycle",
+    "describe",
+    "disease",
+    "from_networkx",
+    "from_scipy",
+    "hyperbolicity",
+    "induced",
+    "largest_component",
+    "load_graph",
+    "normalize_rows",
+    "parallelogram_curvature",
+    "path",
+    "path_blocks",
+    "ppnp_split",
+    "public_splits",
+    "random_split",
+    "read_graph",
+    "read_npz",
+    "read_split",
+    "save_data",
+    "save_npz",
+    "save_split",
+    "shortest_paths",
+    "sphere",
+    "standardize",
+    "star",
+    "torus",
+]

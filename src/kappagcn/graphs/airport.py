@@ -1,0 +1,51 @@
+"""HGCN's Airport recipe: features and labels from what its graph stores per airport."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kappagcn.errors import GraphError
+
+__all__ = ["airport_features", "airport_labels"]
+
+Array = NDArray[Any]
+COLUMNS = ("latitude/90", "longitude/180", "altitude/3000 ft", "log10(gdp)/7", "log10(population)/7")
+CROWDED = 5  # degrees from here count as one
+
+
+def airport_labels(feat: Array) -> Array:
+    """Class by the population of the country: below 10⁷, 10⁸, 10⁹, or more, from the last of the five columns."""
+    bins: Array = np.digitize(_five(feat)[:, 4], [7 / 7, 8 / 7, 9 / 7])
+    return bins - bins.min() if len(bins) else bins
+
+
+def airport_features(feat: Array, degree: Array, *, scaling: str = "hgcn") -> Array:
+    """The eleven features: four columns of the airport, its degree up to 5 as one of six, and a constant, (N, 11).
+
+    Args:
+        feat: The five stored columns, (N, 5); the last is the label in disguise and is left out.
+        degree: Neighbours in the stored graph, a self-loop included, (N,).
+        scaling: Of the four columns. ``"hgcn"`` divides each row by its sum, as HGCN does, although the sum may be
+            negative or nearly zero (entries reach 286); ``"standard"`` makes each column mean 0 and variance 1;
+            ``"none"`` leaves them.
+    """
+    own = _five(feat)[:, :4]
+    if scaling == "hgcn":
+        total = own.sum(axis=1, keepdims=True)
+        own = np.divide(own, total, out=np.zeros_like(own), where=total != 0)
+    elif scaling == "standard":
+        own = (own - own.mean(axis=0)) / own.std(axis=0)
+    elif scaling != "none":
+        raise GraphError(f"expected scaling hgcn, standard or none, found {scaling!r}.")
+    levels = np.eye(CROWDED + 1)[np.minimum(degree.astype(np.int64), CROWDED)]
+    return np.concatenate([own, levels, np.ones((len(own), 1))], axis=1)
+
+
+def _five(feat: Array) -> Array:
+    feat = np.asarray(feat, np.float64)
+    if feat.ndim != 2 or feat.shape[1] != len(COLUMNS):
+        raise GraphError(f"expected five columns ({', '.join(COLUMNS)}), found shape {feat.shape}.")
+    return feat

@@ -1,0 +1,278 @@
+"""From raw edges to one clean undirected PyG graph, with a line that says what was done.
+
+What happens to what is found, always the same:
+
+| found | done |
+|---|---|
+| directed edges | made undirected: an edge either way is an edge |
+| the same pair several times | one edge; its weight is the mean of those given |
+| self-loops | removed (layers add their own) |
+| weights all equal to 1 | dropped: the graph is unweighted |
+| weights that are zero, negative, NaN or infinite | refused |
+| isolated nodes, several components | kept |
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csgraph
+from torch import Tensor
+from torch_geometric.data import Data
+
+from kappagcn.errors import GraphError
+
+__all__ = ["Report", "adjacency", "as_features", "as_labels", "assemble", "components"]
+
+Array = NDArray[Any]
+DENSE_LIMIT = 8 * 2**30  # bytes of a dense feature matrix that is made without being asked twice
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a graph is and what was done to make it so; ``str()`` is one line."""
+
+    nodes: int
+    edges: int
+    one_way: int
+    repeated: int
+    loops: int
+    isolated: int
+    components: int
+    weighted: bool
+    directed: bool
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [f"{_count(self.nodes, 'node')}, {_count(self.edges, 'edge')}"]
+        if self.directed:
+            parts.append(f"made undirected ({self.one_way:,} one-way)")
+        elif 0 < self.one_way < self.edges:
+            parts.append(f"{_count(self.one_way, 'edge')} given in one direction only, made undirected")
+        if self.repeated:
+            parts.append(f"{_count(self.repeated, 'repeated edge')} merged" + (", weights averaged" * self.weighted))
+        if self.loops:
+            parts.append(f"{_count(self.loops, 'self-loop')} removed")
+        if self.weighted:
+            parts.append("weighted")
+        if self.components > 1:
+            parts.append(f"{self.components:,} components")
+        if self.isolated:
+            parts.append(_count(self.isolated, "isolated node"))
+        return "; ".join([*parts, *self.notes])
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def assemble(
+    rows: Array,
+    cols: Array,
+    num_nodes: int,
+    *,
+    weights: Array | None = None,
+    x: Tensor | None = None,
+    y: Tensor | None = None,
+    directed: bool = False,
+    notes: Sequence[str] = (),
+    **attributes: Any,
+) -> Data:
+    """One clean undirected graph from E raw edges.
+
+    Args:
+        rows: Nodes the edges start at, integers in [0, N), (E,).
+        cols: Nodes they end at, (E,).
+        num_nodes: N.
+        weights: Positive numbers, (E,).
+        x: Features, (N, D), dense or sparse CSR.
+        y: Classes from 0, −1 where unknown, (N,).
+        directed: Whether the source says that its edges have directions.
+        notes: Further words for the report.
+        **attributes: Further attributes of the graph, such as ``node_names``; None is left out.
+
+    Returns:
+        A ``Data`` with ``edge_index`` (both directions, sorted), ``edge_weight`` if there are weights, ``x``, ``y``,
+        ``num_nodes``, the further attributes, and ``report``, one line.
+
+    >>> import numpy as np
+    >>> data = assemble(np.array([0, 1, 0, 2]), np.array([1, 0, 1, 2]), 3)
+    >>> data.edge_index.tolist()
+    [[0, 1], [1, 0]]
+    >>> data.report
+    '3 nodes, 1 edge; 1 repeated edge merged; 1 self-loop removed; 2 components; 1 isolated node'
+    """
+    rows, cols = _endpoints(rows, num_nodes), _endpoints(cols, num_nodes)
+    if rows.shape != cols.shape:
+        raise GraphError(f"expected as many edge starts as ends, found {len(rows)} and {len(cols)}.")
+    weights = _positive(weights, len(rows))
+    straight = rows != cols
+    loops = int(len(rows) - straight.sum())
+    if loops:
+        rows, cols = rows[straight], cols[straight]
+        weights = None if weights is None else weights[straight]
+    shape = (num_nodes, num_nodes)
+    times = sp.csr_array((np.ones(len(rows), np.int32), (rows, cols)), shape=shape)
+    both = (times + times.T).tocsr()
+    both.sort_indices()
+    edges = both.nnz // 2
+    mean = None
+    if weights is not None:
+        total = sp.csr_array((weights, (rows, cols)), shape=shape)
+        total = (total + total.T).tocsr()
+        total.sort_indices()
+        mean = torch.from_numpy((total.data / both.data).astype(np.float32))
+    degrees = np.diff(both.indptr)
+    data = Data(edge_index=_edge_index(both, degrees), num_nodes=num_nodes)
+    for name, value in {"edge_weight": mean, "x": x, "y": y, **attributes}.items():
+        if value is not None:
+            data[name] = value
+    _agree(data)
+    data.report = str(
+        Report(
+            nodes=num_nodes,
+            edges=edges,
+            one_way=2 * edges - times.nnz,
+            repeated=len(rows) - times.nnz,
+            loops=loops,
+            isolated=int((degrees == 0).sum()),
+            components=int(csgraph.connected_components(both, directed=False)[0]),
+            weighted=mean is not None,
+            directed=directed and 2 * edges > times.nnz,
+            notes=tuple(notes),
+        )
+    )
+    return data
+
+
+def _edge_index(pattern: sp.csr_array, degrees: Array) -> Tensor:
+    edge_index = torch.empty(2, pattern.nnz, dtype=torch.long)
+    edge_index[0] = torch.from_numpy(np.repeat(np.arange(len(degrees), dtype=np.int32), degrees))
+    edge_index[1] = torch.from_numpy(pattern.indices)
+    return edge_index
+
+
+def _endpoints(nodes: Array, num_nodes: int) -> Array:
+    nodes = np.asarray(nodes)
+    if nodes.ndim != 1 or (nodes.size and nodes.dtype.kind not in "iu"):
+        raise GraphError(f"expected nodes as a list of integers, found {nodes.dtype} of shape {nodes.shape}.")
+    if nodes.size and not 0 <= int(nodes.min()) <= int(nodes.max()) < num_nodes:
+        raise GraphError(f"expected nodes from 0 to {num_nodes - 1}, found {int(nodes.min())} to {int(nodes.max())}.")
+    if num_nodes >= 2**31:
+        raise GraphError(f"expected fewer than {2**31:,} nodes, found {num_nodes:,}.")
+    return nodes.astype(np.int32, copy=False)
+
+
+def _positive(weights: Array | None, count: int) -> Array | None:
+    if weights is None:
+        return None
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (count,):
+        raise GraphError(f"expected one weight per edge ({count}), found shape {weights.shape}.")
+    bad = ~(np.isfinite(weights) & (weights > 0))
+    if bad.any():
+        where = int(bad.argmax())
+        raise GraphError(
+            f"expected weights that are positive and finite, found {weights[where]} at edge {where} "
+            f"({_count(int(bad.sum()), 'such edge')}). Remove them or shift the weights."
+        )
+    return None if (weights == 1).all() else weights
+
+
+def _agree(data: Data) -> None:
+    for name in ("x", "y", "node_names"):
+        if name in data and len(data[name]) != data.num_nodes:
+            raise GraphError(f"expected {name} for {data.num_nodes} nodes, found {len(data[name])}.")
+
+
+def as_features(matrix: Any, *, sparse: bool = False) -> Tensor:
+    """Features as a float32 tensor, dense or CSR; NaN and infinity are refused.
+
+    Args:
+        matrix: SciPy sparse matrix or anything NumPy takes, (N, D).
+        sparse: Whether to keep a sparse tensor.
+    """
+    if sp.issparse(matrix):
+        matrix = sp.csr_array(matrix, dtype=np.float32)
+        values = matrix.data
+    else:
+        matrix = np.asarray(matrix)
+        if matrix.dtype.kind not in "biuf":
+            raise GraphError(f"expected features that are numbers, found {matrix.dtype}.")
+        matrix = values = matrix.astype(np.float32)
+    if matrix.ndim != 2:
+        raise GraphError(f"expected features of shape (nodes, features), found {matrix.shape}.")
+    if not np.isfinite(values).all():
+        bad = int((~np.isfinite(values)).sum())
+        raise GraphError(
+            f"expected finite features, found {_count(bad, 'entry').replace('entrys', 'entries')} that are NaN, "
+            "infinite or too large for float32. Fill them in or drop the column."
+        )
+    if sparse:
+        return _sparse_tensor(sp.csr_array(matrix))
+    if matrix.shape[0] * matrix.shape[1] * 4 > DENSE_LIMIT:
+        raise GraphError(
+            f"expected features that fit in {DENSE_LIMIT >> 30} GiB, found {matrix.shape[0]:,} × {matrix.shape[1]:,}. "
+            "Keep them sparse with sparse=True."
+        )
+    return torch.from_numpy(np.ascontiguousarray(matrix.toarray() if sp.issparse(matrix) else matrix))
+
+
+def _sparse_tensor(matrix: sp.csr_array) -> Tensor:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(matrix.indptr.astype(np.int64)),
+            torch.from_numpy(matrix.indices.astype(np.int64)),
+            torch.from_numpy(matrix.data.astype(np.float32)),
+            size=matrix.shape,
+            check_invariants=False,
+        )
+
+
+def as_labels(labels: Any, classes: int | None = None) -> Tensor:
+    """Classes 0 … C − 1, with −1 for unknown, as a tensor of integers.
+
+    Args:
+        labels: Integers, (N,); floats that are integers are taken.
+        classes: C, where it is known.
+    """
+    labels = np.asarray(labels)
+    if labels.ndim != 1 or labels.dtype.kind not in "biuf":
+        raise GraphError(f"expected labels as a list of integers, found {labels.dtype} of shape {labels.shape}.")
+    if labels.dtype.kind == "f" and not (np.isfinite(labels) & (labels == np.round(labels))).all():
+        raise GraphError("expected labels that are integers, found fractions or NaN.")
+    whole = labels.astype(np.int64)
+    top = (len(labels) if classes is None else classes) - 1
+    if len(whole) and not -1 <= int(whole.min()) <= int(whole.max()) <= top:
+        raise GraphError(
+            f"expected labels from 0 to {top}, or −1 for unknown, found {int(whole.min())} to {int(whole.max())}. "
+            "Number the classes from 0."
+        )
+    return torch.from_numpy(whole)
+
+
+def adjacency(data: Data) -> sp.csr_array:
+    """The adjacency matrix of a graph in SciPy's form: weights, or ones, in float64, (N, N)."""
+    rows, cols = data.edge_index.numpy().astype(np.int32)
+    weights = np.ones(len(rows)) if data.get("edge_weight") is None else data.edge_weight.numpy().astype(np.float64)
+    matrix = sp.csr_array((weights, (rows, cols)), shape=(data.num_nodes, data.num_nodes))
+    matrix.sort_indices()
+    return matrix
+
+
+def components(data: Data) -> Array:
+    """The component each node is in, (N,), numbered by size from the largest; ties by their first node."""
+    _, found = csgraph.connected_components(adjacency(data), directed=False)
+    sizes = np.bincount(found)
+    rank = np.empty(len(sizes), np.int64)
+    rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
+    ranked: Array = rank[found]
+    return ranked

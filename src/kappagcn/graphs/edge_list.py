@@ -1,0 +1,276 @@
+"""Edge lists as people have them: CSV, TSV or blank-separated, with a heading or not, weights or not, any node names.
+
+- The separator is the first of tab, comma, semicolon that the first line has, otherwise blanks.
+- Lines that are empty or start with ``#`` or ``%`` are skipped.
+- The first line is a heading if it names its columns (``source``, ``target``, ``weight`` and their usual variants), or
+  if it is text above a line of numbers.
+- Without a heading there are two columns, or three with weights. With one, the columns it names, or the first two.
+- Nodes named by integers are numbered in that order, all others in the order in which they appear.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kappagcn.errors import GraphFileError
+from kappagcn.progress import bar
+
+__all__ = ["EdgeList", "read_edge_list", "read_rows"]
+
+Array = NDArray[Any]
+SOURCES = {"source", "src", "from", "start", "u", "node1", "id1", "tail"}
+TARGETS = {"target", "dst", "to", "end", "v", "node2", "id2", "head", "dest", "destination"}
+WEIGHTS = {"weight", "weights", "w", "value", "length"}
+CHUNK = 2**24
+NUMERIC = b"0123456789+-.eE \t,;\r\n"
+LEADING_ZERO = re.compile(rb"(?<![0-9.eE+-])[+-]?0[0-9]")
+CANONICAL = re.compile(r"0|-?[1-9][0-9]{0,15}")
+LARGEST_ID = 2**53  # beyond, numbers read as float64 run together
+
+
+@dataclass(frozen=True)
+class EdgeList:
+    """Edges between numbered nodes: ends (E,), weights (E,) or None, and the nodes' names, integers or text, (N,)."""
+
+    rows: Array
+    cols: Array
+    weights: Array | None
+    names: Array | list[str]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Layout:
+    separator: str | None
+    columns: int
+    source: int
+    target: int
+    weight: int | None
+    first: int  # the line the edges start at, from 1
+    skipped: int  # bytes before them
+    ignored: tuple[str, ...]
+
+
+def read_edge_list(path: str | Path, *, header: bool | None = None, progress: bool = False) -> EdgeList:
+    """The edges in a text file.
+
+    Args:
+        path: The file.
+        header: Whether the first line is a heading; None to find out.
+        progress: Show a bar on a terminal.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file, bar(path.name, path.stat().st_size, shown=progress, in_bytes=True) as advance:
+            layout = _layout(file, path, header)
+            found = _numbered(file, path, layout, advance) or _named(file, path, layout)
+    except OSError as error:
+        raise GraphFileError(f"{path}: cannot be read ({error.strerror or error}).") from None
+    return found
+
+
+def _layout(file: BinaryIO, path: Path, header: bool | None) -> _Layout:
+    lines = _content_lines(file, path)
+    number, offset, line = next(lines, (1, 0, ""))
+    if not line:
+        raise GraphFileError(f"{path}: expected edges, one per line, found none.")
+    separator = next((mark for mark in "\t,;" if mark in line), None)
+    cells = _cells(line, separator)
+    after = next(lines, None)
+    names = [cell.strip().lower() for cell in cells]
+    if header is None:
+        below = _cells(after[2], separator) if after else cells
+        header = bool(set(names) & SOURCES and set(names) & TARGETS) or (
+            not any(map(_is_number, cells[:2])) and len(below) > 1 and all(map(_is_number, below[:2]))
+        )
+    if header and after is None:
+        raise GraphFileError(f"{path}: expected edges below the heading, found none.")
+    if len(cells) < 2:
+        raise GraphFileError(
+            f"{path}, line {number}: expected two nodes per line, separated by comma, tab, semicolon or blanks, "
+            f"found {line.strip()[:60]!r}."
+        )
+    if not header:
+        if len(cells) > 3:
+            raise GraphFileError(
+                f"{path}, line {number}: expected two columns, or three with weights, found {len(cells)}. "
+                "Add a heading with source, target and weight."
+            )
+        return _Layout(separator, len(cells), 0, 1, 2 if len(cells) == 3 else None, number, offset, ())
+    source = next((i for i, name in enumerate(names) if name in SOURCES), 0)
+    target = next((i for i, name in enumerate(names) if name in TARGETS and i != source), 1 if source != 1 else 0)
+    weight = next((i for i, name in enumerate(names) if name in WEIGHTS and i not in (source, target)), None)
+    ignored = tuple(c.strip() for i, c in enumerate(cells) if i not in (source, target, weight))
+    assert after is not None
+    return _Layout(separator, len(cells), source, target, weight, after[0], after[1], ignored)
+
+
+def _content_lines(file: BinaryIO, path: Path) -> Iterator[tuple[int, int, str]]:
+    """Number, place and text of the lines that are neither empty nor comments."""
+    file.seek(0)
+    offset = 0
+    for number, raw in enumerate(iter(lambda: file.readline(2**20), b""), 1):
+        try:
+            text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise GraphFileError(f"{path}, line {number}: expected text in UTF-8, found other bytes.") from None
+        if text.strip() and not text.lstrip().startswith(("#", "%")):
+            yield number, offset + (3 if number == 1 and raw.startswith(b"\xef\xbb\xbf") else 0), text
+        offset += len(raw)
+
+
+def _cells(line: str, separator: str | None) -> list[str]:
+    return line.split() if separator is None else next(csv.reader([line], delimiter=separator), [])
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _numbered(file: BinaryIO, path: Path, layout: _Layout, advance: Any) -> EdgeList | None:
+    """All columns numbers, nodes integers: whole chunks at a time. None where that is not so."""
+    file.seek(layout.skipped)
+    pieces: list[list[Array]] = [[], [], []]
+    while chunk := file.read(CHUNK):
+        advance(len(chunk))
+        chunk += file.readline()
+        if not chunk.endswith(b"\n"):
+            chunk += b"\n"
+        if chunk.translate(None, NUMERIC) or LEADING_ZERO.search(chunk):
+            return None
+        table = _table(chunk, layout)
+        if table is None:
+            return None
+        ends = table[:, [layout.source, layout.target]]
+        if (ends != np.round(ends)).any() or (np.abs(ends) >= LARGEST_ID).any():
+            return None
+        pieces[0].append(ends[:, 0].astype(np.int64))
+        pieces[1].append(ends[:, 1].astype(np.int64))
+        if layout.weight is not None:
+            pieces[2].append(table[:, layout.weight].copy())
+    rows, cols = np.concatenate(pieces[0]), np.concatenate(pieces[1])
+    del pieces[:2]
+    weights = np.concatenate(pieces[0]) if layout.weight is not None else None
+    names, rows, cols = _renumbered(rows, cols)
+    return EdgeList(rows, cols, weights, names, _notes(layout))
+
+
+def _table(chunk: bytes, layout: _Layout) -> Array | None:
+    """The numbers of a chunk, a row per line; None unless every line has its columns."""
+    mark = (layout.separator or " ").encode()
+    flat = chunk.replace(b"\r\n", b"\n").lstrip(b"\n")
+    while b"\n\n" in flat:
+        flat = flat.replace(b"\n\n", b"\n")
+    if not flat:
+        return np.empty((0, layout.columns))
+    if layout.separator is None:
+        flat = flat.replace(b"\t", b" ")
+    symbols = np.frombuffer(flat, np.uint8)
+    ends = np.flatnonzero(symbols == 10)
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    if layout.separator is None:
+        blank = symbols <= 32
+        begins = ~blank
+        begins[1:] &= blank[:-1]
+        per_line = np.add.reduceat(begins, starts, dtype=np.int32)
+    else:
+        per_line = np.add.reduceat(symbols == mark[0], starts, dtype=np.int32) + 1
+    if (per_line != layout.columns).any():
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            numbers = np.fromstring(flat.replace(mark, b" "), sep=" ")
+        except (ValueError, DeprecationWarning):
+            return None
+    return numbers.reshape(-1, layout.columns) if len(numbers) == len(ends) * layout.columns else None
+
+
+def _renumbered(rows: Array, cols: Array) -> tuple[Array, Array, Array]:
+    """Names in rising order, and the edges between their places."""
+    low, high = min(rows.min(), cols.min()), max(rows.max(), cols.max())
+    if high - low < 8 * len(rows) + 1024:
+        here = np.zeros(high - low + 1, bool)
+        here[rows - low] = True
+        here[cols - low] = True
+        place = (np.cumsum(here) - 1).astype(np.int32)
+        return np.flatnonzero(here) + low, place[rows - low], place[cols - low]
+    names, places = np.unique(np.concatenate([rows, cols]), return_inverse=True)
+    return names, places[: len(rows)], places[len(rows) :]
+
+
+def _named(file: BinaryIO, path: Path, layout: _Layout) -> EdgeList:
+    """Nodes by name, line by line."""
+    places: dict[str, int] = {}
+    rows, cols, weights = array("i"), array("i"), array("d")
+    source, target, weight = layout.source, layout.target, layout.weight
+    for number, cells in read_rows(file, path, layout.separator, layout.first, layout.skipped):
+        if len(cells) != layout.columns:
+            raise GraphFileError(
+                f"{path}, line {number}: expected {layout.columns} columns, as in the first line, found {len(cells)}."
+            )
+        u, v = cells[source].strip(), cells[target].strip()
+        if not u or not v:
+            raise GraphFileError(f"{path}, line {number}: expected two nodes, found an empty name.")
+        rows.append(places.setdefault(u, len(places)))
+        cols.append(places.setdefault(v, len(places)))
+        if weight is not None:
+            try:
+                weights.append(float(cells[weight]))
+            except ValueError:
+                raise GraphFileError(
+                    f"{path}, line {number}: expected a number as weight, found {cells[weight].strip()[:40]!r}."
+                ) from None
+    found = (np.frombuffer(part, part.typecode).copy() if len(part) else np.empty(0) for part in (rows, cols, weights))
+    starts, ends, values = found
+    names: Array | list[str] = list(places)
+    if all(CANONICAL.fullmatch(name) for name in names):  # integers after all, beside comments or the like
+        numbers = np.array([int(name) for name in names])
+        names, starts, ends = _renumbered(numbers[starts], numbers[ends])
+    return EdgeList(starts, ends, values if weight is not None else None, names, _notes(layout))
+
+
+def read_rows(
+    file: BinaryIO, path: Path, separator: str | None, first: int = 1, offset: int = 0
+) -> Iterator[tuple[int, list[str]]]:
+    """Line number and cells of every line that is neither empty nor a comment."""
+    file.seek(offset)
+    text = io.TextIOWrapper(file, encoding="utf-8" if offset else "utf-8-sig", newline="")
+    number = first - 1
+    try:
+        if separator is None:
+            for number, line in enumerate(text, first):
+                cells = line.split()
+                if cells and not cells[0].startswith(("#", "%")):
+                    yield number, cells
+            return
+        reader = csv.reader(text, delimiter=separator, strict=True)
+        for cells in reader:
+            number = first - 1 + reader.line_num
+            if any(cell.strip() for cell in cells) and not cells[0].lstrip().startswith(("#", "%")):
+                yield number, cells
+    except UnicodeDecodeError:
+        raise GraphFileError(f"{path}, after line {number}: expected text in UTF-8, found other bytes.") from None
+    except csv.Error as error:
+        raise GraphFileError(f"{path}, after line {number}: {error}. Is a quotation mark missing?") from None
+    finally:
+        text.detach()
+
+
+def _notes(layout: _Layout) -> tuple[str, ...]:
+    return (f"columns not used: {', '.join(layout.ignored)}",) if layout.ignored else ()

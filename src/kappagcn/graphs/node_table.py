@@ -1,0 +1,165 @@
+"""Features and labels in files beside the graph.
+
+CSV: the first column names the node, the others are its features, or the second its label; a heading may be above.
+npz: ``x`` (or ``features``, ``attr_dense``, or ``attr_data`` … in CSR) and ``labels`` (or ``y``), row i for node i, or
+for the node ``node_names[i]`` where that is there too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from kappagcn.errors import GraphFileError
+from kappagcn.graphs.archive import read_arrays, read_csr
+from kappagcn.graphs.edge_list import read_rows
+
+__all__ = ["NodeTable", "read_features", "read_labels"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class NodeTable:
+    """Values per node: of nodes by name, or, where `names` is None, of nodes in order."""
+
+    names: list[str] | None
+    values: Any
+    columns: list[str] | None = None
+
+
+def read_features(path: str | Path) -> NodeTable:
+    """Numbers per node, (N, D)."""
+    path = Path(path)
+    if path.suffix == ".npz":
+        arrays = read_arrays(path)
+        names = _npz_names(arrays)
+        if "attr_data" in arrays:
+            return NodeTable(names, read_csr(arrays, "attr_", str(path)))
+        key = _first(arrays, ("x", "features", "attr_dense"), path)
+        if arrays[key].ndim != 2 or arrays[key].dtype.kind not in "biuf":
+            raise GraphFileError(f"{path}: expected {key} as numbers (nodes, features), found {arrays[key].shape}.")
+        return NodeTable(names, arrays[key])
+    names, rows, heading = _table(path)
+    try:
+        values = np.array(rows, dtype=np.float32)
+    except ValueError:
+        where = next((i, cell) for i, row in enumerate(rows) for cell in row if not _is_number(cell))
+        raise GraphFileError(
+            f"{path}: expected numbers as features, found {where[1][:40]!r} for node {names[where[0]]!r}."
+        ) from None
+    return NodeTable(names, values.reshape(len(names), -1), heading)
+
+
+def read_labels(path: str | Path) -> NodeTable:
+    """One label per node: integers as they are, anything else as text; an empty label is unknown."""
+    path = Path(path)
+    if path.suffix == ".npz":
+        arrays = read_arrays(path)
+        key = _first(arrays, ("labels", "y"), path)
+        if arrays[key].ndim != 1:
+            raise GraphFileError(f"{path}: expected {key} as one label per node, found shape {arrays[key].shape}.")
+        return NodeTable(_npz_names(arrays), arrays[key])
+    names, rows, _ = _table(path)
+    if any(len(row) != 1 for row in rows):
+        raise GraphFileError(f"{path}: expected two columns, node and label, found {len(rows[0]) + 1}.")
+    return NodeTable(names, np.array([row[0].strip() for row in rows], dtype=np.str_))
+
+
+def _table(path: Path) -> tuple[list[str], list[list[str]], list[str] | None]:
+    try:
+        with path.open("rb") as file:
+            first = file.readline().decode("utf-8-sig", "replace")
+            separator = next((mark for mark in "\t,;" if mark in first), None)
+            found = list(read_rows(file, path, separator))
+    except OSError as error:
+        raise GraphFileError(f"{path}: cannot be read ({error.strerror or error}).") from None
+    if not found:
+        raise GraphFileError(f"{path}: expected a line per node, found none.")
+    width = len(found[0][1])
+    for number, cells in found:
+        if len(cells) != width:
+            raise GraphFileError(f"{path}, line {number}: expected {width} columns, as above, found {len(cells)}.")
+    if width < 2:
+        raise GraphFileError(f"{path}: expected a node and at least one value per line, found one column.")
+    heading = None
+    if len(found) > 1 and (_is_heading(found[0][1], found[1][1])):
+        heading = found.pop(0)[1][1:]
+    names = [cells[0].strip() for _, cells in found]
+    if len(set(names)) != len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise GraphFileError(f"{path}: expected every node once, found {twice!r} twice.")
+    return names, [cells[1:] for _, cells in found], heading
+
+
+def _is_heading(first: list[str], second: list[str]) -> bool:
+    usual = {"id", "node", "name", "node_id", "nodeid", "index"}
+    return first[0].strip().lower() in usual or (
+        not any(map(_is_number, first)) and any(_is_number(cell) for cell in second)
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _first(arrays: dict[str, Array], keys: tuple[str, ...], path: Path) -> str:
+    for key in keys:
+        if key in arrays:
+            return key
+    raise GraphFileError(f"{path}: expected {' or '.join(keys)}, found {', '.join(sorted(arrays))}.")
+
+
+def _npz_names(arrays: dict[str, Array]) -> list[str] | None:
+    return [str(name) for name in arrays["node_names"]] if "node_names" in arrays else None
+
+
+def place_features(table: NodeTable, places: dict[str, int], nodes: int, what: str) -> Any:
+    """The features in the order of the graph's nodes; every node must have some."""
+    order = _order(table, places, nodes, len(table.values) if not sp.issparse(table.values) else table.values.shape[0])
+    missing = nodes - len(order)
+    if missing:
+        lacking = sorted(set(places) - set(table.names or ()))[:3]
+        raise GraphFileError(
+            f"{what}: expected features for all {nodes} nodes, found none for {missing} of them, such as {lacking}."
+        )
+    inverse = np.empty(nodes, np.int64)
+    inverse[order] = np.arange(nodes)
+    return table.values[inverse]
+
+
+def _order(table: NodeTable, places: dict[str, int], nodes: int, rows: int) -> Array:
+    if table.names is None:
+        return np.arange(rows)
+    return np.array([places[name] for name in table.names], np.int64)
+
+
+def place_labels(table: NodeTable, places: dict[str, int], nodes: int) -> tuple[Array, list[str] | None]:
+    """Class numbers in the order of the graph's nodes, −1 where there is none, and the classes' names."""
+    numbers, names = _classes(table.values)
+    found = np.full(nodes, -1, np.int64)
+    found[_order(table, places, nodes, len(numbers))] = numbers
+    return found, names
+
+
+def _classes(values: Array) -> tuple[Array, list[str] | None]:
+    if values.dtype.kind in "biuf":
+        return values, None
+    known = values != ""
+    names = np.unique(values[known])
+    if all(name.lstrip("-").isdigit() for name in names):
+        numbers = np.full(len(values), -1, np.int64)
+        numbers[known] = values[known].astype(np.int64)
+        return numbers, None
+    numbers = np.full(len(values), -1, np.int64)
+    numbers[known] = np.searchsorted(names, values[known])
+    return numbers, [str(name) for name in names]

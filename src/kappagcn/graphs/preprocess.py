@@ -1,0 +1,83 @@
+"""What is done to a graph before anything learns from it: the largest component, rows of features made comparable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import Data
+
+from kappagcn.graphs.assemble import as_features, assemble, components
+
+__all__ = ["induced", "largest_component", "normalize_rows", "standardize"]
+
+FLOOR = 1e-12  # PPNP's: rows without features stay zero
+
+
+def largest_component(data: Data) -> Data:
+    """The nodes of the largest component, in their old order, with everything that belongs to them."""
+    inside = components(data) == 0
+    return data if inside.all() else induced(data, np.flatnonzero(inside))
+
+
+def induced(data: Data, nodes: NDArray[Any]) -> Data:
+    """The subgraph on some nodes, in the order given; what has one entry per node follows, other attributes stay.
+
+    >>> from kappagcn.graphs import cycle
+    >>> induced(cycle(5), np.array([1, 2, 4])).edge_index.tolist()
+    [[0, 1], [1, 0]]
+    """
+    n = data.num_nodes
+    place = np.full(n, -1)
+    place[nodes] = np.arange(len(nodes))
+    rows, cols = place[data.edge_index.numpy()]
+    inner = (rows >= 0) & (cols >= 0)
+    own = {k: v for k, v in data.to_dict().items() if k not in ("edge_index", "edge_weight", "num_nodes", "report")}
+    weights = data.get("edge_weight")
+    return assemble(
+        rows[inner],
+        cols[inner],
+        len(nodes),
+        weights=None if weights is None else weights.numpy()[inner],
+        notes=[f"kept of {data.get('report') or f'{n:,} nodes'}"],
+        **{name: _rows(value, nodes, n) for name, value in own.items()},
+    )
+
+
+def _rows(value: Any, nodes: NDArray[Any], n: int) -> Any:
+    if isinstance(value, Tensor) and value.layout == torch.sparse_csr and value.shape[0] == n:
+        return as_features(_scipy(value)[nodes], sparse=True)
+    if isinstance(value, Tensor) and value.dim() and value.shape[0] == n:
+        return value[torch.from_numpy(nodes)]
+    if isinstance(value, list) and len(value) == n:
+        return [value[i] for i in nodes]
+    return value
+
+
+def _scipy(x: Tensor) -> sp.csr_array:
+    return sp.csr_array((x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy()), shape=tuple(x.shape))
+
+
+def standardize(data: Data) -> Data:
+    """PPNP's preparation: unweighted, undirected, without self-loops (as all our graphs are), the largest component."""
+    plain = data.clone() if "edge_weight" in data else data
+    if "edge_weight" in data:
+        del plain.edge_weight
+    return largest_component(plain)
+
+
+def normalize_rows(x: Tensor) -> Tensor:
+    """Each row of the features divided by its L¹ norm, floored at 1e-12; sparse stays sparse.
+
+    >>> normalize_rows(torch.tensor([[1.0, -3.0], [0.0, 0.0]])).tolist()
+    [[0.25, -0.75], [0.0, 0.0]]
+    """
+    if x.layout == torch.sparse_csr:
+        matrix = _scipy(x)
+        norms = np.maximum(np.abs(matrix).sum(axis=1), FLOOR).astype(np.float32)
+        return as_features(sp.diags_array(1 / norms) @ matrix, sparse=True)
+    return x / x.abs().sum(dim=1, keepdim=True).clamp_min(FLOOR)

@@ -1,0 +1,229 @@
+"""Which nodes train, stop, validate and test. Test nodes stay behind one door that says what it is for.
+
+`ppnp_split` is the protocol of the paper's citation graphs, draw for draw that of PPNP (`gasteigerjo/ppnp`); all its
+draws use NumPy's legacy generator, as PPNP does, so that the nodes are the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import Data
+
+from kappagcn.errors import SplitError, TestNodesError
+
+__all__ = [
+    "TEST_SEEDS",
+    "VALIDATION_SEEDS",
+    "Split",
+    "airport_split",
+    "ppnp_split",
+    "public_splits",
+    "random_split",
+]
+
+Array = NDArray[Any]
+KNOWN_SEED = 4143496719  # PPNP's: the test nodes of a dataset are the same whatever the split
+# PPNP's seeds for reported numbers, and those for choosing hyperparameters.
+TEST_SEEDS = (
+    2144199730, 794209841, 2985733717, 2282690970, 1901557222,
+    2009332812, 2266730407, 635625077, 3538425002, 960893189,
+    497096336, 3940842554, 3594628340, 948012117, 3305901371,
+    3644534211, 2297033685, 4092258879, 2590091101, 1694925034,
+)  # fmt: skip
+VALIDATION_SEEDS = (
+    2413340114, 3258769933, 1789234713, 2222151463, 2813247115,
+    1920426428, 4272044734, 2092442742, 841404887, 2188879532,
+    646784207, 1633698412, 2256863076, 374355442, 289680769,
+    4281139389, 4263036964, 900418539, 119332950, 1628837138,
+)  # fmt: skip
+
+
+class Split:
+    """A division of a graph's nodes.
+
+    `train`, `stopping` and `validation` are for whoever trains and chooses. The test nodes come only from
+    `final_test_nodes`, for the one evaluation that is reported; `training_view` hides their labels.
+
+    Args:
+        train: Nodes whose labels the loss sees.
+        stopping: Nodes that decide when to stop.
+        validation: Nodes that decide between settings.
+        test: Nodes for the final evaluation.
+        name: What the split is, for records.
+
+    >>> split = Split([0, 1], [2], [3], [4, 5], name="toy")
+    >>> split
+    Split(toy: 2 train, 1 stopping, 1 validation, 2 test)
+    >>> split.test
+    Traceback (most recent call last):
+        ...
+    kappagcn.errors.TestNodesError: test nodes are for the final evaluation alone; ask for final_test_nodes() there.
+    """
+
+    def __init__(self, train: Any, stopping: Any, validation: Any, test: Any, *, name: str = "split") -> None:
+        self.name = name
+        self.train, self.stopping, self.validation = (_nodes(part) for part in (train, stopping, validation))
+        self._test = _nodes(test)
+        if not len(self.train):
+            raise SplitError(f"{name}: expected nodes to train on, found none.")
+        parts = {"train": self.train, "stopping": self.stopping, "validation": self.validation, "test": self._test}
+        for part, nodes in parts.items():
+            if len(nodes.unique()) != len(nodes):
+                raise SplitError(f"{name}: expected every node once in {part}, found some twice.")
+        for part in ("stopping", "validation", "test"):
+            self._apart("train", self.train, part, parts[part])
+        for part in ("stopping", "validation"):
+            self._apart(part, parts[part], "test", self._test)
+
+    def _apart(self, one: str, nodes: Tensor, other: str, others: Tensor) -> None:
+        shared = int(torch.isin(nodes, others).sum())
+        if shared:
+            raise SplitError(f"{self.name}: expected {one} and {other} nodes to differ, found {shared} in both.")
+
+    @property
+    def test(self) -> Tensor:
+        """Refused: see `final_test_nodes`."""
+        raise TestNodesError("test nodes are for the final evaluation alone; ask for final_test_nodes() there.")
+
+    def final_test_nodes(self) -> Tensor:
+        """The test nodes, for the one evaluation that is reported. Nothing may be chosen after this was looked at."""
+        return self._test
+
+    def training_view(self, data: Data) -> Data:
+        """The graph as training code may see it: labels of nodes outside train, stopping and validation are −1."""
+        self.check(data.num_nodes)
+        view = data.clone()
+        known = torch.cat([self.train, self.stopping, self.validation]).unique()
+        view.y = torch.full_like(data.y, -1)
+        view.y[known] = data.y[known]
+        return view
+
+    def masks(self, num_nodes: int) -> dict[str, Tensor]:
+        """PyG's ``train_mask`` and ``val_mask`` (validation), and ``stopping_mask``; no test mask."""
+        self.check(num_nodes)
+        found = {}
+        for key, nodes in (("train", self.train), ("stopping", self.stopping), ("val", self.validation)):
+            found[f"{key}_mask"] = torch.zeros(num_nodes, dtype=torch.bool).index_fill_(0, nodes, True)
+        return found
+
+    def check(self, num_nodes: int) -> None:
+        """Refuse a graph with fewer nodes than the split mentions."""
+        last = max(int(part.max()) for part in (self.train, self.stopping, self.validation, self._test) if len(part))
+        if last >= num_nodes:
+            raise SplitError(f"{self.name}: expected nodes below {num_nodes}, found {last}. It is another graph's.")
+
+    def __repr__(self) -> str:
+        sizes = (f"{len(part)} {name}" for name, part in (("train", self.train), ("stopping", self.stopping)))
+        return f"Split({self.name}: {', '.join(sizes)}, {len(self.validation)} validation, {len(self._test)} test)"
+
+
+def _nodes(part: Any) -> Tensor:
+    array = np.asarray(part)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise SplitError(f"expected nodes as a list of integers, found {array.dtype} of shape {array.shape}.")
+    if array.size and array.min() < 0:
+        raise SplitError(f"expected nodes from 0, found {array.min()}.")
+    return torch.from_numpy(array.astype(np.int64))
+
+
+def _legacy(seed: int) -> np.random.RandomState:
+    return np.random.RandomState(seed)
+
+
+def ppnp_split(y: Tensor, seed: int, *, known: int = 1500, per_class: int = 20, stopping: int = 500) -> Split:
+    """PPNP's protocol, which the paper's citation graphs follow.
+
+    1. `known` nodes are drawn with a seed that never changes; all others are test nodes.
+    2. Of the known nodes, `per_class` of each class train, drawn with `seed`.
+    3. `stopping` of the remaining known nodes decide when to stop; what is then left validates.
+
+    Args:
+        y: Classes, (N,); nodes without one (−1) are test nodes nobody can score and are left out.
+        seed: One of `TEST_SEEDS` for reported numbers, of `VALIDATION_SEEDS` for choosing.
+        known: Nodes whose labels may be used in any way before the final evaluation.
+        per_class: Training nodes per class.
+        stopping: Early-stopping nodes.
+    """
+    labels = np.asarray(y)
+    n = len(labels)
+    if not 0 < known <= n:
+        raise SplitError(f"expected between 1 and {n} known nodes, found {known}. Use random_split for small graphs.")
+    drawn = _legacy(KNOWN_SEED).choice(np.arange(n), known, replace=False)
+    test = np.setdiff1d(np.arange(n), drawn)
+    drawn, test = drawn[labels[drawn] >= 0], test[labels[test] >= 0]
+    rng = _legacy(seed)
+    train = []
+    for label in range(int(labels.max()) + 1):
+        own = drawn[labels[drawn] == label]
+        if len(own) < per_class:
+            raise SplitError(f"expected {per_class} known nodes of class {label}, found {len(own)}. Lower per_class.")
+        train.append(rng.choice(own, per_class, replace=False))
+    chosen = np.concatenate(train)
+    rest = drawn[~np.isin(drawn, chosen)]
+    if len(rest) < stopping:
+        raise SplitError(f"expected {stopping} nodes for stopping, found {len(rest)} left. Lower stopping.")
+    stop = rng.choice(rest, stopping, replace=False)
+    return Split(chosen, stop, rest[~np.isin(rest, stop)], test, name=f"ppnp {seed}")
+
+
+def airport_split(num_nodes: int, seed: int, *, train: int = 2100, stopping: int = 300, validation: int = 300) -> Split:
+    """The paper's Airport protocol: 2700 known nodes, divided 2100/300/300 by the seed alone; the others test.
+
+    As in `ppnp_split` the known nodes are drawn with a seed that never changes, so no split's test nodes are another
+    split's validation nodes. Classes play no part.
+    """
+    known = train + stopping + validation
+    if known > num_nodes:
+        raise SplitError(f"expected at least {known} nodes, found {num_nodes}.")
+    drawn = _legacy(KNOWN_SEED).choice(np.arange(num_nodes), known, replace=False)
+    test = np.setdiff1d(np.arange(num_nodes), drawn)
+    shuffled = _legacy(seed).permutation(drawn)
+    first, second, third = np.split(shuffled, [train, train + stopping])
+    return Split(first, second, third, test, name=f"airport {seed}")
+
+
+def random_split(
+    y: Tensor, seed: int, *, train: float = 0.6, stopping: float = 0.1, validation: float = 0.1, test_seed: int = 0
+) -> Split:
+    """Labelled nodes at random, class by class so that each keeps its share; what is left over tests.
+
+    Args:
+        y: Classes, (N,), −1 for unknown.
+        seed: Of the division of the nodes that are not test nodes.
+        train: Share that trains.
+        stopping: Share that decides when to stop.
+        validation: Share that validates.
+        test_seed: Of the test nodes; leave it, and they are the same for every `seed`.
+    """
+    shares = np.array([train, stopping, validation])
+    if (shares < 0).any() or not 0 < shares.sum() <= 1:
+        raise SplitError(f"expected shares that sum to at most 1, found {train}, {stopping}, {validation}.")
+    labels = np.asarray(y)
+    fixed, rng = np.random.default_rng(test_seed), np.random.default_rng(seed)
+    parts: list[list[Array]] = [[], [], [], []]
+    for label in np.unique(labels[labels >= 0]):
+        own = fixed.permutation(np.flatnonzero(labels == label))
+        ends = np.round(np.cumsum(shares) * len(own)).astype(int)
+        known = rng.permutation(own[: ends[-1]])
+        for part, nodes in zip(parts, [*np.split(known, ends[:2]), own[ends[-1] :]], strict=True):
+            part.append(nodes)
+    if not parts[0]:
+        raise SplitError("expected labelled nodes, found none.")
+    return Split(*(np.sort(np.concatenate(part)) for part in parts), name=f"random {seed}")
+
+
+def public_splits(arrays: dict[str, Array], name: str) -> list[Split]:
+    """The splits a dataset is published with. They have no stopping nodes: the validation nodes do both."""
+    if "train_masks" in arrays:
+        masks = zip(arrays["train_masks"], arrays["val_masks"], arrays["test_masks"], strict=True)
+        named = [tuple(np.flatnonzero(mask) for mask in three) for three in masks]
+    elif "idx_train" in arrays:
+        named = [(arrays["idx_train"], arrays["idx_val"], arrays["idx_test"])]
+    else:
+        return []
+    return [Split(train, val, val, test, name=f"{name} public {i}") for i, (train, val, test) in enumerate(named)]
