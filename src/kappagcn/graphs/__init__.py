@@ -11,17 +11,16 @@ try S16 first: a cycle: it closes on itself
 from kappagcn.graphs.advice import Advice, advise
 from kappagcn.graphs.airport import airport_features, airport_labels
 from kappagcn.graphs.archive import read_npz, save_npz
-from kappagcn.graphs.assemble import adjacency, assemble, components
-from kappagcn.graphs.catalogue import catalogue
 from kappagcn.graphs.curvature import GraphCurvature, clustering, parallelogram_curvature
 from kappagcn.graphs.datasets import GraphDataset, cache_folder
-from kappagcn.graphs.disease import disease
+from kappagcn.graphs.epidemic import disease
 from kappagcn.graphs.files import from_networkx, from_scipy, read_graph, save_data
 from kappagcn.graphs.generators import balanced_tree, cycle, path, sphere, star, torus
-from kappagcn.graphs.hyperbolicity import Hyperbolicity, hyperbolicity
+from kappagcn.graphs.gromov import Hyperbolicity, hyperbolicity
 from kappagcn.graphs.named import BUILT_IN, CLASSICS, classic, load_graph
 from kappagcn.graphs.paths import path_blocks, shortest_paths
 from kappagcn.graphs.preprocess import induced, largest_component, normalize_rows, standardize
+from kappagcn.graphs.sources import catalogue
 from kappagcn.graphs.split_files import read_split, save_split
 from kappagcn.graphs.splits import (
     TEST_SEEDS,
@@ -33,6 +32,7 @@ from kappagcn.graphs.splits import (
     random_split,
 )
 from kappagcn.graphs.statistics import GraphStatistics, describe
+from kappagcn.graphs.undirected import adjacency, assemble, components
 
 __all__ = [
     "BUILT_IN",

@@ -46,7 +46,7 @@ def advise(
     if edges == nodes - 1 and most_neighbours > 2:
         return Advice(f"H{dim}", ("a tree: δ = 0, and balls grow exponentially",))
     if most_neighbours <= 2:
-        closed = edges == nodes
+        closed = edges == nodes > 0
         return Advice(f"{'S' if closed else 'E'}{dim}", ("a cycle: it closes on itself" if closed else "a line: flat",))
     growth = mean_distance * math.log(2 * edges / nodes) / math.log(nodes) if nodes > 1 else math.inf
     pace = (

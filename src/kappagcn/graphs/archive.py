@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError, GraphFileError
-from kappagcn.graphs.assemble import as_features, as_labels, assemble
+from kappagcn.graphs.undirected import as_features, as_labels, assemble
 
 __all__ = ["graph_from_arrays", "read_arrays", "read_csr", "read_npz", "save_npz"]
 

@@ -18,6 +18,7 @@ the exact value for every m, and no all-pairs matrix is kept. Distances count st
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -30,13 +31,14 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.assemble import adjacency, components
 from kappagcn.graphs.paths import path_blocks
+from kappagcn.graphs.undirected import adjacency, components
 from kappagcn.progress import bar
 
 __all__ = ["GraphCurvature", "clustering", "parallelogram_curvature"]
 
 Array = NDArray[Any]
+STRETCH = 2**24  # products of entries in one stretch of rows
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ def parallelogram_curvature(
     samples: int | None = None,
     *,
     anchors: int | None = None,
+    known_clustering: Array | None = None,
     seed: int = 0,
     progress: bool = False,
 ) -> GraphCurvature:
@@ -75,6 +78,7 @@ def parallelogram_curvature(
         samples: Triples (b, c, a) drawn per node m: Algorithm 1.
         anchors: Take the mean over b and c exactly, and over so many nodes a drawn from the largest component; nodes
             outside it then have no value.
+        known_clustering: `clustering(data)`, where it has been computed already.
         seed: Of the draws.
         progress: Show a bar on a terminal.
 
@@ -97,14 +101,17 @@ def parallelogram_curvature(
     with bar("curvature", data.num_nodes if anchors is None else anchors, shown=progress) as advance:
         if samples is not None:
             return _sampled(data, graph, samples, np.random.default_rng(seed), advance)
-        return _averaged(data, graph, anchors, np.random.default_rng(seed), advance)
+        closed = clustering(data) if known_clustering is None else known_clustering
+        return _averaged(data, graph, closed, anchors, np.random.default_rng(seed), advance)
 
 
-def _averaged(data: Data, graph: sp.csr_array, anchors: int | None, rng: Any, advance: Any) -> GraphCurvature:
+def _averaged(
+    data: Data, graph: sp.csr_array, closed: Array, anchors: int | None, rng: Any, advance: Any
+) -> GraphCurvature:
     """The mean over all b and c, and over all or some nodes a."""
     n, degree = data.num_nodes, np.diff(graph.indptr)
     curved = degree >= 2
-    spread = 4 - 3 * clustering(data)  # q(m)
+    spread = 4 - 3 * closed  # q(m)
     inverse = sp.diags_array(1 / np.maximum(degree, 1))
     total, count = np.zeros(n), np.zeros(n)
     by_anchor = []
@@ -209,16 +216,21 @@ def clustering(data: Data) -> Array:
     rank[np.argsort(degree, kind="stable")] = np.arange(n)
     up = rank[rows] < rank[cols]
     forward = sp.csr_array((np.ones(int(up.sum()), np.int32), (rows[up], cols[up])), shape=(n, n))
-    out = np.diff(forward.indptr)
-    work = np.cumsum(np.concatenate([[0], np.bincount(rows[up], out[cols[up]], n)]))
     triangles = np.zeros(n)
-    cuts = np.unique([*np.searchsorted(work, np.arange(0, work[-1] + 1, 2**24)), n])
-    for start, stop in zip([0, *cuts[:-1]], cuts, strict=True):
-        piece = forward[start:stop]
-        closed = (piece @ forward).multiply(piece).tocsr()  # paths m → k → j that m → j closes
+    for start, stop, closed in _closed(forward, forward):  # paths m → k → j that m → j closes
         triangles[start:stop] += closed.sum(axis=1)
         triangles += closed.sum(axis=0)
-        middle = (piece.T @ piece).multiply(forward).tocsr()  # the same triangles, seen from k
-        triangles += middle.sum(axis=1)
+    for start, stop, closed in _closed(forward.T.tocsr(), forward):  # the same triangles, seen from k
+        triangles[start:stop] += closed.sum(axis=1)
     pairs = degree * (degree - 1) / 2
     return np.divide(triangles, pairs, out=np.zeros(n), where=pairs > 0)
+
+
+def _closed(left: sp.csr_array, forward: sp.csr_array) -> Iterator[tuple[int, int, sp.csr_array]]:
+    """The entries of left · forward on the edges of `forward`, in stretches of rows that stay small."""
+    n = forward.shape[0]
+    starts = np.repeat(np.arange(n), np.diff(left.indptr))
+    work = np.bincount(starts, np.diff(forward.indptr)[left.indices], n)
+    cuts = np.unique([0, *np.searchsorted(np.cumsum(work), np.arange(STRETCH, work.sum(), STRETCH)), n])
+    for start, stop in itertools.pairwise(cuts):
+        yield start, stop, (left[start:stop] @ forward).multiply(forward[start:stop])

@@ -15,12 +15,12 @@ from torch_geometric.data import Data, InMemoryDataset
 from kappagcn.errors import DataMissingError, DownloadError, GraphError, GraphFileError, IntegrityError
 from kappagcn.graphs.airport import airport_features
 from kappagcn.graphs.archive import graph_from_arrays, read_arrays, read_csr
-from kappagcn.graphs.assemble import as_features, components
-from kappagcn.graphs.catalogue import Entry, Source, find_entry
 from kappagcn.graphs.download import checked_bytes, fetch, hash_words
 from kappagcn.graphs.originals import READERS
 from kappagcn.graphs.preprocess import induced
+from kappagcn.graphs.sources import Entry, Source, find_entry
 from kappagcn.graphs.splits import Split, airport_split, ppnp_split, public_splits, random_split
+from kappagcn.graphs.undirected import as_features, components
 
 __all__ = ["GraphDataset", "cache_folder", "dataset_arrays"]
 

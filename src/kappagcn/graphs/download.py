@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 
 from kappagcn.errors import DownloadError, IntegrityError
-from kappagcn.graphs.catalogue import Source
+from kappagcn.graphs.sources import Source
 from kappagcn.progress import bar
 
 __all__ = ["checked_bytes", "fetch", "hash_words"]

@@ -19,9 +19,9 @@ from torch_geometric.data.storage import GlobalStorage
 
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.archive import read_npz
-from kappagcn.graphs.assemble import as_features, as_labels, assemble
 from kappagcn.graphs.edge_list import EdgeList, read_edge_list
 from kappagcn.graphs.node_table import NodeTable, place_features, place_labels, read_features, read_labels
+from kappagcn.graphs.undirected import as_features, as_labels, assemble
 
 __all__ = ["from_networkx", "from_scipy", "read_graph", "save_data"]
 

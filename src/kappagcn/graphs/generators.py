@@ -11,8 +11,8 @@ from scipy.spatial import cKDTree
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.assemble import assemble
 from kappagcn.graphs.preprocess import largest_component
+from kappagcn.graphs.undirected import assemble
 
 __all__ = ["balanced_tree", "cycle", "path", "sphere", "star", "torus"]
 

@@ -10,11 +10,11 @@ import networkx as nx
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.catalogue import catalogue
 from kappagcn.graphs.datasets import GraphDataset
-from kappagcn.graphs.disease import disease
+from kappagcn.graphs.epidemic import disease
 from kappagcn.graphs.files import from_networkx, read_graph
 from kappagcn.graphs.generators import balanced_tree, cycle, path, sphere, star, torus
+from kappagcn.graphs.sources import catalogue
 
 __all__ = ["BUILT_IN", "CLASSICS", "classic", "load_graph"]
 

@@ -24,7 +24,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.assemble import adjacency
+from kappagcn.graphs.undirected import adjacency
 from kappagcn.progress import bar
 
 __all__ = ["path_blocks", "shortest_paths"]
@@ -168,7 +168,7 @@ def _breadth_first(matrix: sp.csr_array, sources: Array) -> Array:
             rows[_bits(fresh, count).view(bool)] = step
             steps[active] = rows
     steps[_bits(~seen, count).view(bool)] = -1
-    return steps
+    return _narrowed(steps)
 
 
 def _bits(words: Array, count: int) -> Array:
@@ -185,12 +185,15 @@ def _neighbours(matrix: sp.csr_array, nodes: Array) -> tuple[Array, Array]:
 
 def _dijkstra(matrix: sp.csr_array, sources: Array) -> Array:
     found: Array = csgraph.dijkstra(matrix, directed=True, indices=sources).T
-    if (matrix.data == np.round(matrix.data)).all():
-        whole = np.where(np.isinf(found), -1, found)
-        for dtype in (np.int8, np.int16, np.int32):
-            if whole.max(initial=0) <= np.iinfo(dtype).max:
-                return whole.astype(dtype)
-    return found
+    whole = (matrix.data == np.round(matrix.data)).all()
+    return _narrowed(np.where(np.isinf(found), -1, found)) if whole else found
+
+
+def _narrowed(whole: Array) -> Array:
+    """In the smallest integer type that holds the longest."""
+    most = whole.max(initial=0)
+    dtype = next((d for d in (np.int8, np.int16, np.int32) if most <= np.iinfo(d).max), np.int64)
+    return whole.astype(dtype, copy=False)
 
 
 def _lengths(data: Data, weighted: bool | None) -> sp.csr_array:

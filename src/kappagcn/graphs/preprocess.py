@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.graphs.assemble import as_features, assemble, components
+from kappagcn.graphs.undirected import as_features, assemble, components
 
 __all__ = ["induced", "largest_component", "normalize_rows", "standardize"]
 

@@ -9,11 +9,11 @@ import numpy as np
 from torch_geometric.data import Data
 
 from kappagcn.graphs.advice import Advice, advise
-from kappagcn.graphs.assemble import components
 from kappagcn.graphs.curvature import GraphCurvature, clustering, parallelogram_curvature
-from kappagcn.graphs.hyperbolicity import Hyperbolicity, hyperbolicity
+from kappagcn.graphs.gromov import Hyperbolicity, hyperbolicity
 from kappagcn.graphs.paths import path_blocks
 from kappagcn.graphs.preprocess import largest_component
+from kappagcn.graphs.undirected import components
 
 __all__ = ["Degrees", "Distances", "GraphStatistics", "describe"]
 
@@ -124,7 +124,10 @@ def describe(data: Data, *, dim: int = 16, seed: int = 0, progress: bool = False
     degree = np.bincount(data.edge_index[0].numpy(), minlength=data.num_nodes)
     distances = _distances(main, seed)
     anchors = None if main.num_nodes <= EXACT_CURVATURE else SOURCES
-    curvature = parallelogram_curvature(main, anchors=anchors, seed=seed, progress=progress)
+    closed = clustering(data)
+    curvature = parallelogram_curvature(
+        main, anchors=anchors, known_clustering=closed[part == 0], seed=seed, progress=progress
+    )
     delta = hyperbolicity(main, seed=seed, progress=progress)
     degrees = Degrees(
         least=int(degree.min()) if len(degree) else 0,
@@ -143,7 +146,7 @@ def describe(data: Data, *, dim: int = 16, seed: int = 0, progress: bool = False
         largest=main.num_nodes,
         isolated=int((degree == 0).sum()),
         degrees=degrees,
-        clustering=float(clustering(data).mean()) if data.num_nodes else 0.0,
+        clustering=float(closed.mean()) if data.num_nodes else 0.0,
         distances=distances,
         curvature=curvature,
         hyperbolicity=delta,

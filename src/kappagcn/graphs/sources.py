@@ -64,7 +64,7 @@ def catalogue() -> dict[str, Entry]:
     >>> catalogue()["cora_ml"].classes
     7
     """
-    text = resources.files("kappagcn.graphs").joinpath("catalogue.json").read_text(encoding="utf-8")
+    text = resources.files("kappagcn.graphs").joinpath("sources.json").read_text(encoding="utf-8")
     return {name: _entry(name, found) for name, found in json.loads(text).items()}
 
 

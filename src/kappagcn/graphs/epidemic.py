@@ -7,21 +7,23 @@ import torch
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.assemble import assemble
+from kappagcn.graphs.undirected import assemble
 
 __all__ = ["disease"]
 
-COLUMNS = 10  # noisy readings of a node's susceptibility
+READINGS = 5  # of each kind
+FRAIL = 0.8  # share of the nodes that fall ill easily
+FRAIL_CHANCE, HARDY_CHANCE = 0.9, 0.02  # of catching it from an infected neighbour in one step
 
 
-def disease(num_nodes: int = 1000, seed: int = 0, *, recovery: float = 0.1, noise: float = 3.0) -> Data:
+def disease(num_nodes: int = 1000, seed: int = 0, *, recovery: float = 0.3, noise: float = 4.0) -> Data:
     """A susceptible–infected–recovered epidemic from the root of a random tree; which nodes fall ill is the label.
 
-    The tree grows level by level, each node with 1 to 6 children; half of the nodes are frail by nature, half are
-    hardy. At each step an infected node infects each neighbour that was never ill with a chance of 0.9 where that one
-    is frail and 0.25 where it is hardy, and recovers with chance `recovery`; the epidemic runs until nobody is ill.
-    Features are ten readings of the node's nature (±1) under independent noise, so a node's own features say how easily
-    it falls ill, and the tree whether the disease could reach it.
+    The tree grows level by level, each node with 1 to 6 children; four nodes in five are frail by nature, one is hardy.
+    At each step an infected node infects each neighbour that was never ill with a chance of 0.9 where that one is frail
+    and 0.02 where it is hardy, and recovers with chance `recovery`; the epidemic runs until nobody is ill. Features
+    are five readings of the node's nature and five of its symptoms, ±1 each under much noise: a node's own say little,
+    but whole branches were spared together, so those of its neighbours help.
 
     Args:
         num_nodes: Nodes.
@@ -39,10 +41,10 @@ def disease(num_nodes: int = 1000, seed: int = 0, *, recovery: float = 0.1, nois
         raise GraphError(f"expected a recovery between 0 and 1, found {recovery}.")
     rng = np.random.default_rng(seed)
     parents = _tree(num_nodes, rng)
-    nature = rng.integers(0, 2, num_nodes)
-    nature[0] = 1
-    ill = _epidemic(parents, np.where(nature == 1, 0.9, 0.25), recovery, rng)
-    readings = (2 * nature - 1)[:, None] + noise * rng.standard_normal((num_nodes, COLUMNS))
+    frail = rng.random(num_nodes) < FRAIL
+    ill = _epidemic(parents, np.where(frail, FRAIL_CHANCE, HARDY_CHANCE), recovery, rng)
+    signal = np.where(np.repeat(np.stack([frail, ill], axis=1), READINGS, axis=1), 1.0, -1.0)
+    readings = signal + noise * rng.standard_normal(signal.shape)
     return assemble(
         parents[1:],
         np.arange(1, num_nodes),

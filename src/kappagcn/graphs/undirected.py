@@ -199,14 +199,12 @@ def as_features(matrix: Any, *, sparse: bool = False) -> Tensor:
         matrix: SciPy sparse matrix or anything NumPy takes, (N, D).
         sparse: Whether to keep a sparse tensor.
     """
-    if sp.issparse(matrix):
-        matrix = sp.csr_array(matrix, dtype=np.float32)
-        values = matrix.data
-    else:
-        matrix = np.asarray(matrix)
-        if matrix.dtype.kind not in "biuf":
-            raise GraphError(f"expected features that are numbers, found {matrix.dtype}.")
-        matrix = values = matrix.astype(np.float32)
+    matrix = sp.csr_array(matrix) if sp.issparse(matrix) else np.asarray(matrix)
+    if matrix.dtype.kind not in "biuf":
+        raise GraphError(f"expected features that are numbers, found {matrix.dtype}.")
+    with np.errstate(over="ignore"):
+        matrix = matrix.astype(np.float32)
+    values = matrix.data if sp.issparse(matrix) else matrix
     if matrix.ndim != 2:
         raise GraphError(f"expected features of shape (nodes, features), found {matrix.shape}.")
     if not np.isfinite(values).all():

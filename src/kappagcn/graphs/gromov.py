@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.assemble import adjacency
 from kappagcn.graphs.paths import shortest_paths
 from kappagcn.graphs.preprocess import largest_component
+from kappagcn.graphs.undirected import adjacency
 from kappagcn.progress import bar
 
 __all__ = ["Hyperbolicity", "hyperbolicity"]
