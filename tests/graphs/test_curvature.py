@@ -65,8 +65,8 @@ def test_a_line_is_flat(n):
 
 @given(st.integers(2, 40), st.randoms(use_true_random=False))
 def test_in_a_tree_a_node_of_degree_q_has_minus_q_minus_2_over_q(n, random):
-    """a lies behind one neighbour of m. If that is b or c the triple is a line, 0; otherwise d(a,b) = d(a,c) = t + 1 and
-    ψ = t/2 + 1/(2t) − (t+1)²/(2t) = −1. Of the pairs (b, c), the share (q−2)/q misses it."""
+    """a lies behind one neighbour of m. If that is b or c the triple is a line, 0; otherwise d(a,b) = d(a,c) = t + 1
+    and ψ = t/2 + 1/(2t) − (t+1)²/(2t) = −1. Of the pairs (b, c), the share (q−2)/q misses it."""
     tree = nx.Graph([(random.randrange(j), j) for j in range(1, n)])
     tree = nx.convert_node_labels_to_integers(tree, ordering="sorted")
     found = parallelogram_curvature(as_data(tree)).per_node
@@ -85,8 +85,8 @@ def test_the_papers_tree_and_star():
 
 @pytest.mark.parametrize("n", range(4, 30))
 def test_cycles_are_positive_by_their_antipodes(n):
-    """Only a opposite m bends: once for even n, where d(a,b) = d(a,c) = n/2 − 1 and ψ = 1; twice for odd n, where one of
-    the two is (n−1)/2 and the other (n−3)/2, and ψ = n/(2(n−1)). Every other a sees a line."""
+    """Only a opposite m bends: once for even n, where d(a,b) = d(a,c) = n/2 − 1 and ψ = 1; twice for odd n, where one
+    of the two is (n−1)/2 and the other (n−3)/2, and ψ = n/(2(n−1)). Every other a sees a line."""
     want = 1 / (n - 1) if n % 2 == 0 else 2 / (n - 1) * n / (2 * (n - 1))
     assert parallelogram_curvature(cycle(n)).mean == pytest.approx(want, rel=1e-12)
 
@@ -160,10 +160,9 @@ def test_a_few_anchors_estimate_the_exact_value(name):
     exact = parallelogram_curvature(data).mean
     runs = [parallelogram_curvature(data, anchors=8, seed=seed) for seed in range(60)]
     means = np.array([run.mean for run in runs])
-    assert (
-        abs(means.mean() - exact) < 4 * means.std() / np.sqrt(60) + 2e-3
-    )  # a mean of means over slightly uneven counts
-    if means.std() > 1e-6:  # on trees and single cycles the mean over m does not depend on a
+    uneven = 2e-3  # a node has one anchor fewer where it is one itself
+    assert abs(means.mean() - exact) < 4 * means.std() / np.sqrt(60) + uneven
+    if name in ("sparse", "dense"):  # on trees and single cycles the mean over m does not depend on a
         assert 0.6 < means.std() / np.mean([run.standard_error for run in runs]) < 1.6
     assert parallelogram_curvature(data, anchors=10**6).standard_error == 0
 

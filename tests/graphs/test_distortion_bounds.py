@@ -9,7 +9,7 @@ from kappagcn.graphs import cycle, shortest_paths, star
 
 
 def least_distortion(data, dim, starts=12, steps=3000):
-    """The smallest worst-case distortion, max ratio over min ratio of distances, that descent finds from many starts."""
+    """The smallest worst-case distortion, max ratio over min ratio of distances, found by descent from many starts."""
     n = data.num_nodes
     i, j = torch.triu_indices(n, n, 1)
     want = shortest_paths(data)[i, j].double()

@@ -236,13 +236,15 @@ def _named(file: BinaryIO, path: Path, layout: _Layout) -> EdgeList:
                 raise GraphFileError(
                     f"{path}, line {number}: expected a number as weight, found {cells[weight].strip()[:40]!r}."
                 ) from None
-    found = (np.frombuffer(part, part.typecode).copy() if len(part) else np.empty(0) for part in (rows, cols, weights))
-    starts, ends, values = found
+    if not rows:
+        raise GraphFileError(f"{path}: expected edges, one per line, found none.")
+    starts, ends = np.array(rows, np.int32), np.array(cols, np.int32)
+    values = np.array(weights) if weight is not None else None
     names: Array | list[str] = list(places)
     if all(CANONICAL.fullmatch(name) for name in names):  # integers after all, beside comments or the like
         numbers = np.array([int(name) for name in names])
         names, starts, ends = _renumbered(numbers[starts], numbers[ends])
-    return EdgeList(starts, ends, values if weight is not None else None, names, _notes(layout))
+    return EdgeList(starts, ends, values, names, _notes(layout))
 
 
 def read_rows(
@@ -262,7 +264,8 @@ def read_rows(
         reader = csv.reader(text, delimiter=separator, strict=True)
         for cells in reader:
             number = first - 1 + reader.line_num
-            if any(cell.strip() for cell in cells) and not cells[0].lstrip().startswith(("#", "%")):
+            blank = not cells or (len(cells) == 1 and not cells[0].strip())
+            if not blank and not cells[0].lstrip().startswith(("#", "%")):
                 yield number, cells
     except UnicodeDecodeError:
         raise GraphFileError(f"{path}, after line {number}: expected text in UTF-8, found other bytes.") from None

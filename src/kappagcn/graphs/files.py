@@ -21,10 +21,11 @@ from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.archive import read_npz
 from kappagcn.graphs.edge_list import EdgeList, read_edge_list
 from kappagcn.graphs.node_table import NodeTable, place_features, place_labels, read_features, read_labels
-from kappagcn.graphs.undirected import as_features, as_labels, assemble
+from kappagcn.graphs.undirected import as_features, as_labels, assemble, counted
 
 __all__ = ["from_networkx", "from_scipy", "read_graph", "save_data"]
 
+Tables = dict[str, tuple[str, NodeTable]]
 TEXT = {".csv", ".tsv", ".txt", ".edges", ".edgelist", ".tab"}
 # What a damaged or foreign file makes NetworkX and torch raise; MemoryError for sizes that lie.
 DAMAGE = (
@@ -86,12 +87,11 @@ def _beside(path: Path, what: str) -> Path | None:
 
 def _from_edges(path: Path, edges: EdgeList, features: Any, labels: Any, sparse: bool) -> Data:
     """Nodes are those of the edges and of the tables beside them; tables without names number the nodes themselves."""
-    tables = [(read_features(features), features)] if features else []
-    tables += [(read_labels(labels), labels)] if labels else []
+    tables = _tables(features, labels)
     rows, cols = edges.rows, edges.cols
     names: Any = edges.names
     numbered = isinstance(names, np.ndarray)
-    for table, where in tables:
+    for where, table in tables.values():
         if table.names is None:
             count = table.values.shape[0]
             if not numbered or (len(names) and not 0 <= int(names[0]) <= int(names[-1]) < count):
@@ -102,12 +102,13 @@ def _from_edges(path: Path, edges: EdgeList, features: Any, labels: Any, sparse:
             rows, cols, names = names[rows], names[cols], np.arange(max(count, len(names)))
     places = {str(name): i for i, name in enumerate(names)}
     known = len(places)
-    for table, _ in tables:
+    for _, table in tables.values():
         for name in table.names or ():
             places.setdefault(name, len(places))
     notes = list(edges.notes)
     if len(places) > known:
-        notes.append(f"{len(places) - known:,} nodes only in {' and '.join(str(Path(w).name) for _, w in tables)}")
+        files = " and ".join(Path(where).name for where, _ in tables.values())
+        notes.append(f"{counted(len(places) - known, 'node')} only in {files}")
     trivial = numbered and len(places) == known and len(names) and names[0] == 0 and names[-1] == len(names) - 1
     try:
         data = assemble(
@@ -121,45 +122,44 @@ def _from_edges(path: Path, edges: EdgeList, features: Any, labels: Any, sparse:
         )
     except GraphError as error:
         raise GraphFileError(f"{path}: {error}") from None
-    return _filled(data, places, features, labels, {str(where): table for table, where in tables}, sparse)
+    return _filled(data, places, tables, sparse)
 
 
 def _with_tables(data: Data, path: Path, features: Any, labels: Any, sparse: bool) -> Data:
-    tables = {str(features): read_features(features)} if features else {}
-    tables |= {str(labels): read_labels(labels)} if labels else {}
+    tables = _tables(features, labels)
     places = {name: i for i, name in enumerate(data.get("node_names") or map(str, range(data.num_nodes)))}
-    for where, table in tables.items():
+    for where, table in tables.values():
         count = table.values.shape[0]
         unknown = [name for name in table.names or () if name not in places]
         if unknown or (table.names is None and count != data.num_nodes):
             found = f"unknown ones such as {unknown[:3]}" if unknown else f"{count} rows"
             raise GraphFileError(f"{where}: expected the {data.num_nodes} nodes of {path.name}, found {found}.")
-    return _filled(data, places, features, labels, tables, sparse)
+    return _filled(data, places, tables, sparse)
 
 
-def _filled(
-    data: Data, places: dict[str, int], features: Any, labels: Any, tables: dict[str, NodeTable], sparse: bool
-) -> Data:
-    where = features
-    try:
-        if features:
-            table = tables[str(features)]
-            data.x = as_features(place_features(table, places, data.num_nodes, str(features)), sparse=sparse)
-            if table.columns:
-                data.attr_names = table.columns
-        where = labels
-        if labels:
-            numbers, classes = place_labels(tables[str(labels)], places, data.num_nodes)
-            data.y = as_labels(numbers)
-            if classes:
-                data.class_names = classes
-            unknown = int((data.y < 0).sum())
-            data.report += f"; {unknown:,} nodes without label" if unknown else ""
-    except GraphFileError:
-        raise
-    except GraphError as error:
-        raise GraphFileError(f"{where}: {error}") from None
+def _filled(data: Data, places: dict[str, int], tables: Tables, sparse: bool) -> Data:
+    for role, (where, table) in tables.items():
+        try:
+            if role == "features":
+                data.x = as_features(place_features(table, places, data.num_nodes, where), sparse=sparse)
+                if table.columns:
+                    data.attr_names = table.columns
+            else:
+                numbers, classes = place_labels(table, places, data.num_nodes)
+                data.y = as_labels(numbers)
+                if classes:
+                    data.class_names = classes
+                unknown = int((data.y < 0).sum())
+                data.report += f"; {counted(unknown, 'node')} without label" if unknown else ""
+        except GraphError as error:
+            raise error if isinstance(error, GraphFileError) else GraphFileError(f"{where}: {error}") from None
     return data
+
+
+def _tables(features: Any, labels: Any) -> Tables:
+    """What is said of the nodes, by role: the file and its table."""
+    tables = {"features": (str(features), read_features(features))} if features else {}
+    return tables | ({"labels": (str(labels), read_labels(labels))} if labels else {})
 
 
 def _some(names: Any) -> str:

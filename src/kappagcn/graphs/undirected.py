@@ -29,7 +29,7 @@ from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
 
-__all__ = ["Report", "adjacency", "as_features", "as_labels", "assemble", "components"]
+__all__ = ["Report", "adjacency", "as_features", "as_labels", "assemble", "components", "counted"]
 
 Array = NDArray[Any]
 DENSE_LIMIT = 8 * 2**30  # bytes of a dense feature matrix that is made without being asked twice
@@ -51,25 +51,26 @@ class Report:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        parts = [f"{_count(self.nodes, 'node')}, {_count(self.edges, 'edge')}"]
+        parts = [f"{counted(self.nodes, 'node')}, {counted(self.edges, 'edge')}"]
         if self.directed:
             parts.append(f"made undirected ({self.one_way:,} one-way)")
         elif 0 < self.one_way < self.edges:
-            parts.append(f"{_count(self.one_way, 'edge')} given in one direction only, made undirected")
+            parts.append(f"{counted(self.one_way, 'edge')} given in one direction only, made undirected")
         if self.repeated:
-            parts.append(f"{_count(self.repeated, 'repeated edge')} merged" + (", weights averaged" * self.weighted))
+            parts.append(f"{counted(self.repeated, 'repeated edge')} merged" + (", weights averaged" * self.weighted))
         if self.loops:
-            parts.append(f"{_count(self.loops, 'self-loop')} removed")
+            parts.append(f"{counted(self.loops, 'self-loop')} removed")
         if self.weighted:
             parts.append("weighted")
         if self.components > 1:
             parts.append(f"{self.components:,} components")
         if self.isolated:
-            parts.append(_count(self.isolated, "isolated node"))
+            parts.append(counted(self.isolated, "isolated node"))
         return "; ".join([*parts, *self.notes])
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """The number and its noun, in the plural where it is not one."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -181,7 +182,7 @@ def _positive(weights: Array | None, count: int) -> Array | None:
         where = int(bad.argmax())
         raise GraphError(
             f"expected weights that are positive and finite, found {weights[where]} at edge {where} "
-            f"({_count(int(bad.sum()), 'such edge')}). Remove them or shift the weights."
+            f"({counted(int(bad.sum()), 'such edge')}). Remove them or shift the weights."
         )
     return None if (weights == 1).all() else weights
 
@@ -210,7 +211,7 @@ def as_features(matrix: Any, *, sparse: bool = False) -> Tensor:
     if not np.isfinite(values).all():
         bad = int((~np.isfinite(values)).sum())
         raise GraphError(
-            f"expected finite features, found {_count(bad, 'entry').replace('entrys', 'entries')} that are NaN, "
+            f"expected finite features, found {bad:,} {'entry' if bad == 1 else 'entries'} that are NaN, "
             "infinite or too large for float32. Fill them in or drop the column."
         )
     if sparse:
