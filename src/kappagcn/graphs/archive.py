@@ -21,6 +21,8 @@ import os
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -33,7 +35,7 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.undirected import as_features, as_labels, assemble
 
-__all__ = ["graph_from_arrays", "read_arrays", "read_csr", "read_npz", "save_npz"]
+__all__ = ["graph_from_arrays", "naming", "read_arrays", "read_csr", "read_npz", "save_npz"]
 
 Array = NDArray[Any]
 UNPACKED_LIMIT = 16 * 2**30  # bytes an archive may unpack to
@@ -130,7 +132,7 @@ def graph_from_arrays(arrays: dict[str, Array], what: str, *, sparse: bool = Fal
         sparse: Whether features stay sparse.
         **attributes: Further attributes of the graph.
     """
-    try:
+    with naming(what):
         rows, cols, weights, nodes, directed = _edges(arrays, what)
         names = {key: _names(arrays, key, what) for key in ("node_names", "attr_names", "class_names")}
         classes = names["class_names"]
@@ -144,6 +146,13 @@ def graph_from_arrays(arrays: dict[str, Array], what: str, *, sparse: bool = Fal
             y=as_labels(arrays["labels"], len(classes) if classes else None) if "labels" in arrays else None,
             **{**names, **attributes},
         )
+
+
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Errors about a graph become errors about the file it came from."""
+    try:
+        yield
     except GraphFileError:
         raise
     except GraphError as error:

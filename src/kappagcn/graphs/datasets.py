@@ -167,7 +167,9 @@ def _read(entry: Entry, files: dict[str, bytes]) -> dict[str, Array]:
 
 
 def _graph(entry: Entry, arrays: dict[str, Array], sparse: bool, largest: bool) -> tuple[Data, dict[str, Array]]:
-    arrays = {**arrays, "adj_data": np.ones(len(arrays["adj_data"]), np.float32)}  # a weight of 2 is an edge too
+    arrays = {key: value for key, value in arrays.items() if key != "edge_weight"}
+    if "adj_data" in arrays:
+        arrays["adj_data"] = np.ones(len(arrays["adj_data"]), np.float32)  # a weight of 2 is an edge too
     extra = {}
     if entry.reader == "airport":
         degree = np.asarray(read_csr(arrays, "adj_", entry.name).sum(axis=0))

@@ -18,7 +18,7 @@ from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import GlobalStorage
 
 from kappagcn.errors import GraphError, GraphFileError
-from kappagcn.graphs.archive import read_npz
+from kappagcn.graphs.archive import naming, read_npz
 from kappagcn.graphs.edge_list import EdgeList, read_edge_list
 from kappagcn.graphs.node_table import NodeTable, place_features, place_labels, read_features, read_labels
 from kappagcn.graphs.undirected import as_features, as_labels, assemble, counted
@@ -110,7 +110,7 @@ def _from_edges(path: Path, edges: EdgeList, features: Any, labels: Any, sparse:
         files = " and ".join(Path(where).name for where, _ in tables.values())
         notes.append(f"{counted(len(places) - known, 'node')} only in {files}")
     trivial = numbered and len(places) == known and len(names) and names[0] == 0 and names[-1] == len(names) - 1
-    try:
+    with naming(str(path)):
         data = assemble(
             rows,
             cols,
@@ -120,8 +120,6 @@ def _from_edges(path: Path, edges: EdgeList, features: Any, labels: Any, sparse:
             node_names=None if trivial or not places else list(places),
             name=path.stem,
         )
-    except GraphError as error:
-        raise GraphFileError(f"{path}: {error}") from None
     return _filled(data, places, tables, sparse)
 
 
@@ -139,7 +137,7 @@ def _with_tables(data: Data, path: Path, features: Any, labels: Any, sparse: boo
 
 def _filled(data: Data, places: dict[str, int], tables: Tables, sparse: bool) -> Data:
     for role, (where, table) in tables.items():
-        try:
+        with naming(where):
             if role == "features":
                 data.x = as_features(place_features(table, places, data.num_nodes, where), sparse=sparse)
                 if table.columns:
@@ -151,8 +149,6 @@ def _filled(data: Data, places: dict[str, int], tables: Tables, sparse: bool) ->
                     data.class_names = classes
                 unknown = int((data.y < 0).sum())
                 data.report += f"; {counted(unknown, 'node')} without label" if unknown else ""
-        except GraphError as error:
-            raise error if isinstance(error, GraphFileError) else GraphFileError(f"{where}: {error}") from None
     return data
 
 
@@ -181,11 +177,9 @@ def _from_markup(path: Path, kind: str, features: Any, labels: Any) -> Data:
         raise GraphFileError(f"{path}: cannot be read ({error.strerror or error}).") from None
     except DAMAGE as error:
         raise GraphFileError(f"{path}: expected {kind[1:].upper()}, found something else ({error}).") from None
-    try:
+    with naming(str(path)):
         columns = [features] if isinstance(features, str) else list(features or ())
         return from_networkx(graph, features=columns, label=None if labels is None else str(labels), name=path.stem)
-    except GraphError as error:
-        raise GraphFileError(f"{path}: {error}") from None
 
 
 def _gml_label(path: Path) -> str:
@@ -305,7 +299,7 @@ def _from_dict(path: Path, found: dict[str, Any], edges: Tensor) -> Data:
     nodes = found.get("num_nodes") or max(
         int(edges.max()) + 1 if edges.numel() else 0, *(len(v) for v in (x, y) if isinstance(v, Tensor)), 0
     )
-    try:
+    with naming(str(path)):
         return assemble(
             edges[0].numpy(),
             edges[1].numpy(),
@@ -316,8 +310,6 @@ def _from_dict(path: Path, found: dict[str, Any], edges: Tensor) -> Data:
             name=str(found.get("name") or path.stem),
             **{key: found[key] for key in ("node_names", "class_names", "attr_names", "pos") if key in found},
         )
-    except GraphError as error:
-        raise GraphFileError(f"{path}: {error}") from None
 
 
 def _features(x: Any) -> Any:

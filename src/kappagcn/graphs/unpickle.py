@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -25,16 +25,19 @@ class _State:
         self.state = state
 
 
+_ARRAY = object()  # stands in for the array class, which a pickle names but must not call
+
+
 def _reconstruct(kind: Any, shape: Any, code: Any) -> Any:
-    """An empty array for its state to fill; numpy's own function has moved between versions."""
-    return np.ndarray.__new__(np.ndarray, tuple(shape), "b")
+    """An empty array for its state to fill; the pickle's own shape is not believed."""
+    return np.empty(0, "b")
 
 
 # Names the eight Planetoid files mention.
-PLANETOID: Mapping[tuple[str, str], Callable[..., Any]] = {
+PLANETOID: Mapping[tuple[str, str], Any] = {
     ("scipy.sparse.csr", "csr_matrix"): _State,
     ("scipy.sparse._csr", "csr_matrix"): _State,
-    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "ndarray"): _ARRAY,
     ("numpy", "dtype"): np.dtype,
     ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
     ("numpy._core.multiarray", "_reconstruct"): _reconstruct,
@@ -43,11 +46,11 @@ PLANETOID: Mapping[tuple[str, str], Callable[..., Any]] = {
     ("builtins", "list"): list,
 }
 # Names HGCN's airport graph mentions.
-NETWORKX: Mapping[tuple[str, str], Callable[..., Any]] = {
+NETWORKX: Mapping[tuple[str, str], Any] = {
     ("networkx.classes.graph", "Graph"): _State,
     ("networkx.classes.reportviews", "NodeView"): _State,
     ("builtins", "dict"): dict,
-    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "ndarray"): _ARRAY,
     ("numpy", "dtype"): np.dtype,
     ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
     ("numpy._core.multiarray", "_reconstruct"): _reconstruct,
@@ -55,7 +58,7 @@ NETWORKX: Mapping[tuple[str, str], Callable[..., Any]] = {
 
 
 class _Restricted(pickle.Unpickler):
-    def __init__(self, content: bytes, allowed: Mapping[tuple[str, str], Callable[..., Any]]) -> None:
+    def __init__(self, content: bytes, allowed: Mapping[tuple[str, str], Any]) -> None:
         super().__init__(io.BytesIO(content), encoding="latin1")
         self._allowed = allowed
 
@@ -66,7 +69,7 @@ class _Restricted(pickle.Unpickler):
             raise GraphFileError(f"it mentions {module}.{name}, which no graph needs; nothing of it was run.") from None
 
 
-def restricted_load(content: bytes, allowed: Mapping[tuple[str, str], Callable[..., Any]], what: str) -> Any:
+def restricted_load(content: bytes, allowed: Mapping[tuple[str, str], Any], what: str) -> Any:
     """The object a pickle describes, if it mentions only `allowed` names; sparse matrices come as SciPy's.
 
     Args:
