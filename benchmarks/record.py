@@ -22,7 +22,10 @@ def processor() -> str:
     return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
 
 
-def provenance(packages: tuple[str, ...] = ("torch", "geoopt", "kappagcn")) -> dict[str, Any]:
+PEERS = ("torch", "geoopt", "kappagcn")
+
+
+def provenance(packages: tuple[str, ...]) -> dict[str, Any]:
     return {
         "command": " ".join(["python", Path(sys.argv[0]).parent.name + "/" + Path(sys.argv[0]).name, *sys.argv[1:]]),
         "python": platform.python_version(),
@@ -31,12 +34,12 @@ def provenance(packages: tuple[str, ...] = ("torch", "geoopt", "kappagcn")) -> d
     }
 
 
-def save(name: str, result: dict[str, Any]) -> Path:
+def save(name: str, result: dict[str, Any], packages: tuple[str, ...] = PEERS) -> Path:
     """Keep a result: its settings one a line, its rows one a line."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
     rows = result.pop("results")
-    head = json.dumps({**provenance(), **result}, indent=1, ensure_ascii=False)[:-2]
+    head = json.dumps({**provenance(packages), **result}, indent=1, ensure_ascii=False)[:-2]
     body = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in rows)
     path.write_text(f'{head},\n "results": [\n  {body}\n ]\n}}\n')
     return path

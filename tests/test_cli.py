@@ -66,3 +66,63 @@ def test_wrong_use_ends_in_one_message_and_code_two(tmp_path, arguments, message
 def test_module_runs_like_the_command():
     result = subprocess.run([sys.executable, "-m", "kappagcn", "--version"], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == f"kappagcn {__version__}"
+
+
+def test_info_on_a_built_in_graph(tmp_path):
+    result = run("info", "karate", "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert "34 nodes, 78 edges" in result.stdout
+    assert "try H8xS8 first" in result.stdout
+    record = json.loads((tmp_path / "info.json").read_text())
+    assert len(record["curvature"]["per_node"]) == 34
+    assert record["graph"] == "karate"
+
+
+def test_info_for_machines_on_a_users_file(tmp_path):
+    (tmp_path / "g.csv").write_text("a,b\nb,c\nc,a\nc,d\n")
+    result = run("info", str(tmp_path / "g.csv"), "--json")
+    found = json.loads(result.stdout)
+    assert (found["nodes"], found["edges"], found["distances"]["diameter"]) == (4, 4, 2)
+    assert json.loads(run("info", str(tmp_path / "g.csv"), "--json").stdout) == found
+
+
+def test_data_list_and_path(tmp_path, monkeypatch):
+    rows = {row["name"]: row for row in json.loads(run("data", "list", "--json").stdout)}
+    assert rows["tree"]["where"] == "generated"
+    assert "7 classes" in rows["cora_ml"]["what"]
+    assert "cora_ml" in run("data", "list").stdout
+    assert run("data", "path").stdout.strip().endswith("kappagcn")
+    (tmp_path / "cora_ml.npz").write_bytes(b"")
+    monkeypatch.setenv("KAPPAGCN_DATA", str(tmp_path))
+    assert run("data", "path", "cora_ml").stdout.strip() == str(tmp_path / "cora_ml.npz")
+    result = run("info", "cora_ml")
+    assert result.exit_code == 2
+    assert "expected sha256" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "code"),
+    [
+        (["info", "treee"], "Did you mean tree", 2),
+        (["info", "none.csv"], "expected a file, found nothing at 'none.csv'", 2),
+        (["info", "karate", "--out", "{file}"], "expected a folder that can be written", 2),
+        (["info", "karate", "--data", "{file}"], "34 nodes", 0),  # not needed, so not looked at
+        (["info", "texas", "--data", "{file}"], "expected a folder with datasets", 1),
+        (["data", "path", "kora"], "found 'kora'", 2),
+        (["data", "fetch", "kora"], "found 'kora'", 2),
+        (["info", "{file}"], "no ending", 2),
+    ],
+)
+def test_wrong_graphs_end_in_one_line(tmp_path, arguments, message, code):
+    file = tmp_path / "file"
+    file.write_text("")
+    result = run(*(a.format(file=file) for a in arguments))
+    assert result.exit_code == code
+    assert message in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert file.read_text() == ""
+
+
+@pytest.mark.parametrize("command", [("info",), ("data", "list"), ("data", "fetch"), ("data", "path")])
+def test_help_has_an_example(command):
+    assert f"Example: kappagcn {' '.join(command)}" in run(*command, "--help").stdout

@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "progress": set(),
     "figures": {"geometry"},
     "testing": {"geometry"},
-    "demo": {"geometry", "figures"},
+    "demo": {"geometry", "graphs", "figures"},
     "cli": {"demo", "graphs", "_version"},
     "__main__": {"cli"},
     "__init__": {"_version", "geometry", "graphs"},

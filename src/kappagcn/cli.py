@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from kappagcn._version import __version__
-from kappagcn.errors import KappaGCNError
+from kappagcn.errors import DownloadError, KappaGCNError
 
 __all__ = ["app"]
 
@@ -45,6 +45,23 @@ def _refuse(message: str) -> typer.Exit:
     return typer.Exit(2)
 
 
+def _make(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _refuse(f"--out: expected a folder that can be written, found {str(out)!r} ({error.strerror}).") from None
+
+
+def _failed(error: Exception) -> typer.Exit:
+    _refuse(str(error))
+    return typer.Exit(1 if isinstance(error, DownloadError) else 2)
+
+
+DataFolder = Annotated[
+    Path | None, typer.Option("--data", envvar="KAPPAGCN_DATA", help="Folder in which datasets are looked for first.")
+]
+
+
 @app.command(epilog="Example: kappagcn demo --out demo --seed 0")
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("demo"),
@@ -53,10 +70,7 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
 ) -> None:
     """Embed a tree on a sphere, in the plane and with its curvature learned; print a table, write a picture."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _refuse(f"--out: expected a folder that can be written, found {str(out)!r} ({error.strerror}).") from None
+    _make(out)
     from kappagcn import demo as job
 
     try:
@@ -77,3 +91,115 @@ def demo(
         )
     else:
         job.show(results, picture, Console(highlight=False))
+
+
+@app.command(epilog="Example: kappagcn info karate")
+def info(
+    graph: Annotated[str, typer.Argument(help="A built-in name (see kappagcn data list) or a file.")],
+    features: Annotated[Path | None, typer.Option(help="File with node features, for an edge list.")] = None,
+    labels: Annotated[Path | None, typer.Option(help="File with node labels, for an edge list.")] = None,
+    dim: Annotated[int, typer.Option(min=1, help="Dimension of the space to suggest.")] = 16,
+    seed: Annotated[int, typer.Option(help="Seed of whatever is sampled.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder for info.json, curvature of every node included.")] = None,
+    data: DataFolder = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
+) -> None:
+    """Size, degrees, components, distances, curvature and δ-hyperbolicity of a graph, and the space to try first."""
+    if out is not None:
+        _make(out)
+    from kappagcn.graphs import describe, load_graph
+
+    try:
+        found = load_graph(graph, root=data, features=features, labels=labels, sparse=True, progress=True)
+        messages.print(escape(f"{graph}: {found.report}"), soft_wrap=True)
+        result = describe(found, dim=dim, seed=seed, progress=True)
+        record = {"graph": graph, "seed": seed, "report": found.report, **result.record()}
+        if out is not None:
+            (out / "info.json").write_text(json.dumps(record))
+    except (KappaGCNError, OSError) as error:
+        raise _failed(error) from None
+    if as_json:
+        print(json.dumps(record))
+    else:
+        _print_rows(result.rows())
+
+
+def _print_rows(rows: list[tuple[str, str]]) -> None:
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    for name, value in rows:
+        table.add_row(escape(name), escape(value))
+    Console(highlight=False).print(table)
+
+
+data_app = typer.Typer(no_args_is_help=True, help="What is built in, where it is, and fetching it.")
+app.add_typer(data_app, name="data")
+
+
+@data_app.command("list", epilog="Example: kappagcn data list")
+def data_list(
+    data: DataFolder = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
+) -> None:
+    """All built-in graphs and datasets, and which of them are on this machine."""
+    from kappagcn.graphs import BUILT_IN, catalogue
+    from kappagcn.graphs.datasets import locate
+
+    rows: list[dict[str, Any]] = [
+        {"name": name, "what": title, "where": "generated"} for name, (title, _) in BUILT_IN.items()
+    ]
+    for entry in catalogue().values():
+        size = f"{entry.nodes:,} nodes, {entry.edges:,} edges"
+        size += f", {entry.features:,} features" if entry.features else ""
+        size += f", {entry.classes} classes" if entry.classes else ""
+        rows.append({"name": entry.name, "what": f"{entry.title}; {size}", "where": str(locate(entry, data) or "")})
+    if as_json:
+        print(json.dumps(rows))
+        return
+    from rich.table import Table
+
+    table = Table("name", "what", "where", box=None, pad_edge=False)
+    for row in rows:
+        where = row["where"] or "to be fetched"
+        table.add_row(row["name"], escape(row["what"]), where if where in ("generated", "to be fetched") else "here")
+    Console(highlight=False).print(table)
+
+
+@data_app.command("fetch", epilog="Example: kappagcn data fetch cora_ml citeseer")
+def data_fetch(
+    names: Annotated[list[str], typer.Argument(help="Datasets.")],
+    data: DataFolder = None,
+) -> None:
+    """Download datasets, check them, and keep them in the cache."""
+    from kappagcn.graphs.datasets import dataset_arrays, locate
+    from kappagcn.graphs.sources import find_entry
+
+    try:
+        for entry in [find_entry(name) for name in names]:
+            dataset_arrays(entry, data)
+            print(f"{entry.name}\t{locate(entry, data)}")
+    except (KappaGCNError, OSError) as error:
+        raise _failed(error) from None
+
+
+@data_app.command("path", epilog="Example: kappagcn data path cora_ml")
+def data_path(
+    name: Annotated[str | None, typer.Argument(help="A dataset; without one, the cache.")] = None,
+    data: DataFolder = None,
+) -> None:
+    """Where a dataset is on this machine, or where the cache is."""
+    from kappagcn.graphs.datasets import cache_folder, locate
+    from kappagcn.graphs.sources import find_entry
+
+    if name is None:
+        print(cache_folder())
+        return
+    try:
+        found = locate(find_entry(name), data)
+    except KappaGCNError as error:
+        raise _failed(error) from None
+    if found is None:
+        _refuse(f"{name} is not on this machine. Fetch it with: kappagcn data fetch {name}")
+        raise typer.Exit(1)
+    print(found)

@@ -13,6 +13,7 @@ from rich.table import Table
 from torch import Tensor
 
 from kappagcn.geometry import Curvature, Stereographic
+from kappagcn.graphs import balanced_tree, shortest_paths
 
 __all__ = ["Embedding", "draw", "run", "show"]
 
@@ -45,20 +46,6 @@ class Embedding:
         }
 
 
-def balanced_tree(depth: int, branching: int) -> tuple[Tensor, Tensor]:
-    """Edges (parent, child) and path lengths (n, n) of the balanced tree."""
-    edges, level, count = [], [0], 1
-    for _ in range(depth):
-        children = list(range(count, count + branching * len(level)))
-        edges += [(level[i // branching], child) for i, child in enumerate(children)]
-        level, count = children, count + len(children)
-    parents = {child: parent for parent, child in edges}
-    paths = torch.zeros(count, count)
-    for child in range(1, count):  # a path to a new leaf goes through its parent
-        paths[child, :child] = paths[:child, child] = paths[parents[child], :child] + 1
-    return torch.tensor(edges), paths
-
-
 def average_distortion(lengths: Tensor, paths: Tensor) -> Tensor:
     """(1/n²) Σ_{i≠j} ((d_ij / d_G(i,j))² − 1)²."""
     n = paths.shape[0]
@@ -68,7 +55,9 @@ def average_distortion(lengths: Tensor, paths: Tensor) -> Tensor:
 
 def run(*, seed: int, steps: int, console: Console) -> list[Embedding]:
     """Embed the tree in each space: points, and where it is trained the curvature with them."""
-    edges, paths = balanced_tree(DEPTH, BRANCHING)
+    tree = balanced_tree(DEPTH, BRANCHING)
+    edges = tree.edge_index[:, tree.edge_index[0] < tree.edge_index[1]].T
+    paths = shortest_paths(tree).float()
     results = []
     with Progress(console=console, disable=not console.is_terminal) as progress:
         for name, start, trained in SPACES:

@@ -151,7 +151,10 @@ def test_classics_carry_labels_and_weights():
         (lambda: star(0), "leaves of at least 1"),
         (lambda: disease(1), "at least 2 nodes"),
         (lambda: disease(recovery=0), "recovery between 0 and 1"),
-        (lambda: load_graph("treee"), r"expected a file or one of tree, .*found 'treee'"),
+        (
+            lambda: load_graph("treee"),
+            r"expected a file or a built-in name, found 'treee'. Did you mean tree or phylo_tree\?",
+        ),
     ],
 )
 def test_impossible_graphs_are_refused(call, words):

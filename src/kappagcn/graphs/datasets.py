@@ -22,7 +22,7 @@ from kappagcn.graphs.sources import Entry, Source, find_entry
 from kappagcn.graphs.splits import Split, airport_split, ppnp_split, public_splits, random_split
 from kappagcn.graphs.undirected import as_features, components
 
-__all__ = ["GraphDataset", "cache_folder", "dataset_arrays"]
+__all__ = ["GraphDataset", "cache_folder", "dataset_arrays", "locate"]
 
 Array = NDArray[Any]
 Transform = Callable[[Data], Data]
@@ -117,6 +117,17 @@ def dataset_arrays(
             raise
         found = None  # damaged in our own cache: fetched again below
     return found if found is not None else _from_source(entry, root, store, download, progress)
+
+
+def locate(entry: Entry, root: str | Path | None = None, *, cache: str | Path | None = None) -> Path | None:
+    """The file or folder in which a dataset is on this machine, None if it is not. Nothing is read or checked."""
+    store = Path(cache) if cache is not None else cache_folder() / "datasets"
+    for folder in (Path(root), store) if root is not None else (store,):
+        if (folder / f"{entry.name}.npz").is_file():
+            return folder / f"{entry.name}.npz"
+        if any(all((folder / entry.name / file.name).is_file() for file in files) for files in entry.sources):
+            return folder / entry.name
+    return None
 
 
 def _from_folder(entry: Entry, folder: Path) -> dict[str, Array] | None:

@@ -74,7 +74,7 @@ def read_edge_list(path: str | Path, *, header: bool | None = None, progress: bo
     try:
         with path.open("rb") as file, bar(path.name, path.stat().st_size, shown=progress, in_bytes=True) as advance:
             layout = _layout(file, path, header)
-            found = _numbered(file, path, layout, advance) or _named(file, path, layout)
+            found = _numbered(file, layout, advance) or _plain(file, layout, advance) or _named(file, path, layout)
     except OSError as error:
         raise GraphFileError(f"{path}: cannot be read ({error.strerror or error}).") from None
     return found
@@ -142,15 +142,10 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _numbered(file: BinaryIO, path: Path, layout: _Layout, advance: Any) -> EdgeList | None:
+def _numbered(file: BinaryIO, layout: _Layout, advance: Any) -> EdgeList | None:
     """All columns numbers, nodes integers: whole chunks at a time. None where that is not so."""
-    file.seek(layout.skipped)
     pieces: list[list[Array]] = [[], [], []]
-    while chunk := file.read(CHUNK):
-        advance(len(chunk))
-        chunk += file.readline()
-        if not chunk.endswith(b"\n"):
-            chunk += b"\n"
+    for chunk in _chunks(file, layout, advance):
         if chunk.translate(None, NUMERIC) or LEADING_ZERO.search(chunk):
             return None
         table = _table(chunk, layout)
@@ -170,17 +165,22 @@ def _numbered(file: BinaryIO, path: Path, layout: _Layout, advance: Any) -> Edge
     return EdgeList(rows, cols, weights, names, _notes(layout))
 
 
-def _table(chunk: bytes, layout: _Layout) -> Array | None:
-    """The numbers of a chunk, a row per line; None unless every line has its columns."""
-    mark = (layout.separator or " ").encode()
-    flat = chunk.replace(b"\r\n", b"\n").lstrip(b"\n")
-    while b"\n\n" in flat:
-        flat = flat.replace(b"\n\n", b"\n")
-    if not flat:
-        return np.empty((0, layout.columns))
-    if layout.separator is None:
-        flat = flat.replace(b"\t", b" ")
-    symbols = np.frombuffer(flat, np.uint8)
+def _chunks(file: BinaryIO, layout: _Layout, advance: Any) -> Iterator[bytes]:
+    """Whole lines, many at a time, without empty ones."""
+    file.seek(layout.skipped)
+    while chunk := file.read(CHUNK):
+        advance(len(chunk))
+        chunk += file.readline()
+        flat = chunk.replace(b"\r\n", b"\n").strip(b"\n") + b"\n"
+        while b"\n\n" in flat:
+            flat = flat.replace(b"\n\n", b"\n")
+        if len(flat) > 1:
+            yield flat.replace(b"\t", b" ") if layout.separator is None else flat
+
+
+def _even(chunk: bytes, layout: _Layout) -> bool:
+    """Whether every line has its columns."""
+    symbols = np.frombuffer(chunk, np.uint8)
     ends = np.flatnonzero(symbols == 10)
     starts = np.concatenate([[0], ends[:-1] + 1])
     if layout.separator is None:
@@ -189,16 +189,21 @@ def _table(chunk: bytes, layout: _Layout) -> Array | None:
         begins[1:] &= blank[:-1]
         per_line = np.add.reduceat(begins, starts, dtype=np.int32)
     else:
-        per_line = np.add.reduceat(symbols == mark[0], starts, dtype=np.int32) + 1
-    if (per_line != layout.columns).any():
+        per_line = np.add.reduceat(symbols == ord(layout.separator), starts, dtype=np.int32) + 1
+    return bool((per_line == layout.columns).all())
+
+
+def _table(chunk: bytes, layout: _Layout) -> Array | None:
+    """The numbers of a chunk, a row per line; None unless every line has its columns."""
+    if not _even(chunk, layout):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            numbers = np.fromstring(flat.replace(mark, b" "), sep=" ")
+            numbers = np.fromstring(chunk.replace((layout.separator or " ").encode(), b" "), sep=" ")
         except (ValueError, DeprecationWarning):
             return None
-    return numbers.reshape(-1, layout.columns) if len(numbers) == len(ends) * layout.columns else None
+    return numbers.reshape(-1, layout.columns) if len(numbers) == chunk.count(b"\n") * layout.columns else None
 
 
 def _renumbered(rows: Array, cols: Array) -> tuple[Array, Array, Array]:
@@ -214,8 +219,53 @@ def _renumbered(rows: Array, cols: Array) -> tuple[Array, Array, Array]:
     return names, places[: len(rows)], places[len(rows) :]
 
 
+class _Places(dict[str, int]):
+    """Names numbered as they are asked for."""
+
+    def __missing__(self, name: str) -> int:
+        self[name] = place = len(self)
+        return place
+
+
+def _plain(file: BinaryIO, layout: _Layout, advance: Any) -> EdgeList | None:
+    """Nodes by name, without quotation marks or comments: whole chunks at a time. None where that is not so."""
+    places = _Places()
+    pieces: list[Array] = []
+    weights: list[Array] = []
+    for chunk in _chunks(file, layout, advance):
+        if any(mark in chunk for mark in (b'"', b"#", b"%", b"\r")) or not _even(chunk, layout):
+            return None
+        try:
+            text = chunk[:-1].decode("utf-8")
+            cells = (
+                text.split()
+                if layout.separator is None
+                else text.replace("\n", layout.separator).split(layout.separator)
+            )
+            if layout.weight is not None:
+                weights.append(np.array(cells[layout.weight :: layout.columns], np.float64))
+        except ValueError:
+            return None
+        if len(cells) != layout.columns * chunk.count(b"\n"):  # blanks that only Unicode knows
+            return None
+        ends = [""] * (2 * len(cells) // layout.columns)
+        ends[0::2], ends[1::2] = cells[layout.source :: layout.columns], cells[layout.target :: layout.columns]
+        pieces.append(np.fromiter(map(places.__getitem__, map(str.strip, ends)), np.int32, len(ends)))
+    if "" in places or not pieces:
+        return None
+    both = np.concatenate(pieces)
+    return _finished(both[0::2], both[1::2], np.concatenate(weights) if weights else None, list(places), layout)
+
+
+def _finished(rows: Array, cols: Array, weights: Array | None, names: Array | list[str], layout: _Layout) -> EdgeList:
+    if all(CANONICAL.fullmatch(name) for name in names):  # integers after all, beside comments or the like
+        numbers = np.array([int(name) for name in names])
+        names, rows, cols = _renumbered(numbers[rows], numbers[cols])
+    return EdgeList(rows, cols, weights, names, _notes(layout))
+
+
 def _named(file: BinaryIO, path: Path, layout: _Layout) -> EdgeList:
-    """Nodes by name, line by line."""
+    """Nodes by name, line by line: slow, but it knows quotation marks and comments, and names lines that are wrong."""
     places: dict[str, int] = {}
     rows, cols, weights = array("i"), array("i"), array("d")
     source, target, weight = layout.source, layout.target, layout.weight
@@ -240,11 +290,7 @@ def _named(file: BinaryIO, path: Path, layout: _Layout) -> EdgeList:
         raise GraphFileError(f"{path}: expected edges, one per line, found none.")
     starts, ends = np.array(rows, np.int32), np.array(cols, np.int32)
     values = np.array(weights) if weight is not None else None
-    names: Array | list[str] = list(places)
-    if all(CANONICAL.fullmatch(name) for name in names):  # integers after all, beside comments or the like
-        numbers = np.array([int(name) for name in names])
-        names, starts, ends = _renumbered(numbers[starts], numbers[ends])
-    return EdgeList(starts, ends, values, names, _notes(layout))
+    return _finished(starts, ends, values, list(places), layout)
 
 
 def read_rows(

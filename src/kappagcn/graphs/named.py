@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,12 @@ BUILT_IN: dict[str, tuple[str, Callable[[], Data]]] = {
 }
 
 
+def _nearest(name: str) -> str:
+    names = [*BUILT_IN, *catalogue()]
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return f"Did you mean {' or '.join(close)}?" if close else f"Built in are {', '.join(names)}."
+
+
 def load_graph(
     name: str | Path,
     *,
@@ -88,7 +95,5 @@ def load_graph(
     if isinstance(name, str) and name in catalogue():
         return GraphDataset(name, root, sparse=sparse, download=download, progress=progress)[0]
     if not Path(name).suffix and not Path(name).exists():
-        raise GraphError(
-            f"expected a file or one of {', '.join([*BUILT_IN, *catalogue()])}, found {str(name)!r}. Mind the spelling."
-        )
+        raise GraphError(f"expected a file or a built-in name, found {str(name)!r}. {_nearest(str(name))}")
     return read_graph(name, features=features, labels=labels, sparse=sparse, progress=progress)
