@@ -90,7 +90,7 @@ def job(what: str, arguments: list[str]) -> None:
     else:
         data = graphs.read_graph(arguments[0])
         read = time.perf_counter() - start
-        words = f"{data.report}; read in {read:.0f} s; {graphs.describe(data).curvature}"
+        words = f"{data.num_edges // 2:,} edges, read in {read:.0f} s; curvature {graphs.describe(data).curvature}"
     spent = time.perf_counter() - start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(json.dumps({"seconds": spent, "memory": memory, "words": words}))

@@ -9,6 +9,7 @@ from scipy.sparse import csgraph
 import kappagcn.graphs.paths as paths
 from kappagcn.errors import GraphError
 from kappagcn.graphs import adjacency, assemble, balanced_tree, cycle, path, path_blocks, shortest_paths, sphere, torus
+from kappagcn.graphs.paths import second_sweep
 from random_graphs import as_data, lengths, networks
 
 
@@ -113,3 +114,16 @@ def test_graphs_without_edges_or_nodes():
     assert shortest_paths(as_data(nx.empty_graph(3))).tolist() == [[0, -1, -1], [-1, 0, -1], [-1, -1, 0]]
     assert shortest_paths(as_data(nx.empty_graph(0))).shape == (0, 0)
     assert shortest_paths(cycle(5), []).shape == (0, 5)
+
+
+@given(networks(least=2, connected=True))
+def test_the_second_sweep_bounds_the_diameter(graph):
+    data = as_data(graph)
+    reach = shortest_paths(data, [0]).numpy().max(axis=0)
+    assert second_sweep(data, reach) == nx.diameter(graph)  # 64 sources are all of them here
+
+
+def test_the_second_sweep_finds_a_trees_diameter_from_anywhere():
+    data = balanced_tree(5, 3)
+    for start in (0, 50, 363):
+        assert second_sweep(data, shortest_paths(data, [start])[0].numpy()) == 10

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.paths import shortest_paths
+from kappagcn.graphs.paths import second_sweep, shortest_paths
 from kappagcn.graphs.preprocess import largest_component
 from kappagcn.graphs.undirected import adjacency
 from kappagcn.progress import bar
@@ -123,4 +123,4 @@ def _sampled(component: Data, samples: int, rng: Any) -> Hyperbolicity:
     sums = np.stack([between[x, y] + between[z, w], between[x, z] + between[y, w], between[x, w] + between[y, z]])
     sums.sort(axis=0)
     delta = (sums[2] - sums[1]) / 2
-    return Hyperbolicity(float(delta.max()), float(delta.mean()), int(lengths.max()), False)
+    return Hyperbolicity(float(delta.max()), float(delta.mean()), second_sweep(component, lengths.max(axis=0)), False)

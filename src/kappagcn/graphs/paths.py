@@ -27,7 +27,7 @@ from kappagcn.errors import GraphError
 from kappagcn.graphs.undirected import adjacency
 from kappagcn.progress import bar
 
-__all__ = ["path_blocks", "shortest_paths"]
+__all__ = ["path_blocks", "second_sweep", "shortest_paths"]
 
 Array = NDArray[Any]
 WORD = 64  # sources that share a machine word
@@ -103,6 +103,17 @@ def path_blocks(
     Weights are not looked at; −1 where there is no path.
     """
     yield from _blocks(_lengths(data, False), _sources(data, sources), workers)
+
+
+def second_sweep(data: Data, reach: Array) -> int:
+    """A lower bound on the diameter: the longest path from the nodes that were farthest from earlier sources.
+
+    Args:
+        data: A connected graph.
+        reach: For each node its largest distance to those sources, (N,).
+    """
+    farthest = np.argsort(-reach.astype(np.int64), kind="stable")[:WORD]
+    return max((int(steps.max(initial=0)) for _, steps in path_blocks(data, farthest)), default=0)
 
 
 def _blocks(matrix: sp.csr_array, starts: Array, workers: int | None) -> Iterator[tuple[Array, Array]]:

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from kappagcn.graphs.advice import Advice, advise
 from kappagcn.graphs.curvature import GraphCurvature, clustering, parallelogram_curvature
 from kappagcn.graphs.gromov import Hyperbolicity, hyperbolicity
-from kappagcn.graphs.paths import path_blocks
+from kappagcn.graphs.paths import path_blocks, second_sweep
 from kappagcn.graphs.preprocess import largest_component
 from kappagcn.graphs.undirected import components
 
@@ -170,12 +170,13 @@ def _distances(main: Data, seed: int) -> Distances:
     n = main.num_nodes
     exact = n <= ALL_SOURCES
     sources = None if exact else np.random.default_rng(seed).choice(n, SOURCES, replace=False)
-    total, reach = 0, []
+    total, ends, reach = 0, [0] * (n == 0), np.zeros(n, np.int64)
     for _, steps in path_blocks(main, sources):
         total += int(steps.sum(dtype=np.int64))
-        reach.append(steps.max(axis=0, initial=0))
-    ends = np.concatenate(reach) if reach else np.zeros(1)
-    return Distances(total / max(len(ends) * (n - 1), 1), int(ends.min()), int(ends.max()), exact)
+        ends += steps.max(axis=0, initial=0).tolist()
+        np.maximum(reach, steps.max(axis=1, initial=0), out=reach)
+    diameter = max(ends) if exact else second_sweep(main, reach)
+    return Distances(total / max(len(ends) * (n - 1), 1), min(ends), diameter, exact)
 
 
 def _homophily(data: Data) -> float:
