@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench accuracy clean
+.PHONY: help demo test lint format bench accuracy graphs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ bench: $(READY) ## speed and memory against geoopt; keeps the record, docs/speed
 
 accuracy: $(READY) ## errors against 50-digit mpmath beside geoopt's; keeps the record, docs/accuracy.md and the README's table
 	@$(BIN)/python benchmarks/accuracy.py && $(BIN)/python benchmarks/readme.py
+
+graphs: $(READY) ## shortest paths against their peers, curvature of all datasets; needs KAPPAGCN_DATA
+	@$(BIN)/python benchmarks/graphs.py && $(BIN)/python benchmarks/curvature.py && $(BIN)/python benchmarks/readme.py
 
 clean: ## remove the virtual environment and caches
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info src/*.egg-info

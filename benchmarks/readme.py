@@ -31,9 +31,18 @@ def speed_rows() -> list[str]:
     return [f"| `{c}` | {size} | {ratios[c, -1.0]:.1f} | {ratios[c, 1.0]:.1f} |" for c, size in geometry.SIZES.items()]
 
 
+def paths_rows() -> list[str]:
+    rows = []
+    for r in record.load("graphs")["results"]:
+        if "sources" in r:
+            ratio = min(r["seconds"]["scipy"], r["seconds"]["networkx"]) / r["seconds"]["kappagcn"]
+            rows.append(f"| {r['case'].split(',')[0]} | {r['nodes']:,} | {r['sources']:,} | {ratio:.1f} |")
+    return rows
+
+
 def refreshed(text: str) -> str:
     """The text with the rows between its markers made anew."""
-    for marker, rows in (("accuracy", accuracy_rows()), ("speed", speed_rows())):
+    for marker, rows in (("accuracy", accuracy_rows()), ("speed", speed_rows()), ("paths", paths_rows())):
         pattern = rf"(<!-- {marker} -->\n\n(?:\|.*\n){{2}})(?:\|.*\n)*"
         text, count = re.subn(pattern, lambda m, rows=rows: m[1] + "\n".join(rows) + "\n", text)
         if count != 1:

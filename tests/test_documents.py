@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 import accuracy
+import curvature as graph_curvature
 import geometry as speed
+import graphs as paths_speed
 import readme
 import record
 
@@ -14,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/geometry.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/geometry.md", "docs/graphs.md"])
 def test_python_in_documents_runs_and_prints_what_it_says(name, capsys):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), re.DOTALL)
     assert blocks
@@ -40,7 +42,13 @@ def test_the_readmes_links_lead_somewhere(target):
 
 
 @pytest.mark.parametrize(
-    ("name", "module", "page"), [("accuracy", accuracy, "accuracy.md"), ("geometry", speed, "speed.md")]
+    ("name", "module", "page"),
+    [
+        ("accuracy", accuracy, "accuracy.md"),
+        ("geometry", speed, "speed.md"),
+        ("graphs", paths_speed, "graph-speed.md"),
+        ("curvature", graph_curvature, "graph-curvature.md"),
+    ],
 )
 def test_pages_are_made_from_their_records(name, module, page):
     assert (ROOT / "docs" / page).read_text() == module.page(record.load(name))
@@ -72,3 +80,25 @@ def test_the_readmes_words_about_the_demo_are_the_records():
     assert 11.5 < plane["distortion"] / learned["distortion"] < 12.5
     assert "a twelfth of the plane's distortion" in " ".join(README.split())
     assert sphere["distortion"] > plane["distortion"]
+
+
+def test_the_graph_record_meets_what_was_asked():
+    rows = record.load("graphs")["results"]
+    for r in rows:
+        if "sources" in r:
+            assert r["seconds"]["kappagcn"] <= min(r["seconds"]["scipy"], r["seconds"]["networkx"])
+    seconds = {r["case"]: r["seconds"] for r in rows}
+    assert sum(t["kappagcn"] for case, t in seconds.items() if "all pairs" in case) < 1
+    assert seconds["pubmed, 500 sources"]["kappagcn"] < 5
+    algorithm = next(r for r in rows if r["case"].startswith("Algorithm 1"))
+    assert algorithm["seconds"] < 60
+    assert algorithm["memory"] < 2 * 2**30
+    large = [r for r in rows if r["case"].startswith("1,000,000 nodes")]
+    assert len(large) == 3
+    assert all(r["memory"] < 8 * 2**30 for r in large)
+
+
+def test_the_curvature_record_covers_every_dataset():
+    from kappagcn.graphs import catalogue
+
+    assert {r["name"] for r in record.load("curvature")["results"]} >= set(catalogue())
