@@ -13,7 +13,8 @@ PACKAGE = Path(kappagcn.__file__).parent
 # Every part may import itself, errors and these; nothing else.
 MAY_IMPORT = {
     "geometry": set(),
-    "graphs": {"progress"},
+    "graphs": {"atomic", "progress"},
+    "atomic": set(),
     "progress": set(),
     "figures": {"geometry"},
     "testing": {"geometry"},

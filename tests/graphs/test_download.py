@@ -126,7 +126,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_part(server, tmp_path, monkey
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr(download.os, "fsync", fail)
+    monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(OSError, match="disk full"):
         quick(source, tmp_path)
     assert os.listdir(tmp_path) == ["a.bin"]

@@ -17,8 +17,6 @@ In place of ``adj_*`` there may be ``edge_index``, (2, E), with ``edge_weight``,
 
 from __future__ import annotations
 
-import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -32,6 +30,7 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
+from kappagcn.atomic import replacing
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.undirected import as_features, as_labels, assemble
 
@@ -218,15 +217,8 @@ def save_npz(data: Data, path: str | Path) -> Path:
     for key in ("node_names", "attr_names", "class_names"):
         if data.get(key):
             arrays[key] = np.array(data[key], dtype=np.str_)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
-        try:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
-            file.close()
-            os.replace(file.name, path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+    with replacing(path) as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
     return path
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import http.client
-import os
-import tempfile
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 
+from kappagcn.atomic import replacing
 from kappagcn.errors import DownloadError, IntegrityError
 from kappagcn.graphs.sources import Source
 from kappagcn.progress import bar
@@ -85,7 +84,9 @@ def fetch(
                 raise DownloadError(f"{source.url} could not be fetched ({reason}).") from None
             time.sleep(pause * 2**attempt)
     _check(content, source, source.url)
-    return _place(content, folder / source.name)
+    with replacing(folder / source.name) as file:
+        file.write(content)
+    return folder / source.name
 
 
 def _get(source: Source, timeout: float, progress: bool) -> bytes:
@@ -104,21 +105,6 @@ def _get(source: Source, timeout: float, progress: bool) -> bytes:
     if source.bytes is not None and len(content) < source.bytes:
         raise http.client.IncompleteRead(bytes(content), source.bytes - len(content))
     return bytes(content)
-
-
-def _place(content: bytes, path: Path) -> Path:
-    """Write beside the target under a name of our own, then rename: no other process sees a part of it."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", suffix=".part", delete=False) as file:
-        try:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-            file.close()
-            os.replace(file.name, path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
-    return path
 
 
 def _sweep(folder: Path) -> None:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from kappagcn.errors import GraphFileError
 from kappagcn.progress import bar
 
-__all__ = ["EdgeList", "read_edge_list", "read_rows"]
+__all__ = ["EdgeList", "is_number", "read_edge_list", "read_rows"]
 
 Array = NDArray[Any]
 SOURCES = {"source", "src", "from", "start", "u", "node1", "id1", "tail"}
@@ -92,7 +92,7 @@ def _layout(file: BinaryIO, path: Path, header: bool | None) -> _Layout:
     if header is None:
         below = _cells(after[2], separator) if after else cells
         header = bool(set(names) & SOURCES and set(names) & TARGETS) or (
-            not any(map(_is_number, cells[:2])) and len(below) > 1 and all(map(_is_number, below[:2]))
+            not any(map(is_number, cells[:2])) and len(below) > 1 and all(map(is_number, below[:2]))
         )
     if header and after is None:
         raise GraphFileError(f"{path}: expected edges below the heading, found none.")
@@ -134,7 +134,8 @@ def _cells(line: str, separator: str | None) -> list[str]:
     return line.split() if separator is None else next(csv.reader([line], delimiter=separator), [])
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether Python reads it as a number."""
     try:
         float(text)
     except ValueError:

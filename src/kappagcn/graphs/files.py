@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ from kappagcn.graphs.undirected import as_features, as_labels, assemble, counted
 
 __all__ = ["from_networkx", "from_scipy", "read_graph", "save_data"]
 
+SAFE = [Data, GlobalStorage, DataEdgeAttr, DataTensorAttr]
 Tables = dict[str, tuple[str, NodeTable]]
 TEXT = {".csv", ".tsv", ".txt", ".edges", ".edgelist", ".tab"}
 # What a damaged or foreign file makes NetworkX and torch raise; MemoryError for sizes that lie.
@@ -279,7 +281,8 @@ def save_data(data: Data, path: str | Path) -> Path:
 
 def _from_torch(path: Path) -> Data:
     try:
-        with torch.serialization.safe_globals([Data, GlobalStorage, DataEdgeAttr, DataTensorAttr]):
+        with torch.serialization.safe_globals(SAFE), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about damage, which is an error below
             found = torch.load(path, weights_only=True, map_location="cpu")
         found = found if isinstance(found, dict) else found.to_dict()
     except DAMAGE as error:

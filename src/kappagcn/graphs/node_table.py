@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs.archive import read_arrays, read_csr
-from kappagcn.graphs.edge_list import read_rows
+from kappagcn.graphs.edge_list import is_number, read_rows
 
 __all__ = ["NodeTable", "read_features", "read_labels"]
 
@@ -49,7 +49,7 @@ def read_features(path: str | Path) -> NodeTable:
     try:
         values = np.array(rows, dtype=np.float32)
     except ValueError:
-        where = next((i, cell) for i, row in enumerate(rows) for cell in row if not _is_number(cell))
+        where = next((i, cell) for i, row in enumerate(rows) for cell in row if not is_number(cell))
         raise GraphFileError(
             f"{path}: expected numbers as features, found {where[1][:40]!r} for node {names[where[0]]!r}."
         ) from None
@@ -100,16 +100,8 @@ def _table(path: Path) -> tuple[list[str], list[list[str]], list[str] | None]:
 def _is_heading(first: list[str], second: list[str]) -> bool:
     usual = {"id", "node", "name", "node_id", "nodeid", "index"}
     return first[0].strip().lower() in usual or (
-        not any(map(_is_number, first)) and any(_is_number(cell) for cell in second)
+        not any(map(is_number, first)) and any(is_number(cell) for cell in second)
     )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _first(arrays: dict[str, Array], keys: tuple[str, ...], path: Path) -> str:

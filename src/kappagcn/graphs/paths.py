@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,6 +22,7 @@ from scipy.sparse import csgraph
 from torch import Tensor
 from torch_geometric.data import Data
 
+from kappagcn.atomic import replacing
 from kappagcn.errors import GraphError
 from kappagcn.graphs.undirected import adjacency
 from kappagcn.progress import bar
@@ -83,7 +83,8 @@ def shortest_paths(
             at += len(nodes)
             advance(len(nodes))
     if kept is not None:
-        _keep(kept, result)
+        with replacing(kept) as file:
+            np.save(file, result)
     return torch.from_numpy(result)
 
 
@@ -248,15 +249,3 @@ def _recall(path: Path, nodes: int) -> Tensor | None:
     except (OSError, ValueError, EOFError):
         return None
     return torch.from_numpy(found) if found.shape == (nodes, nodes) and found.dtype.kind in "if" else None
-
-
-def _keep(path: Path, lengths: Array) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
-        try:
-            np.save(file, lengths)
-            file.flush()
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise
