@@ -96,10 +96,14 @@ def demo(
 @app.command(epilog="Example: kappagcn info karate")
 def info(
     graph: Annotated[str, typer.Argument(help="A built-in name (see kappagcn data list) or a file.")],
-    features: Annotated[Path | None, typer.Option(help="File with node features, for an edge list.")] = None,
-    labels: Annotated[Path | None, typer.Option(help="File with node labels, for an edge list.")] = None,
+    features: Annotated[
+        str | None, typer.Option(help="File with node features; for GraphML and GML names of attributes, by commas.")
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="File with node labels; for GraphML and GML the name of an attribute.")
+    ] = None,
     dim: Annotated[int, typer.Option(min=1, help="Dimension of the space to suggest.")] = 16,
-    seed: Annotated[int, typer.Option(help="Seed of whatever is sampled.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of whatever is sampled.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for info.json, curvature of every node included.")] = None,
     data: DataFolder = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
@@ -172,11 +176,15 @@ def data_fetch(
     data: DataFolder = None,
 ) -> None:
     """Download datasets, check them, and keep them in the cache."""
+    from kappagcn.graphs import BUILT_IN
     from kappagcn.graphs.datasets import dataset_arrays, locate
     from kappagcn.graphs.sources import find_entry
 
+    for name in names:
+        if name in BUILT_IN:
+            print(f"{name}\tgenerated")
     try:
-        for entry in [find_entry(name) for name in names]:
+        for entry in [find_entry(name) for name in names if name not in BUILT_IN]:
             dataset_arrays(entry, data)
             print(f"{entry.name}\t{locate(entry, data)}")
     except (KappaGCNError, OSError) as error:
@@ -189,12 +197,15 @@ def data_path(
     data: DataFolder = None,
 ) -> None:
     """Where a dataset is on this machine, or where the cache is."""
+    from kappagcn.graphs import BUILT_IN
     from kappagcn.graphs.datasets import cache_folder, locate
     from kappagcn.graphs.sources import find_entry
 
     if name is None:
         print(cache_folder())
         return
+    if name in BUILT_IN:
+        raise _refuse(f"expected a dataset, found {name!r}, which is generated and has no file.")
     try:
         found = locate(find_entry(name), data)
     except KappaGCNError as error:

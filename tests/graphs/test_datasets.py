@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import io
-import json
 import os
 import pickle
 import struct
@@ -263,7 +262,7 @@ def test_a_graph_of_another_size_is_refused(small, tmp_path, monkeypatch):
 
 
 def test_names_conventions_and_transforms(small, tmp_path):
-    with pytest.raises(GraphError, match=r"expected one of .*cora_ml.*, found 'kora'"):
+    with pytest.raises(GraphError, match=r"expected the name of a dataset, found 'kora'. Did you mean cora"):
         find_entry("kora")
     dataset = GraphDataset("mini", cache=tmp_path, transform=lambda d: d.update({"seen": 1}))
     assert len(dataset) == 1
@@ -524,5 +523,4 @@ def test_an_evil_original_never_reaches_the_reader(small, server, tmp_path, monk
     monkeypatch.setattr(datasets, "find_entry", lambda _: dataclasses.replace(entry, sources=((wrong,),)))
     with pytest.raises(IntegrityError, match="expected sha256 0000"):
         GraphDataset("mini", cache=tmp_path / "other")
-    assert json.dumps(os.listdir(tmp_path / "other")) in ('["mini"]', "[]")
-    assert not list((tmp_path / "other").rglob("*.p"))
+    assert not (tmp_path / "other").exists()

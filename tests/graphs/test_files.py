@@ -303,7 +303,7 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("adj_data.npy", "w") as file:
         for _ in range(64):
             file.write(bytes(2**20))
-    with pytest.raises(GraphFileError, match="unpacks to at most 1,000,000 bytes, found 67,108,864"):
+    with pytest.raises(GraphFileError, match=r"unpacks to at most 1,000,000 bytes .* found 67,108,864 from"):
         read_arrays(path, limit=1_000_000)
     assert path.stat().st_size < 100_000
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from kappagcn.errors import GraphError
+
 __all__ = ["Advice", "advise"]
 
 CURVED = 0.02  # |curvature| below this counts as flat
@@ -43,10 +45,14 @@ def advise(
     >>> str(advise(nodes=8, edges=8, most_neighbours=2, curvature=1 / 7, radius=4, diameter=4, mean_distance=16 / 7))
     'try S16 first: a cycle: it closes on itself'
     """
+    if dim < 1:
+        raise GraphError(f"expected a dimension of at least 1, found {dim}.")
+    if nodes < 3:
+        return Advice(f"E{dim}", ("too small to tell spaces apart",))
     if edges == nodes - 1 and most_neighbours > 2:
         return Advice(f"H{dim}", ("a tree: δ = 0, and balls grow exponentially",))
     if most_neighbours <= 2:
-        closed = edges == nodes > 0
+        closed = edges == nodes
         return Advice(f"{'S' if closed else 'E'}{dim}", ("a cycle: it closes on itself" if closed else "a line: flat",))
     growth = mean_distance * math.log(2 * edges / nodes) / math.log(nodes) if nodes > 1 else math.inf
     pace = (

@@ -26,13 +26,13 @@ def airport_features(feat: Array, degree: Array, *, scaling: str = "hgcn") -> Ar
     """The eleven features: four columns of the airport, its degree up to 5 as one of six, and a constant, (N, 11).
 
     Args:
-        feat: The five stored columns, (N, 5); the last is the label in disguise and is left out.
+        feat: The first four of the stored columns, (N, 4); a fifth, the label in disguise, is left out.
         degree: Neighbours in the stored graph, a self-loop included, (N,).
         scaling: Of the four columns. ``"hgcn"`` divides each row by its sum, as HGCN does, although the sum may be
             negative or nearly zero (entries reach 286); ``"standard"`` makes each column mean 0 and variance 1;
             ``"none"`` leaves them.
     """
-    own = _five(feat)[:, :4]
+    own = np.asarray(feat, np.float64)[:, :4]
     if scaling == "hgcn":
         total = own.sum(axis=1, keepdims=True)
         own = np.divide(own, total, out=np.zeros_like(own), where=total != 0)

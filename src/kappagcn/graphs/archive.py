@@ -17,6 +17,7 @@ In place of ``adj_*`` there may be ``edge_index``, (2, E), with ``edge_weight``,
 
 from __future__ import annotations
 
+import lzma
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -34,10 +35,14 @@ from kappagcn.atomic import replacing
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.undirected import as_features, as_labels, assemble
 
-__all__ = ["graph_from_arrays", "naming", "read_arrays", "read_csr", "read_npz", "save_npz"]
+__all__ = ["graph_from_arrays", "naming", "read_arrays", "read_csr", "read_names", "read_npz", "save_npz"]
 
 Array = NDArray[Any]
-UNPACKED_LIMIT = 16 * 2**30  # bytes an archive may unpack to
+DAMAGE = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, UnicodeDecodeError, MemoryError, ValueError,
+)  # fmt: skip
+UNPACKED_LIMIT = 4 * 2**30  # bytes an archive may unpack to
+SMALL, MOST_RATIO = 2**28, 200  # larger ones may be so many times their packed size
 HEADER_LIMIT = 2**16  # bytes of an array's header
 
 
@@ -54,10 +59,11 @@ def read_arrays(
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
-            if size > limit:
+            packed = sum(entry.compress_size for entry in archive.infolist())
+            if size > limit or (limit == UNPACKED_LIMIT and size > max(SMALL, MOST_RATIO * packed)):
                 raise GraphFileError(
-                    f"{what}: expected an archive that unpacks to at most {limit:,} bytes, found {size:,}. "
-                    "If you trust it, pass a larger limit."
+                    f"{what}: expected an archive that unpacks to at most {limit:,} bytes and {MOST_RATIO} times its "
+                    f"size, found {size:,} from {packed:,}. If you trust it, use read_npz with a larger limit."
                 )
             for entry in archive.infolist():
                 name = entry.filename.removesuffix(".npy")
@@ -65,7 +71,7 @@ def read_arrays(
                     array = _read_array(file, entry.file_size, f"{what}: {name}", skip_objects)
                 if array is not None:
                     arrays[name] = array
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError) as error:
+    except DAMAGE as error:
         raise GraphFileError(f"{what}: expected an npz archive, found a damaged one ({error}).") from None
     except OSError as error:
         raise GraphFileError(f"{what}: cannot be read ({error.strerror or error}).") from None
@@ -75,24 +81,34 @@ def read_arrays(
 
 
 def _read_array(file: Any, size: int, what: str, skip_objects: bool) -> Array | None:
-    try:
-        version = np.lib.format.read_magic(file)
-        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
-        shape, fortran, dtype = read(file, max_header_size=HEADER_LIMIT)
-    except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
-        raise GraphFileError(f"{what}: expected a NumPy array, found a damaged one ({error}).") from None
+    shape, fortran, dtype = _read_header(file, what)
     if dtype.hasobject:
         if skip_objects:
             return None
         raise GraphFileError(f"{what}: expected plain numbers or text, found pickled objects. Save it without them.")
     count = int(np.prod(shape, dtype=object)) if shape else 1
-    if any(side < 0 for side in shape) or count * dtype.itemsize > size:
+    if dtype.itemsize == 0 or dtype.subdtype is not None or dtype.names is not None:
+        raise GraphFileError(f"{what}: expected plain numbers or text, found {dtype}.")
+    if count * dtype.itemsize > size:
         raise GraphFileError(f"{what}: expected {count * dtype.itemsize:,} bytes for shape {shape}, found {size:,}.")
-    content = file.read(count * dtype.itemsize)
-    if len(content) != count * dtype.itemsize:
-        raise GraphFileError(f"{what}: expected {count * dtype.itemsize:,} bytes, found {len(content):,}.")
-    array = np.frombuffer(bytearray(content), dtype, count) if count and dtype.itemsize else np.empty(count, dtype)
-    return array.reshape(shape, order="F" if fortran else "C")
+    raw = np.empty(count * dtype.itemsize, np.uint8)
+    read = file.readinto(raw.data) if raw.size else 0
+    if read != count * dtype.itemsize:
+        raise GraphFileError(f"{what}: expected {count * dtype.itemsize:,} bytes of numbers, found {read:,}.")
+    return raw.view(dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def _read_header(file: Any, what: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    try:
+        version = np.lib.format.read_magic(file)
+        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+        shape, fortran, dtype = read(file, max_header_size=HEADER_LIMIT)
+        sides = tuple(int(side) for side in shape)
+        if len(sides) > 32 or any(side < 0 for side in sides) or (0 in sides and max(sides) >= 2**31):
+            raise ValueError(f"shape {sides}")
+    except Exception as error:  # NumPy reads headers as Python text: a damaged one may fail in any way
+        raise GraphFileError(f"{what}: expected a NumPy array, found a damaged one ({type(error).__name__}).") from None
+    return sides, bool(fortran), dtype
 
 
 def read_csr(arrays: dict[str, Array], prefix: str, what: str) -> sp.csr_array:
@@ -133,7 +149,7 @@ def graph_from_arrays(arrays: dict[str, Array], what: str, *, sparse: bool = Fal
     """
     with naming(what):
         rows, cols, weights, nodes, directed = _edges(arrays, what)
-        names = {key: _names(arrays, key, what) for key in ("node_names", "attr_names", "class_names")}
+        names = {key: read_names(arrays, key, what) for key in ("node_names", "attr_names", "class_names")}
         classes = names["class_names"]
         return assemble(
             rows,
@@ -174,9 +190,12 @@ def _edges(arrays: dict[str, Array], what: str) -> tuple[Array, Array, Array | N
         raise GraphFileError(f"{what}: expected edge_index as integers (2, E), found {edges.dtype} {edges.shape}.")
     nodes = int(edges.max()) + 1 if edges.size else 0
     if "num_nodes" in arrays:
-        nodes = int(arrays["num_nodes"].reshape(-1)[0])
+        given = arrays["num_nodes"]
+        if given.size != 1 or given.dtype.kind not in "iu" or int(given.reshape(())) < 0:
+            raise GraphFileError(f"{what}: expected num_nodes as one number from 0, found {given.tolist()!r:.40}.")
+        nodes = int(given.reshape(()))
     elif "labels" in arrays:
-        nodes = max(nodes, len(arrays["labels"]))
+        nodes = max(nodes, arrays["labels"].size)
     return edges[0], edges[1], arrays.get("edge_weight"), nodes, False
 
 
@@ -189,12 +208,17 @@ def _features(arrays: dict[str, Array], what: str, sparse: bool) -> Any:
     return None
 
 
-def _names(arrays: dict[str, Array], key: str, what: str) -> list[str] | None:
+def read_names(arrays: dict[str, Array], key: str, what: str) -> list[str] | None:
+    """The text kept under a key, None where there is none."""
     if key not in arrays:
         return None
-    if arrays[key].dtype.kind not in "US" or arrays[key].ndim != 1:
-        raise GraphFileError(f"{what}: expected {key} as a list of text, found {arrays[key].dtype}.")
-    return [str(name) for name in arrays[key].astype(str)]
+    names = arrays[key]
+    if names.dtype.kind not in "US" or names.ndim != 1:
+        raise GraphFileError(f"{what}: expected {key} as a list of text, found {names.dtype} of shape {names.shape}.")
+    try:
+        return [str(name) for name in (np.char.decode(names, "utf-8") if names.dtype.kind == "S" else names)]
+    except UnicodeDecodeError:
+        raise GraphFileError(f"{what}: expected {key} in UTF-8, found other bytes.") from None
 
 
 def read_npz(path: str | Path, *, sparse: bool = False, limit: int = UNPACKED_LIMIT) -> Data:

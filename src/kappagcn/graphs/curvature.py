@@ -58,6 +58,8 @@ class GraphCurvature:
     how: str
 
     def __str__(self) -> str:
+        if self.mean != self.mean:
+            return "none (no node has two neighbours)"
         error = f" ± {self.standard_error:.2g}" if self.standard_error else ""
         return f"{self.mean:+.4g}{error} ({self.how})"
 

@@ -143,14 +143,17 @@ def _from_folder(entry: Entry, folder: Path) -> dict[str, Array] | None:
 
 
 def _from_source(entry: Entry, root: Any, store: Path, download: bool, progress: bool) -> dict[str, Array]:
-    reasons = []
+    reasons, mismatched = [], None
     for files in entry.sources if download else ():
         try:
             paths = [_kept(file, store / entry.name, progress) for file in files]
-        except DownloadError as error:
+        except (DownloadError, IntegrityError) as error:
             reasons.append(str(error))
+            mismatched = error if isinstance(error, IntegrityError) else mismatched
             continue
         return _read(entry, {f.name: checked_bytes(p, f) for f, p in zip(files, paths, strict=True)})
+    if mismatched:
+        raise mismatched
     wanted = "; ".join(f"{file.name} ({hash_words(file)})" for file in entry.sources[0])
     raise DataMissingError(
         f"{entry.name}: expected {entry.name}.npz (SHA-256 {entry.sha256}) in {root or store}, found none, and "
@@ -185,7 +188,10 @@ def _graph(entry: Entry, arrays: dict[str, Array], sparse: bool, largest: bool) 
     if entry.reader == "airport":
         degree = np.asarray(read_csr(arrays, "adj_", entry.name).sum(axis=0))
         extra = {"x": as_features(airport_features(arrays["feat"], degree), sparse=sparse)}
-        extra |= {"feat": torch.from_numpy(arrays["feat"]), "degree": torch.from_numpy(degree.astype(np.int64))}
+        extra |= {
+            "feat": torch.from_numpy(arrays["feat"][:, :4].copy()),
+            "degree": torch.from_numpy(degree.astype(np.int64)),
+        }
     data = graph_from_arrays(arrays, entry.name, sparse=sparse, name=entry.name)
     for key, value in extra.items():
         data[key] = value

@@ -71,7 +71,6 @@ def fetch(
     """
     if not source.url.startswith(("https://", "http://")):
         raise DownloadError(f"{source.name}: expected an http address, found {source.url!r}.")
-    folder.mkdir(parents=True, exist_ok=True)
     _sweep(folder)
     for attempt in range(attempts):
         try:
@@ -84,8 +83,11 @@ def fetch(
                 raise DownloadError(f"{source.url} could not be fetched ({reason}).") from None
             time.sleep(pause * 2**attempt)
     _check(content, source, source.url)
-    with replacing(folder / source.name) as file:
-        file.write(content)
+    try:
+        with replacing(folder / source.name) as file:
+            file.write(content)
+    except OSError as error:
+        raise DownloadError(f"{source.name} could not be kept in {folder} ({error.strerror or error}).") from None
     return folder / source.name
 
 

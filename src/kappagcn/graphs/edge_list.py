@@ -1,9 +1,9 @@
 """Edge lists as people have them: CSV, TSV or blank-separated, with a heading or not, weights or not, any node names.
 
-- The separator is the first of tab, comma, semicolon that the first line has, otherwise blanks.
+- The separator is the first of tab, semicolon, comma that the first line has, otherwise blanks.
 - Lines that are empty or start with ``#`` or ``%`` are skipped.
 - The first line is a heading if it names its columns (``source``, ``target``, ``weight`` and their usual variants), or
-  if it is text above a line of numbers.
+  if one of its columns is text above a number; the report says so.
 - Without a heading there are two columns, or three with weights. With one, the columns it names, or the first two.
 - Nodes named by integers are numbered in that order, all others in the order in which they appear.
 """
@@ -29,9 +29,10 @@ from kappagcn.progress import bar
 __all__ = ["EdgeList", "is_number", "read_edge_list", "read_rows"]
 
 Array = NDArray[Any]
-SOURCES = {"source", "src", "from", "start", "u", "node1", "id1", "tail"}
-TARGETS = {"target", "dst", "to", "end", "v", "node2", "id2", "head", "dest", "destination"}
+SOURCES = {"source", "src", "from", "start", "node1", "id1", "tail"}
+TARGETS = {"target", "dst", "to", "end", "node2", "id2", "head", "dest", "destination"}
 WEIGHTS = {"weight", "weights", "w", "value", "length"}
+SEPARATORS = "\t;,"
 CHUNK = 2**24
 NUMERIC = b"0123456789+-.eE \t,;\r\n"
 LEADING_ZERO = re.compile(rb"(?<![0-9.eE+-])[+-]?0[0-9]")
@@ -60,6 +61,7 @@ class _Layout:
     first: int  # the line the edges start at, from 1
     skipped: int  # bytes before them
     ignored: tuple[str, ...]
+    heading: tuple[str, ...]
 
 
 def read_edge_list(path: str | Path, *, header: bool | None = None, progress: bool = False) -> EdgeList:
@@ -85,14 +87,16 @@ def _layout(file: BinaryIO, path: Path, header: bool | None) -> _Layout:
     number, offset, line = next(lines, (1, 0, ""))
     if not line:
         raise GraphFileError(f"{path}: expected edges, one per line, found none.")
-    separator = next((mark for mark in "\t,;" if mark in line), None)
-    cells = _cells(line, separator)
+    separator = next((mark for mark in SEPARATORS if mark in line), None)
+    cells = _cells(line, separator, path)
     after = next(lines, None)
     names = [cell.strip().lower() for cell in cells]
     if header is None:
-        below = _cells(after[2], separator) if after else cells
+        below = _cells(after[2], separator, path) if after else cells
         header = bool(set(names) & SOURCES and set(names) & TARGETS) or (
-            not any(map(is_number, cells[:2])) and len(below) > 1 and all(map(is_number, below[:2]))
+            len(cells) == len(below) > 1
+            and not any(map(is_number, cells))
+            and (all(map(is_number, below[:2])) or any(map(is_number, below[2:])))
         )
     if header and after is None:
         raise GraphFileError(f"{path}: expected edges below the heading, found none.")
@@ -107,13 +111,15 @@ def _layout(file: BinaryIO, path: Path, header: bool | None) -> _Layout:
                 f"{path}, line {number}: expected two columns, or three with weights, found {len(cells)}. "
                 "Add a heading with source, target and weight."
             )
-        return _Layout(separator, len(cells), 0, 1, 2 if len(cells) == 3 else None, number, offset, ())
+        return _Layout(separator, len(cells), 0, 1, 2 if len(cells) == 3 else None, number, offset, (), ())
     source = next((i for i, name in enumerate(names) if name in SOURCES), 0)
     target = next((i for i, name in enumerate(names) if name in TARGETS and i != source), 1 if source != 1 else 0)
     weight = next((i for i, name in enumerate(names) if name in WEIGHTS and i not in (source, target)), None)
     ignored = tuple(c.strip() for i, c in enumerate(cells) if i not in (source, target, weight))
     assert after is not None
-    return _Layout(separator, len(cells), source, target, weight, after[0], after[1], ignored)
+    return _Layout(
+        separator, len(cells), source, target, weight, after[0], after[1], ignored, tuple(c.strip() for c in cells)
+    )
 
 
 def _content_lines(file: BinaryIO, path: Path) -> Iterator[tuple[int, int, str]]:
@@ -130,8 +136,11 @@ def _content_lines(file: BinaryIO, path: Path) -> Iterator[tuple[int, int, str]]
         offset += len(raw)
 
 
-def _cells(line: str, separator: str | None) -> list[str]:
-    return line.split() if separator is None else next(csv.reader([line], delimiter=separator), [])
+def _cells(line: str, separator: str | None, path: Path) -> list[str]:
+    try:
+        return line.split() if separator is None else next(csv.reader([line], delimiter=separator), [])
+    except csv.Error as error:
+        raise GraphFileError(f"{path}: expected a table, one line per edge, found something else ({error}).") from None
 
 
 def is_number(text: str) -> bool:
@@ -194,9 +203,16 @@ def _even(chunk: bytes, layout: _Layout) -> bool:
     return bool((per_line == layout.columns).all())
 
 
+def _loose(chunk: bytes, mark: bytes) -> bool:
+    """Whether cells are empty or hold blanks, in which numbers could slip from line to line."""
+    return chunk.startswith(mark) or any(
+        part in chunk for part in (b" ", mark + mark, mark + b"\n", b"\n" + mark, b"\t" if mark != b"\t" else b" ")
+    )
+
+
 def _table(chunk: bytes, layout: _Layout) -> Array | None:
     """The numbers of a chunk, a row per line; None unless every line has its columns."""
-    if not _even(chunk, layout):
+    if not _even(chunk, layout) or (layout.separator and _loose(chunk, layout.separator.encode())):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -323,4 +339,5 @@ def read_rows(
 
 
 def _notes(layout: _Layout) -> tuple[str, ...]:
-    return (f"columns not used: {', '.join(layout.ignored)}",) if layout.ignored else ()
+    notes = [f"heading: {', '.join(layout.heading)}"] if layout.heading else []
+    return (*notes, f"columns not used: {', '.join(layout.ignored)}") if layout.ignored else tuple(notes)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+import re
+import struct
 import warnings
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +20,14 @@ from torch_geometric.data import Data
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import GlobalStorage
 
+from kappagcn.atomic import replacing
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.archive import naming, read_npz
 from kappagcn.graphs.edge_list import EdgeList, read_edge_list
 from kappagcn.graphs.node_table import NodeTable, place_features, place_labels, read_features, read_labels
-from kappagcn.graphs.undirected import as_features, as_labels, assemble, counted
+from kappagcn.graphs.undirected import as_features, as_labels, assemble, counted, places
 
-__all__ = ["from_networkx", "from_scipy", "read_graph", "save_data"]
+__all__ = ["from_networkx", "from_pyg", "from_scipy", "read_graph", "save_data"]
 
 SAFE = [Data, GlobalStorage, DataEdgeAttr, DataTensorAttr]
 Tables = dict[str, tuple[str, NodeTable]]
@@ -33,7 +36,7 @@ TEXT = {".csv", ".tsv", ".txt", ".edges", ".edgelist", ".tab"}
 DAMAGE = (
     nx.NetworkXError, ElementTree.ParseError, pickle.UnpicklingError, ValueError, KeyError, IndexError, TypeError,
     AttributeError, EOFError, RuntimeError, RecursionError, MemoryError, OverflowError, UnicodeDecodeError, SyntaxError,
-    AssertionError,
+    AssertionError, struct.error,
 )  # fmt: skip
 
 
@@ -89,9 +92,9 @@ def _beside(path: Path, what: str) -> Path | None:
 
 def _from_edges(path: Path, edges: EdgeList, features: Any, labels: Any, sparse: bool) -> Data:
     """Nodes are those of the edges and of the tables beside them; tables without names number the nodes themselves."""
-    tables = _tables(features, labels)
     rows, cols = edges.rows, edges.cols
     names: Any = edges.names
+    tables = _tables(features, labels, {str(name) for name in names} if features or labels else ())
     numbered = isinstance(names, np.ndarray)
     for where, table in tables.values():
         if table.names is None:
@@ -102,50 +105,51 @@ def _from_edges(path: Path, edges: EdgeList, features: Any, labels: Any, sparse:
                     f"({_some(names)})."
                 )
             rows, cols, names = names[rows], names[cols], np.arange(max(count, len(names)))
-    places = {str(name): i for i, name in enumerate(names)}
-    known = len(places)
+    spots = {str(name): i for i, name in enumerate(names)}
+    known = len(spots)
     for _, table in tables.values():
         for name in table.names or ():
-            places.setdefault(name, len(places))
+            spots.setdefault(name, len(spots))
     notes = list(edges.notes)
-    if len(places) > known:
+    if len(spots) > known:
         files = " and ".join(Path(where).name for where, _ in tables.values())
-        notes.append(f"{counted(len(places) - known, 'node')} only in {files}")
-    trivial = numbered and len(places) == known and len(names) and names[0] == 0 and names[-1] == len(names) - 1
+        notes.append(f"{counted(len(spots) - known, 'node')} only in {files}")
+    trivial = numbered and len(spots) == known and len(names) and names[0] == 0 and names[-1] == len(names) - 1
     with naming(str(path)):
         data = assemble(
             rows,
             cols,
-            len(places),
+            len(spots),
             weights=edges.weights,
             notes=notes,
-            node_names=None if trivial or not places else list(places),
+            node_names=None if trivial or not spots else list(spots),
             name=path.stem,
         )
-    return _filled(data, places, tables, sparse)
+    return _filled(data, spots, tables, sparse)
 
 
 def _with_tables(data: Data, path: Path, features: Any, labels: Any, sparse: bool) -> Data:
-    tables = _tables(features, labels)
-    places = {name: i for i, name in enumerate(data.get("node_names") or map(str, range(data.num_nodes)))}
+    with naming(str(path)):
+        known = places(data)
+    tables = _tables(features, labels, known)
     for where, table in tables.values():
         count = table.values.shape[0]
-        unknown = [name for name in table.names or () if name not in places]
+        unknown = [name for name in table.names or () if name not in known]
         if unknown or (table.names is None and count != data.num_nodes):
             found = f"unknown ones such as {unknown[:3]}" if unknown else f"{count} rows"
             raise GraphFileError(f"{where}: expected the {data.num_nodes} nodes of {path.name}, found {found}.")
-    return _filled(data, places, tables, sparse)
+    return _filled(data, known, tables, sparse)
 
 
-def _filled(data: Data, places: dict[str, int], tables: Tables, sparse: bool) -> Data:
+def _filled(data: Data, spots: dict[str, int], tables: Tables, sparse: bool) -> Data:
     for role, (where, table) in tables.items():
         with naming(where):
             if role == "features":
-                data.x = as_features(place_features(table, places, data.num_nodes, where), sparse=sparse)
+                data.x = as_features(place_features(table, spots, data.num_nodes, where), sparse=sparse)
                 if table.columns:
                     data.attr_names = table.columns
             else:
-                numbers, classes = place_labels(table, places, data.num_nodes)
+                numbers, classes = place_labels(table, spots, data.num_nodes)
                 data.y = as_labels(numbers)
                 if classes:
                     data.class_names = classes
@@ -154,10 +158,13 @@ def _filled(data: Data, places: dict[str, int], tables: Tables, sparse: bool) ->
     return data
 
 
-def _tables(features: Any, labels: Any) -> Tables:
+def _tables(features: Any, labels: Any, known: Collection[str]) -> Tables:
     """What is said of the nodes, by role: the file and its table."""
-    tables = {"features": (str(features), read_features(features))} if features else {}
-    return tables | ({"labels": (str(labels), read_labels(labels))} if labels else {})
+    for given in (features, labels):
+        if given and not isinstance(given, str | Path):
+            raise GraphFileError(f"expected a file with features or labels, found {given!r}. Attributes are GraphML's.")
+    tables = {"features": (str(features), read_features(features, known))} if features else {}
+    return tables | ({"labels": (str(labels), read_labels(labels, known))} if labels else {})
 
 
 def _some(names: Any) -> str:
@@ -172,7 +179,7 @@ def _from_markup(path: Path, kind: str, features: Any, labels: Any) -> Data:
                 raise GraphFileError(f"{path}: expected GraphML without document types or entities. Remove them.")
             graph = nx.parse_graphml(text.decode("utf-8-sig"))
         else:
-            graph = nx.read_gml(path, label=_gml_label(path))
+            graph = _gml(path.read_text(encoding="utf-8"))
     except GraphFileError:
         raise
     except OSError as error:
@@ -180,12 +187,17 @@ def _from_markup(path: Path, kind: str, features: Any, labels: Any) -> Data:
     except DAMAGE as error:
         raise GraphFileError(f"{path}: expected {kind[1:].upper()}, found something else ({error}).") from None
     with naming(str(path)):
-        columns = [features] if isinstance(features, str) else list(features or ())
+        columns = str(features).split(",") if isinstance(features, str | Path) else list(features or ())
         return from_networkx(graph, features=columns, label=None if labels is None else str(labels), name=path.stem)
 
 
-def _gml_label(path: Path) -> str:
-    return "label" if b"label" in path.read_bytes() else "id"
+def _gml(text: str) -> Any:
+    """NetworkX wants to be told that edges repeat, and whether nodes have names that differ."""
+    text = re.sub(r"\bgraph\s*\[", "graph [ multigraph 1 ", re.sub(r"\bmultigraph\s+[01]\b", "", text), count=1)
+    try:
+        return nx.parse_gml(text, label="label")
+    except nx.NetworkXError:
+        return nx.parse_gml(text, label="id")
 
 
 def from_networkx(
@@ -204,9 +216,9 @@ def from_networkx(
     >>> from_networkx(nx.karate_club_graph(), label="club").class_names
     ['Mr. Hi', 'Officer']
     """
-    places = {node: i for i, node in enumerate(graph)}
-    rows = np.array([places[u] for u, _ in graph.edges()], np.int64)
-    cols = np.array([places[v] for _, v in graph.edges()], np.int64)
+    spots = {node: i for i, node in enumerate(graph)}
+    rows = np.array([spots[u] for u, _ in graph.edges()], np.int64)
+    cols = np.array([spots[v] for _, v in graph.edges()], np.int64)
     given = [found for *_, found in graph.edges(data=weight)]
     weights = None
     if any(found is not None for found in given):
@@ -223,13 +235,13 @@ def from_networkx(
         if all(value is None for value in found):
             raise GraphError(f"expected nodes with an attribute {label!r}, found {_attribute_names(graph)}.")
         table = NodeTable(None, np.array(["" if value is None else str(value) for value in found], dtype=np.str_))
-        numbers, attributes["class_names"] = place_labels(table, {}, len(places))
+        numbers, attributes["class_names"] = place_labels(table, {}, len(spots))
         attributes["y"] = as_labels(numbers)
-    names = None if list(places) == list(range(len(places))) else [str(node) for node in places]
+    names = None if list(spots) == list(range(len(spots))) else [str(node) for node in spots]
     return assemble(
         rows,
         cols,
-        len(places),
+        len(spots),
         weights=weights,
         directed=graph.is_directed(),
         node_names=names,
@@ -257,7 +269,12 @@ def from_scipy(matrix: Any, *, x: Any = None, y: Any = None, name: str = "graph"
     >>> from_scipy(sp.eye_array(3, k=1)).edge_index.tolist()
     [[0, 1, 1, 2], [1, 0, 2, 1]]
     """
-    found = sp.coo_array(matrix)
+    try:
+        found = sp.coo_array(matrix)
+        if found.dtype.kind not in "biuf":
+            raise ValueError(f"entries of type {found.dtype}")
+    except (TypeError, ValueError) as error:
+        raise GraphError(f"expected an adjacency matrix of numbers, found something else ({error}).") from None
     if found.ndim != 2 or found.shape[0] != found.shape[1]:
         raise GraphError(f"expected a square adjacency matrix, found shape {found.shape}.")
     found.eliminate_zeros()
@@ -275,7 +292,8 @@ def from_scipy(matrix: Any, *, x: Any = None, y: Any = None, name: str = "graph"
 
 def save_data(data: Data, path: str | Path) -> Path:
     """Keep a PyG ``Data`` so that `read_graph`, or anyone, can load it without trusting it: as a dict of tensors."""
-    torch.save(data.to_dict(), path)
+    with replacing(Path(path)) as file:
+        torch.save(data.to_dict(), file)
     return Path(path)
 
 
@@ -291,34 +309,70 @@ def _from_torch(path: Path) -> Data:
             f"{path}: expected a PyG Data that loads without running code, found something else ({reason}). "
             "Save it with kappagcn.graphs.save_data."
         ) from None
-    edges = found.get("edge_index")
-    if not isinstance(edges, Tensor) or edges.dim() != 2 or edges.shape[0] != 2 or edges.is_floating_point():
-        raise GraphFileError(f"{path}: expected edge_index as integers (2, E), found {type(edges).__name__}.")
-    return _from_dict(path, found, edges)
-
-
-def _from_dict(path: Path, found: dict[str, Any], edges: Tensor) -> Data:
-    x, y, weights = found.get("x"), found.get("y"), found.get("edge_weight")
-    nodes = found.get("num_nodes") or max(
-        int(edges.max()) + 1 if edges.numel() else 0, *(len(v) for v in (x, y) if isinstance(v, Tensor)), 0
-    )
     with naming(str(path)):
-        return assemble(
-            edges[0].numpy(),
-            edges[1].numpy(),
-            int(nodes),
-            weights=None if weights is None else weights.double().numpy(),
-            x=_features(x),
-            y=None if y is None else as_labels(y.flatten().numpy()),
-            name=str(found.get("name") or path.stem),
-            **{key: found[key] for key in ("node_names", "class_names", "attr_names", "pos") if key in found},
-        )
+        return _from_dict({str(key): value for key, value in found.items()}, path.stem)
 
 
-def _features(x: Any) -> Any:
-    if x is None:
-        return None
-    if x.layout == torch.sparse_csr:
-        parts = (x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy())
-        return as_features(sp.csr_array(parts, shape=tuple(x.shape)), sparse=True)
-    return as_features(x.numpy())
+def from_pyg(data: Data) -> Data:
+    """A clean graph from any PyG ``Data``: undirected, without self-loops or repeated edges.
+
+    Features, labels, weights and whatever has one row per node come along; ``report`` names what does not.
+
+    >>> from_pyg(Data(edge_index=torch.tensor([[0, 1, 1], [1, 2, 1]]), num_nodes=3)).report
+    '3 nodes, 2 edges; 1 self-loop removed'
+    """
+    return _from_dict(data.to_dict(), "graph")
+
+
+def _from_dict(found: dict[str, Any], name: str) -> Data:
+    edges = _tensor(found, "edge_index")
+    if edges is None or edges.dim() != 2 or edges.shape[0] != 2 or edges.is_floating_point() or edges.is_complex():
+        raise GraphError("expected edge_index as integers (2, E), found something else or nothing.")
+    x, y, weights = _tensor(found, "x"), _tensor(found, "y"), _tensor(found, "edge_weight")
+    if y is not None:
+        y = y.flatten().double() if y.is_floating_point() else y.flatten()
+    nodes = found.get("num_nodes")
+    if nodes is None:
+        nodes = max(int(edges.max()) + 1 if edges.numel() else 0, *(len(v) for v in (x, y) if v is not None), 0)
+    if not isinstance(nodes, int) or nodes < 0:
+        raise GraphError(f"expected num_nodes as a number from 0, found {nodes!r:.40}.")
+    kept, left = _others(found, nodes)
+    return assemble(
+        edges[0].numpy(),
+        edges[1].numpy(),
+        nodes,
+        weights=None if weights is None else weights.flatten().double().numpy(),
+        x=None if x is None else as_features(x, sparse=x.layout != torch.strided),
+        y=None
+        if y is None
+        else as_labels(y.flatten().float().numpy() if y.is_floating_point() else y.flatten().numpy()),
+        name=found["name"] if isinstance(found.get("name"), str) else name,
+        notes=[f"left out: {', '.join(left)}"] if left else [],
+        **kept,
+    )
+
+
+def _tensor(found: dict[str, Any], key: str) -> Tensor | None:
+    value = found.get(key)
+    if value is None or (isinstance(value, Tensor) and value.dim() > 0):
+        return value if value is None else value.detach().cpu()
+    raise GraphError(f"expected {key} as a tensor, found {type(value).__name__}.")
+
+
+def _others(found: dict[str, Any], nodes: int) -> tuple[dict[str, Any], list[str]]:
+    """What else belongs to nodes, and the names of what cannot be kept."""
+    kept: dict[str, Any] = {}
+    left = []
+    for key, value in found.items():
+        if key in ("edge_index", "x", "y", "edge_weight", "num_nodes", "name", "report"):
+            continue
+        text = isinstance(value, list) and all(isinstance(item, str) for item in value)
+        if (key in ("class_names", "attr_names") and text) or (
+            (text or (isinstance(value, Tensor) and value.layout == torch.strided and value.dim() > 0))
+            and len(value) == nodes
+            and not key.startswith("edge_")
+        ):
+            kept[key] = value
+        elif value is not None:
+            left.append(key)
+    return kept, left

@@ -90,6 +90,8 @@ def load_graph(
     >>> load_graph("tree").num_nodes
     1365
     """
+    if isinstance(name, str) and (name in BUILT_IN or name in catalogue()) and (features or labels):
+        raise GraphError(f"expected features and labels only beside a file, found them for the built-in {name!r}.")
     if isinstance(name, str) and name in BUILT_IN:
         return BUILT_IN[name][1]()
     if isinstance(name, str) and name in catalogue():

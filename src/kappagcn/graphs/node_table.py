@@ -7,21 +7,27 @@ for the node ``node_names[i]`` where that is there too.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from kappagcn.errors import GraphFileError
-from kappagcn.graphs.archive import read_arrays, read_csr
-from kappagcn.graphs.edge_list import is_number, read_rows
+from kappagcn.graphs.archive import read_arrays, read_csr, read_names
+from kappagcn.graphs.edge_list import SEPARATORS, is_number, read_rows
+from kappagcn.graphs.undirected import as_labels
 
 __all__ = ["NodeTable", "read_features", "read_labels"]
 
 Array = NDArray[Any]
+WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+MOST_CLASSES = 2**31  # checked against the number of nodes later
 
 
 @dataclass(frozen=True)
@@ -33,19 +39,19 @@ class NodeTable:
     columns: list[str] | None = None
 
 
-def read_features(path: str | Path) -> NodeTable:
-    """Numbers per node, (N, D)."""
+def read_features(path: str | Path, known: Collection[str] = ()) -> NodeTable:
+    """Numbers per node, (N, D). A first line that names no `known` node, above one that does, is a heading."""
     path = Path(path)
     if path.suffix == ".npz":
         arrays = read_arrays(path)
-        names = _npz_names(arrays)
         if "attr_data" in arrays:
-            return NodeTable(names, read_csr(arrays, "attr_", str(path)))
+            matrix = read_csr(arrays, "attr_", str(path))
+            return NodeTable(_npz_names(arrays, matrix.shape[0], path), matrix)
         key = _first(arrays, ("x", "features", "attr_dense"), path)
         if arrays[key].ndim != 2 or arrays[key].dtype.kind not in "biuf":
             raise GraphFileError(f"{path}: expected {key} as numbers (nodes, features), found {arrays[key].shape}.")
-        return NodeTable(names, arrays[key])
-    names, rows, heading = _table(path)
+        return NodeTable(_npz_names(arrays, len(arrays[key]), path), arrays[key])
+    names, rows, heading = _table(path, known)
     try:
         values = np.array(rows, dtype=np.float32)
     except ValueError:
@@ -56,27 +62,30 @@ def read_features(path: str | Path) -> NodeTable:
     return NodeTable(names, values.reshape(len(names), -1), heading)
 
 
-def read_labels(path: str | Path) -> NodeTable:
+def read_labels(path: str | Path, known: Collection[str] = ()) -> NodeTable:
     """One label per node: integers as they are, anything else as text; an empty label is unknown."""
     path = Path(path)
     if path.suffix == ".npz":
         arrays = read_arrays(path)
         key = _first(arrays, ("labels", "y"), path)
-        if arrays[key].ndim != 1:
-            raise GraphFileError(f"{path}: expected {key} as one label per node, found shape {arrays[key].shape}.")
-        return NodeTable(_npz_names(arrays), arrays[key])
-    names, rows, _ = _table(path)
+        labels = arrays[key]
+        if labels.ndim != 1 or labels.dtype.kind not in "biufUS":
+            raise GraphFileError(
+                f"{path}: expected {key} as one number or word per node, found {labels.dtype} of shape {labels.shape}."
+            )
+        if labels.dtype.kind == "S":
+            labels = np.array(read_names(arrays, key, str(path)), dtype=np.str_)
+        return NodeTable(_npz_names(arrays, len(labels), path), labels)
+    names, rows, _ = _table(path, known)
     if any(len(row) != 1 for row in rows):
         raise GraphFileError(f"{path}: expected two columns, node and label, found {len(rows[0]) + 1}.")
     return NodeTable(names, np.array([row[0].strip() for row in rows], dtype=np.str_))
 
 
-def _table(path: Path) -> tuple[list[str], list[list[str]], list[str] | None]:
+def _table(path: Path, known: Collection[str]) -> tuple[list[str], list[list[str]], list[str] | None]:
     try:
         with path.open("rb") as file:
-            first = file.readline().decode("utf-8-sig", "replace")
-            separator = next((mark for mark in "\t,;" if mark in first), None)
-            found = list(read_rows(file, path, separator))
+            found = list(read_rows(file, path, _separator(file)))
     except OSError as error:
         raise GraphFileError(f"{path}: cannot be read ({error.strerror or error}).") from None
     if not found:
@@ -88,19 +97,37 @@ def _table(path: Path) -> tuple[list[str], list[list[str]], list[str] | None]:
     if width < 2:
         raise GraphFileError(f"{path}: expected a node and at least one value per line, found one column.")
     heading = None
-    if len(found) > 1 and (_is_heading(found[0][1], found[1][1])):
+    if len(found) > 1 and _is_heading(found[0][1], found[1][1], known):
         heading = found.pop(0)[1][1:]
     names = [cells[0].strip() for _, cells in found]
-    if len(set(names)) != len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise GraphFileError(f"{path}: expected every node once, found {twice!r} twice.")
+    if "" in names:
+        raise GraphFileError(f"{path}, line {found[names.index('')][0]}: expected a node, found an empty name.")
+    _differ(names, str(path))
     return names, [cells[1:] for _, cells in found], heading
 
 
-def _is_heading(first: list[str], second: list[str]) -> bool:
-    usual = {"id", "node", "name", "node_id", "nodeid", "index"}
-    return first[0].strip().lower() in usual or (
-        not any(map(is_number, first)) and any(is_number(cell) for cell in second)
+def _separator(file: BinaryIO) -> str | None:
+    for line in file:
+        if line.strip() and not line.lstrip().startswith((b"#", b"%")):
+            return next((mark for mark in SEPARATORS if mark.encode() in line), None)
+    return None
+
+
+def _differ(names: list[str], what: str) -> None:
+    if len(set(names)) != len(names):
+        twice = next(name for name, times in Counter(names).items() if times > 1)
+        raise GraphFileError(f"{what}: expected every node once, found {twice!r} twice.")
+
+
+def _is_heading(first: list[str], second: list[str], known: Collection[str]) -> bool:
+    name = first[0].strip()
+    if name in known:
+        return False
+    usual = {"", "id", "node", "name", "node_id", "nodeid", "index"}
+    return (
+        name.lower() in usual
+        or second[0].strip() in known
+        or (not any(map(is_number, first)) and any(is_number(cell) for cell in second))
     )
 
 
@@ -111,8 +138,16 @@ def _first(arrays: dict[str, Array], keys: tuple[str, ...], path: Path) -> str:
     raise GraphFileError(f"{path}: expected {' or '.join(keys)}, found {', '.join(sorted(arrays))}.")
 
 
-def _npz_names(arrays: dict[str, Array]) -> list[str] | None:
-    return [str(name) for name in arrays["node_names"]] if "node_names" in arrays else None
+def _npz_names(arrays: dict[str, Array], rows: int, path: Path) -> list[str] | None:
+    if "node_names" not in arrays:
+        return None
+    if arrays["node_names"].dtype.kind in "iu":
+        arrays = {"node_names": arrays["node_names"].astype(np.str_)}
+    names = read_names(arrays, "node_names", str(path)) or []
+    if len(names) != rows:
+        raise GraphFileError(f"{path}: expected as many node_names as rows, found {len(names)} and {rows}.")
+    _differ(names, str(path))
+    return names
 
 
 def place_features(table: NodeTable, places: dict[str, int], nodes: int, what: str) -> Any:
@@ -145,10 +180,10 @@ def place_labels(table: NodeTable, places: dict[str, int], nodes: int) -> tuple[
 
 def _classes(values: Array) -> tuple[Array, list[str] | None]:
     if values.dtype.kind in "biuf":
-        return values, None
+        return as_labels(values, MOST_CLASSES).numpy(), None
     known = values != ""
     names = np.unique(values[known])
-    if all(name.lstrip("-").isdigit() for name in names):
+    if all(WHOLE.fullmatch(name) for name in names):
         numbers = np.full(len(values), -1, np.int64)
         numbers[known] = values[known].astype(np.int64)
         return numbers, None

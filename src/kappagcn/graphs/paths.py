@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -66,7 +67,7 @@ def shortest_paths(
     matrix = _lengths(data, weighted)
     kept = None
     if sources is None:
-        _affordable(data.num_nodes)
+        _affordable(data.num_nodes, 1 if matrix.dtype == bool else 8)
         if cache is not None:
             kept = Path(cache) / "distances" / f"{_fingerprint(matrix)}.npy"
             found = _recall(kept, data.num_nodes)
@@ -83,8 +84,11 @@ def shortest_paths(
             at += len(nodes)
             advance(len(nodes))
     if kept is not None:
-        with replacing(kept) as file:
-            np.save(file, result)
+        try:
+            with replacing(kept) as file:
+                np.save(file, result)
+        except OSError as error:
+            warnings.warn(f"distances could not be kept in {kept.parent} ({error.strerror})", stacklevel=2)
     return torch.from_numpy(result)
 
 
@@ -228,11 +232,11 @@ def _sources(data: Data, sources: Tensor | Array | list[int] | None) -> Array:
     return nodes.astype(np.int64)
 
 
-def _affordable(nodes: int) -> None:
-    if nodes**2 > LARGEST_MATRIX:
+def _affordable(nodes: int, itemsize: int) -> None:
+    if nodes**2 * itemsize > LARGEST_MATRIX:
         raise GraphError(
-            f"expected at most {int(LARGEST_MATRIX**0.5):,} nodes for all pairs, found {nodes:,}: the matrix would "
-            f"take {nodes**2 / 2**30:,.0f} GiB. Name some sources, or go through path_blocks."
+            f"expected at most {int((LARGEST_MATRIX / itemsize) ** 0.5):,} nodes for all pairs, found {nodes:,}: the "
+            f"matrix would take {nodes**2 * itemsize / 2**30:,.0f} GiB. Name some sources, or go through path_blocks."
         )
 
 
@@ -246,6 +250,7 @@ def _fingerprint(matrix: sp.csr_array) -> str:
 def _recall(path: Path, nodes: int) -> Tensor | None:
     try:
         found = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+        shape = found.shape
+    except Exception:  # whatever is wrong with it, it is computed again
         return None
-    return torch.from_numpy(found) if found.shape == (nodes, nodes) and found.dtype.kind in "if" else None
+    return torch.from_numpy(found) if shape == (nodes, nodes) and found.dtype.kind in "if" else None

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.graphs.undirected import as_features, assemble, components
+from kappagcn.graphs.undirected import as_features, assemble, components, from_tensor
 
 __all__ = ["induced", "largest_component", "normalize_rows", "standardize"]
 
+NAMES = ("name", "attr_names", "class_names")  # not of nodes, however many there are
 FLOOR = 1e-12  # PPNP's: rows without features stay zero
 
 
@@ -44,22 +45,18 @@ def induced(data: Data, nodes: NDArray[Any]) -> Data:
         len(nodes),
         weights=None if weights is None else weights.numpy()[inner],
         notes=[f"kept of {data.get('report') or f'{n:,} nodes'}"],
-        **{name: _rows(value, nodes, n) for name, value in own.items()},
+        **{name: value if name in NAMES else _rows(value, nodes, n) for name, value in own.items()},
     )
 
 
 def _rows(value: Any, nodes: NDArray[Any], n: int) -> Any:
     if isinstance(value, Tensor) and value.layout == torch.sparse_csr and value.shape[0] == n:
-        return as_features(_scipy(value)[nodes], sparse=True)
+        return as_features(from_tensor(value)[nodes], sparse=True)
     if isinstance(value, Tensor) and value.dim() and value.shape[0] == n:
         return value[torch.from_numpy(nodes)]
     if isinstance(value, list) and len(value) == n:
         return [value[i] for i in nodes]
     return value
-
-
-def _scipy(x: Tensor) -> sp.csr_array:
-    return sp.csr_array((x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy()), shape=tuple(x.shape))
 
 
 def standardize(data: Data) -> Data:
@@ -77,7 +74,7 @@ def normalize_rows(x: Tensor) -> Tensor:
     [[0.25, -0.75], [0.0, 0.0]]
     """
     if x.layout == torch.sparse_csr:
-        matrix = _scipy(x)
+        matrix = from_tensor(x)
         norms = np.maximum(np.abs(matrix).sum(axis=1), FLOOR).astype(np.float32)
         return as_features(sp.diags_array(1 / norms) @ matrix, sparse=True)
     return x / x.abs().sum(dim=1, keepdim=True).clamp_min(FLOOR)

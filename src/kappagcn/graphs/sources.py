@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from dataclasses import dataclass
 from functools import cache
@@ -78,4 +79,6 @@ def find_entry(name: str) -> Entry:
     try:
         return catalogue()[name]
     except KeyError:
-        raise GraphError(f"expected one of {', '.join(sorted(catalogue()))}, found {name!r}.") from None
+        close = difflib.get_close_matches(name, catalogue(), n=3, cutoff=0.5)
+        help = f"Did you mean {' or '.join(close)}?" if close else f"There are {', '.join(catalogue())}."
+        raise GraphError(f"expected the name of a dataset, found {name!r}. {help}") from None

@@ -1,7 +1,8 @@
 """Splits in files: JSON with a list of nodes per part, npz with an array per part, CSV with node and part per line.
 
-The parts are ``train``, ``stopping``, ``validation`` and ``test``. Nodes are numbers from 0 or, in JSON and CSV, the
-names of the graph's nodes. Without ``stopping`` the validation nodes decide when to stop too.
+The parts are ``train``, ``stopping``, ``validation`` and ``test``, or ``idx_train``, ``idx_val``, ``idx_test`` in npz.
+Nodes are their places from 0 in npz, and as numbers in JSON; text in JSON is a node's name. In CSV they are names where
+the graph has names, and places otherwise. Without ``stopping`` the validation nodes decide when to stop too.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from typing import Any
 
 from torch_geometric.data import Data
 
+from kappagcn.atomic import replacing
 from kappagcn.errors import GraphError, SplitError
 from kappagcn.graphs.archive import read_arrays
 from kappagcn.graphs.node_table import read_labels
 from kappagcn.graphs.splits import Split
+from kappagcn.graphs.undirected import places
 
 __all__ = ["read_split", "save_split"]
 
@@ -27,23 +30,35 @@ def read_split(path: str | Path, data: Data) -> Split:
     path = Path(path)
     try:
         parts = _parts(path)
-    except (OSError, json.JSONDecodeError, UnicodeDecodeError, RecursionError, GraphError) as error:
+    except (OSError, ValueError, RecursionError, GraphError) as error:
         raise SplitError(f"{path}: expected a split as JSON, npz or CSV, found something else ({error}).") from None
     unknown = set(parts) - set(PARTS)
     if unknown or "train" not in parts or not all(isinstance(nodes, list) for nodes in parts.values()):
         raise SplitError(f"{path}: expected lists of nodes for {', '.join(PARTS)}, found {', '.join(map(str, parts))}.")
     parts.setdefault("stopping", parts.get("validation", []))
-    places = {name: i for i, name in enumerate(data.get("node_names") or map(str, range(data.num_nodes)))}
+    named = any(isinstance(node, str) for nodes in parts.values() for node in nodes)
     try:
-        numbers = {part: [places[str(node)] for node in parts.get(part, [])] for part in PARTS}
-    except KeyError as error:
+        known = places(data) if named else {}
+        numbers = {part: [_place(node, known, data.num_nodes) for node in parts.get(part, [])] for part in PARTS}
+    except (KeyError, TypeError, GraphError) as error:
         raise SplitError(f"{path}: expected nodes of the graph, found {error}.") from None
     return Split(*(numbers[part] for part in PARTS), name=path.stem)
 
 
+def _place(node: Any, known: dict[str, int], nodes: int) -> int:
+    if isinstance(node, int) and not isinstance(node, bool):
+        if not 0 <= node < nodes:
+            raise KeyError(str(node))
+        return node
+    return known[node]
+
+
 def _parts(path: Path) -> dict[str, Any]:
     if path.suffix == ".npz":
-        return {key: value.tolist() for key, value in read_arrays(path).items()}
+        arrays = read_arrays(path)
+        public = {"train": "idx_train", "validation": "idx_val", "test": "idx_test"}
+        keys = public if "idx_train" in arrays else {key: key for key in arrays}
+        return {part: arrays[key].tolist() for part, key in keys.items() if key in arrays}
     if path.suffix == ".json":
         found = json.loads(path.read_text(encoding="utf-8"))
         return found if isinstance(found, dict) else {"": found}
@@ -58,5 +73,6 @@ def save_split(split: Split, path: str | Path) -> Path:
     """Keep a split as JSON, test nodes included: what was trained on which nodes can be repeated."""
     path = Path(path)
     parts = (split.train, split.stopping, split.validation, split.final_test_nodes())
-    path.write_text(json.dumps({name: nodes.tolist() for name, nodes in zip(PARTS, parts, strict=True)}))
+    with replacing(path) as file:
+        file.write(json.dumps({name: nodes.tolist() for name, nodes in zip(PARTS, parts, strict=True)}).encode())
     return path

@@ -43,6 +43,12 @@ VALIDATION_SEEDS = (
 )  # fmt: skip
 
 
+SEEN = (
+    "edge_index", "edge_weight", "edge_attr", "x", "pos", "num_nodes", "name", "report",
+    "node_names", "attr_names", "class_names",
+)  # fmt: skip
+
+
 class Split:
     """A division of a graph's nodes.
 
@@ -95,9 +101,14 @@ class Split:
         return self._test
 
     def training_view(self, data: Data) -> Data:
-        """The graph as training code may see it: labels of nodes outside train, stopping and validation are −1."""
+        """The graph as training code may see it: labels of nodes outside train, stopping and validation are −1.
+
+        Only what is known not to tell test nodes or their labels comes along: edges, features, names.
+        """
         self.check(data.num_nodes)
-        view = data.clone()
+        if data.get("y") is None:
+            raise SplitError(f"{self.name}: expected labels to hide, found none.")
+        view = Data(**{key: data[key] for key in SEEN if key in data})
         known = torch.cat([self.train, self.stopping, self.validation]).unique()
         view.y = torch.full_like(data.y, -1)
         view.y[known] = data.y[known]
@@ -132,6 +143,8 @@ def _nodes(part: Any) -> Tensor:
 
 
 def _legacy(seed: int) -> np.random.RandomState:
+    if not 0 <= seed < 2**32:
+        raise SplitError(f"expected a seed from 0 to 2³² − 1, found {seed}.")
     return np.random.RandomState(seed)
 
 
@@ -151,6 +164,8 @@ def ppnp_split(y: Tensor, seed: int, *, known: int = 1500, per_class: int = 20, 
     """
     labels = np.asarray(y)
     n = len(labels)
+    if not (labels >= 0).any() or per_class < 1 or stopping < 0:
+        raise SplitError("expected labelled nodes, per_class from 1 and stopping from 0, found otherwise.")
     if not 0 < known <= n:
         raise SplitError(f"expected between 1 and {n} known nodes, found {known}. Use random_split for small graphs.")
     drawn = _legacy(KNOWN_SEED).choice(np.arange(n), known, replace=False)
@@ -204,6 +219,8 @@ def random_split(
     if (shares < 0).any() or not 0 < shares.sum() <= 1:
         raise SplitError(f"expected shares that sum to at most 1, found {train}, {stopping}, {validation}.")
     labels = np.asarray(y)
+    if min(seed, test_seed) < 0:
+        raise SplitError(f"expected seeds from 0, found {min(seed, test_seed)}.")
     fixed, rng = np.random.default_rng(test_seed), np.random.default_rng(seed)
     parts: list[list[Array]] = [[], [], [], []]
     for label in np.unique(labels[labels >= 0]):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import torch
 from torch_geometric.data import Data
 
 from kappagcn.graphs.advice import Advice, advise
@@ -91,7 +92,8 @@ class GraphStatistics:
         if self.features:
             rows.append(("features", f"{self.features:,}"))
         if self.classes:
-            rows.append(("classes", f"{self.classes}; {self.homophily:.0%} of edges join nodes of one class"))
+            same = "" if np.isnan(self.homophily) else f"; {self.homophily:.0%} of edges join nodes of one class"
+            rows.append(("classes", f"{self.classes}{same}"))
         return [*rows, ("advice", str(self.advice))]
 
     def __str__(self) -> str:
@@ -129,6 +131,9 @@ def describe(data: Data, *, dim: int = 16, seed: int = 0, progress: bool = False
         main, anchors=anchors, known_clustering=closed[part == 0], seed=seed, progress=progress
     )
     delta = hyperbolicity(main, seed=seed, progress=progress)
+    per_node = torch.full((data.num_nodes,), torch.nan, dtype=torch.float64)
+    per_node[torch.from_numpy(part == 0)] = curvature.per_node
+    curvature = replace(curvature, per_node=per_node)
     degrees = Degrees(
         least=int(degree.min()) if len(degree) else 0,
         mean=float(degree.mean()) if len(degree) else 0.0,
@@ -151,12 +156,12 @@ def describe(data: Data, *, dim: int = 16, seed: int = 0, progress: bool = False
         curvature=curvature,
         hyperbolicity=delta,
         features=0 if data.get("x") is None else data.x.shape[1],
-        classes=0 if y is None else int(y.max()) + 1,
+        classes=0 if y is None or not y.numel() else int(y.max()) + 1,
         homophily=_homophily(data),
         advice=advise(
             nodes=main.num_nodes,
             edges=main.num_edges // 2,
-            most_neighbours=int(degree.max(initial=0)),
+            most_neighbours=int(degree[part == 0].max(initial=0)),
             curvature=curvature.mean,
             radius=distances.radius,
             diameter=distances.diameter,
@@ -184,4 +189,4 @@ def _homophily(data: Data) -> float:
         return float("nan")
     ends = data.y[data.edge_index]
     known = (ends >= 0).all(dim=0)
-    return float((ends[0] == ends[1])[known].float().mean())
+    return float((ends[0] == ends[1])[known].float().mean()) if known.any() else float("nan")

@@ -15,6 +15,7 @@ What happens to what is found, always the same:
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,9 +30,20 @@ from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
 
-__all__ = ["Report", "adjacency", "as_features", "as_labels", "assemble", "components", "counted"]
+__all__ = [
+    "Report",
+    "adjacency",
+    "as_features",
+    "as_labels",
+    "assemble",
+    "components",
+    "counted",
+    "from_tensor",
+    "places",
+]
 
 Array = NDArray[Any]
+MANY, FEW_EDGES = 10**6, 100  # so many nodes need at least a hundredth as many edges, features or labels
 DENSE_LIMIT = 8 * 2**30  # bytes of a dense feature matrix that is made without being asked twice
 
 
@@ -110,6 +122,12 @@ def assemble(
     >>> data.report
     '3 nodes, 1 edge; 1 repeated edge merged; 1 self-loop removed; 2 components; 1 isolated node'
     """
+    told = max(len(rows), *(len(v) for v in (x, y) if v is not None), 0)
+    if num_nodes > MANY and num_nodes > FEW_EDGES * told:
+        raise GraphError(
+            f"expected nodes that edges, features or labels speak of, found {num_nodes:,} nodes for {told:,} of those. "
+            "Number the nodes without gaps."
+        )
     rows, cols = _endpoints(rows, num_nodes), _endpoints(cols, num_nodes)
     if rows.shape != cols.shape:
         raise GraphError(f"expected as many edge starts as ends, found {len(rows)} and {len(cols)}.")
@@ -174,15 +192,20 @@ def _endpoints(nodes: Array, num_nodes: int) -> Array:
 def _positive(weights: Array | None, count: int) -> Array | None:
     if weights is None:
         return None
-    weights = np.asarray(weights, dtype=np.float64)
+    weights = np.asarray(weights)
+    if weights.dtype.kind not in "biuf":
+        raise GraphError(f"expected weights that are numbers, found {weights.dtype}.")
+    weights = weights.astype(np.float64)
     if weights.shape != (count,):
         raise GraphError(f"expected one weight per edge ({count}), found shape {weights.shape}.")
-    bad = ~(np.isfinite(weights) & (weights > 0))
+    with np.errstate(over="ignore", under="ignore"):
+        kept = weights.astype(np.float32)
+    bad = ~(np.isfinite(kept) & (kept > 0))
     if bad.any():
         where = int(bad.argmax())
         raise GraphError(
             f"expected weights that are positive and finite, found {weights[where]} at edge {where} "
-            f"({counted(int(bad.sum()), 'such edge')}). Remove them or shift the weights."
+            f"({counted(int(bad.sum()), 'such edge')}; weights are float32). Remove them or scale the weights."
         )
     return None if (weights == 1).all() else weights
 
@@ -193,13 +216,25 @@ def _agree(data: Data) -> None:
             raise GraphError(f"expected {name} for {data.num_nodes} nodes, found {len(data[name])}.")
 
 
+def places(data: Data) -> dict[str, int]:
+    """Which node a name stands for; nodes without names are called by their number. Names given twice are refused."""
+    names = data.get("node_names") or [str(i) for i in range(data.num_nodes)]
+    found = {name: i for i, name in enumerate(names)}
+    if len(found) != len(names):
+        twice = next(name for name, times in Counter(names).items() if times > 1)
+        raise GraphError(f"expected a name of its own for every node to find it by, found {twice!r} twice.")
+    return found
+
+
 def as_features(matrix: Any, *, sparse: bool = False) -> Tensor:
     """Features as a float32 tensor, dense or CSR; NaN and infinity are refused.
 
     Args:
-        matrix: SciPy sparse matrix or anything NumPy takes, (N, D).
+        matrix: SciPy sparse matrix, torch tensor of any layout, or anything NumPy takes, (N, D).
         sparse: Whether to keep a sparse tensor.
     """
+    if isinstance(matrix, Tensor):
+        matrix = from_tensor(matrix.detach().cpu())
     matrix = sp.csr_array(matrix) if sp.issparse(matrix) else np.asarray(matrix)
     if matrix.dtype.kind not in "biuf":
         raise GraphError(f"expected features that are numbers, found {matrix.dtype}.")
@@ -222,6 +257,16 @@ def as_features(matrix: Any, *, sparse: bool = False) -> Tensor:
             "Keep them sparse with sparse=True."
         )
     return torch.from_numpy(np.ascontiguousarray(matrix.toarray() if sp.issparse(matrix) else matrix))
+
+
+def from_tensor(x: Tensor) -> Any:
+    """SciPy's or NumPy's form of a tensor."""
+    if x.layout == torch.strided:
+        return x.float().numpy() if x.is_floating_point() else x.numpy()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+        x = x.float().to_sparse_csr()
+    return sp.csr_array((x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy()), shape=tuple(x.shape))
 
 
 def _sparse_tensor(matrix: sp.csr_array) -> Tensor:
@@ -259,12 +304,34 @@ def as_labels(labels: Any, classes: int | None = None) -> Tensor:
 
 
 def adjacency(data: Data) -> sp.csr_array:
-    """The adjacency matrix of a graph in SciPy's form: weights, or ones, in float64, (N, N)."""
+    """The adjacency matrix of a graph in SciPy's form: weights, or ones, in float64, (N, N).
+
+    A graph that is directed, or has self-loops or repeated edges, is refused: measured, it would give wrong numbers.
+    """
     rows, cols = data.edge_index.numpy().astype(np.int32)
     weights = np.ones(len(rows)) if data.get("edge_weight") is None else data.edge_weight.numpy().astype(np.float64)
     matrix = sp.csr_array((weights, (rows, cols)), shape=(data.num_nodes, data.num_nodes))
     matrix.sort_indices()
+    faults = {
+        "repeated edges": matrix.nnz < len(rows),
+        "self-loops": bool((rows == cols).any()),
+        "edges in one direction only": _signature(rows, cols, weights) != _signature(cols, rows, weights),
+    }
+    if any(faults.values()):
+        found = " and ".join(name for name, there in faults.items() if there)
+        raise GraphError(
+            f"expected an undirected graph without self-loops, found {found}. Pass it through kappagcn.graphs.from_pyg."
+        )
     return matrix
+
+
+def _signature(rows: Array, cols: Array, weights: Array) -> int:
+    """A sum over the edges that does not depend on their order, and is another for another set of them."""
+    with np.errstate(over="ignore"):
+        key = rows.astype(np.uint64) << np.uint64(32) | cols.astype(np.uint64)
+        for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):  # splitmix64
+            key = (key ^ (key >> np.uint64(30))) * np.uint64(factor)
+        return int((key * np.ascontiguousarray(weights).view(np.uint64)).sum(dtype=np.uint64))
 
 
 def components(data: Data) -> Array:
