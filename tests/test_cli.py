@@ -126,3 +126,16 @@ def test_wrong_graphs_end_in_one_line(tmp_path, arguments, message, code):
 @pytest.mark.parametrize("command", [("info",), ("data", "list"), ("data", "fetch"), ("data", "path")])
 def test_help_has_an_example(command):
     assert f"Example: kappagcn {' '.join(command)}" in run(*command, "--help").stdout
+
+
+def test_attributes_of_markup_are_named_on_the_command_line(tmp_path):
+    (tmp_path / "g.gml").write_text("graph [ node [ id 0 v 1 ] node [ id 1 v 2 ] edge [ source 0 target 1 ] ]")
+    found = json.loads(run("info", str(tmp_path / "g.gml"), "--features", "v", "--json").stdout)
+    assert found["features"] == 1
+
+
+def test_generated_graphs_have_no_file():
+    assert run("data", "fetch", "karate").stdout == "karate\tgenerated\n"
+    result = run("data", "path", "karate")
+    assert result.exit_code == 2
+    assert "which is generated" in result.stderr

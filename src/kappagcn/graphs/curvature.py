@@ -212,8 +212,9 @@ def clustering(data: Data) -> Array:
     ([1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0])
     """
     n = data.num_nodes
-    rows, cols = data.edge_index.numpy()
-    degree = np.bincount(rows, minlength=n)
+    graph = adjacency(data)
+    degree = np.diff(graph.indptr)
+    rows, cols = np.repeat(np.arange(n), degree), graph.indices
     rank = np.empty(n, np.int64)
     rank[np.argsort(degree, kind="stable")] = np.arange(n)
     up = rank[rows] < rank[cols]
@@ -225,7 +226,8 @@ def clustering(data: Data) -> Array:
     for start, stop, closed in _closed(forward.T.tocsr(), forward):  # the same triangles, seen from k
         triangles[start:stop] += closed.sum(axis=1)
     pairs = degree * (degree - 1) / 2
-    return np.divide(triangles, pairs, out=np.zeros(n), where=pairs > 0)
+    share: Array = np.divide(triangles, pairs, out=np.zeros(n), where=pairs > 0)
+    return share
 
 
 def _closed(left: sp.csr_array, forward: sp.csr_array) -> Iterator[tuple[int, int, sp.csr_array]]:

@@ -326,7 +326,8 @@ def from_pyg(data: Data) -> Data:
 
 def _from_dict(found: dict[str, Any], name: str) -> Data:
     edges = _tensor(found, "edge_index")
-    if edges is None or edges.dim() != 2 or edges.shape[0] != 2 or edges.is_floating_point() or edges.is_complex():
+    whole = edges is not None and not edges.is_floating_point() and not edges.is_complex()
+    if edges is None or not whole or edges.layout != torch.strided or edges.dim() != 2 or edges.shape[0] != 2:
         raise GraphError("expected edge_index as integers (2, E), found something else or nothing.")
     x, y, weights = _tensor(found, "x"), _tensor(found, "y"), _tensor(found, "edge_weight")
     if y is not None:

@@ -249,7 +249,8 @@ def _fingerprint(matrix: sp.csr_array) -> str:
 
 def _recall(path: Path, nodes: int) -> Tensor | None:
     try:
-        found = np.load(path, allow_pickle=False)
+        with path.open("rb") as file:
+            found = np.load(file, allow_pickle=False)
         shape = found.shape
     except Exception:  # whatever is wrong with it, it is computed again
         return None
