@@ -15,13 +15,14 @@ MAY_IMPORT = {
     "geometry": set(),
     "graphs": {"atomic", "progress"},
     "atomic": set(),
+    "nn": {"geometry", "graphs"},
     "progress": set(),
     "figures": {"geometry"},
     "testing": {"geometry"},
     "demo": {"geometry", "graphs", "figures"},
     "cli": {"demo", "graphs", "_version"},
     "__main__": {"cli"},
-    "__init__": {"_version", "geometry", "graphs"},
+    "__init__": {"_version", "geometry", "graphs", "nn"},
     "errors": set(),
     "_version": set(),
 }
@@ -73,8 +74,9 @@ def test_importing_the_geometry_imports_nothing_heavy_besides_torch():
 def test_public_names_exist_and_are_documented():
     import kappagcn.geometry as geometry
     import kappagcn.graphs as graphs
+    import kappagcn.nn as nn
 
-    for module in (kappagcn, geometry, graphs):
+    for module in (kappagcn, geometry, graphs, nn):
         for name in module.__all__:
             thing = getattr(module, name)
             assert not callable(thing) or thing.__doc__, name

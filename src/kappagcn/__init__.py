@@ -13,13 +13,15 @@ from kappagcn._version import __version__
 # Imported on first use: `import kappagcn` and `kappagcn --help` do not wait for torch.
 _HOMES = {
     "Curvature": "kappagcn.geometry",
+    "KappaGCNConv": "kappagcn.nn",
     "ProductManifold": "kappagcn.geometry",
     "Stereographic": "kappagcn.geometry",
     "geometry": "kappagcn.geometry",
     "graphs": "kappagcn.graphs",
+    "nn": "kappagcn.nn",
 }
 
-__all__ = ["Curvature", "ProductManifold", "Stereographic", "__version__", "geometry", "graphs"]
+__all__ = ["Curvature", "KappaGCNConv", "ProductManifold", "Stereographic", "__version__", "geometry", "graphs", "nn"]
 
 
 def __getattr__(name: str) -> Any:

@@ -44,6 +44,7 @@ __all__ = [
     "eps",
     "far_norm",
     "positive_root",
+    "row_series",
     "sin_k",
     "sinc",
     "tan_k",
@@ -53,6 +54,10 @@ __all__ = [
 # Truncation of a derivative is about SERIES_BELOW**(SERIES_TERMS − 1), round-off of its closed form ε/SERIES_BELOW.
 SERIES_BELOW = {torch.float32: 0.2, torch.float64: 0.01}
 SERIES_TERMS = 10
+# The same for numbers per row, which are float64 whatever the rows are: two terms do.
+ROW_SERIES_BELOW = 1e-5
+# √−κ·r beyond which lifted rows, whose squares are summed in their own dtype, would overflow.
+ROW_EXPONENT = {torch.float32: 40.0, torch.float64: 340.0}
 # sinh of more, divided by √−κ down to 1e-6, would overflow.
 LARGEST_EXPONENT = {torch.float32: 75.0, torch.float64: 690.0}
 # κ·sin_κ²(θ) above which θ comes from the arc tangent of sine and cosine instead of the arc sine of the sine.
@@ -183,6 +188,12 @@ def _derivative(name: str, z: Tensor, f: Tensor) -> Tensor:
     series = _horner(_derivative_series(name), torch.where(near_zero, z, 0))
     safe = torch.where(near_zero, 1, z)
     return torch.where(near_zero, series, (NUMERATORS[name](safe, f) - f) / (2 * safe))
+
+
+def row_series(name: str, z: Tensor, closed: Tensor | float) -> Tensor:
+    """The derivative of a function of the table in float64: its first terms for small z, `closed` elsewhere."""
+    first, second = _derivative_series(name)[:2]
+    return torch.where(z.abs() < ROW_SERIES_BELOW, first + second * z, closed)
 
 
 class _Analytic(torch.autograd.Function):

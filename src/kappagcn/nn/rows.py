@@ -1,0 +1,153 @@
+r"""Lift and lower of many rows under one κ, each with a backward of its own.
+
+The same maths as :mod:`kappagcn.geometry.ambient`, for the inner loop of a network: few passes over the (N, D) rows,
+all numbers per row in float64, first derivatives only. With q = |v|², z = 4κq,
+
+.. math:: \mathrm{lift}(v) = (2\,\mathrm{sinc}(z)\,v,\ \mathrm{cosc}(z)),\qquad
+          \mathrm{lower}(n, h) = \tfrac12 u\,n,\quad u = \rho/|n|,\quad \tan_\kappa\rho = |n|/h,
+
+and with Q = h² + κ|n|², G = (h/Q − u)/(2κ|n|²) (a power series where κ|n|²/h² is small)
+
+.. math:: \partial u = 2\kappa G\, n\cdot\partial n - \partial h/Q + |n|^2 G\,\partial\kappa .
+
+For κ < 0 an |n| that rounding brings to the edge of the cone, √−κ|n| ≥ h, counts as just inside: no row is ever
+infinite or NaN. ``edge_rows`` counts such rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from kappagcn.geometry.numerics import ROW_EXPONENT, ball_gap, row_series
+
+__all__ = ["edge_rows", "lift_rows", "lower_rows"]
+
+FAR = 2.0  # cosh of a radius beyond which rounding errors grow
+LEAST = 1e-30  # of a divisor in float64; nothing of interest is smaller
+Kappa = float | Tensor
+
+
+def _kappa(k: Tensor) -> Kappa:
+    """κ as a number where reading it is free; a tensor where a compiler or another device would have to wait for it."""
+    return k.double() if torch.compiler.is_compiling() or k.device.type != "cpu" else float(k)
+
+
+def _squares(v: Tensor) -> Tensor:
+    """|v|² in float64."""
+    wide = v.double()
+    squares: Tensor = torch.linalg.vecdot(wide, wide)
+    return squares
+
+
+def _by_sign(kappa: Kappa, positive: Callable[[], Tensor], other: Callable[[], Tensor]) -> Tensor:
+    """What holds for κ > 0, or what holds for κ ≤ 0."""
+    if isinstance(kappa, Tensor):
+        return torch.where(kappa > 0, positive(), other())
+    return positive() if kappa > 0 else other()
+
+
+class _Lift(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, v: Tensor, k: Tensor) -> Tensor:
+        kappa, limit = _kappa(k), ROW_EXPONENT[v.dtype]
+        q = _squares(v)
+        s = (q * (4 * kappa)).abs().sqrt().clamp(min=LEAST)
+        sinc = _by_sign(kappa, lambda: s.sin() / s, lambda: s.clamp(max=limit).sinh() / s)
+        cosc = _by_sign(kappa, s.cos, lambda: s.clamp(max=limit).cosh())
+        twice = (2 * sinc).to(v.dtype).unsqueeze(-1)
+        ctx.save_for_backward(v, k, q, sinc, cosc, twice)
+        height = cosc
+        if v.dtype != torch.float64:
+            # The height of the point that the rounded factor leads to: far out, lowering needs them to agree.
+            rounded = (1 - kappa * twice.squeeze(-1).double().square() * q).clamp(min=0).sqrt()
+            height = _by_sign(kappa, lambda: cosc, lambda: torch.where(cosc > FAR, rounded, cosc))
+        return torch.cat((v * twice, height.to(v.dtype).unsqueeze(-1)), dim=-1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        v, k, q, sinc, cosc, twice = ctx.saved_tensors
+        kappa = _kappa(k)
+        gn, gh = grad[..., :-1], grad[..., -1]
+        z = q * (4 * kappa)
+        slope = row_series("sinc", z, (cosc - sinc) / (2 * z))
+        t = 2 * slope * torch.linalg.vecdot(gn, v) - 0.5 * sinc * gh
+        by_v = by_k = None
+        if ctx.needs_input_grad[0]:
+            by_v = torch.addcmul(gn * twice, v, (t * (8 * kappa)).to(v.dtype).unsqueeze(-1))
+        if ctx.needs_input_grad[1]:
+            by_k = (4 * torch.dot(t, q)).to(k.dtype)
+        return by_v, by_k
+
+
+class _Lower(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, e: Tensor, k: Tensor, weight: Tensor) -> Tensor:
+        kappa = _kappa(k)
+        n, h = e[..., :-1], e[..., -1].double()
+        p = _squares(n)
+        bent = p * kappa
+
+        def spherical() -> Tensor:
+            size = bent.abs().sqrt().clamp(min=LEAST)
+            u = torch.atan2(size, h) / size
+            return torch.where((p == 0) & (h <= 0), 0, u)  # no weight at all, or the origin's antipode: no direction
+
+        def hyperbolic() -> Tensor:
+            ahead = h.clamp(min=LEAST)
+            t = (bent.abs().sqrt() / ahead).clamp(min=LEAST, max=1 - ball_gap(e))
+            return t.atanh() / (t * ahead)
+
+        u = _by_sign(kappa, spherical, hyperbolic)
+        scale = (0.5 * weight * u).to(e.dtype).unsqueeze(-1)
+        ctx.save_for_backward(e, k, p, h, u, weight, scale)
+        return n * scale
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        e, k, p, h, u, weight, scale = ctx.saved_tensors
+        kappa, n = _kappa(k), e[..., :-1]
+        along = 0.5 * torch.linalg.vecdot(grad, n).double()
+        pull = weight * along
+        square, bent = h * h, p * kappa
+        least = (ball_gap(e) * square).clamp(min=LEAST)  # as near the edge of the cone as forward lets rows come
+        inverse = 1 / torch.maximum(square + bent, least)
+        ahead = h.clamp(min=LEAST)
+        near = row_series("artanc", bent / (ahead * ahead), torch.nan) / (ahead * ahead * ahead)
+        closed = (h * inverse - u) / (2 * bent)
+        slope = torch.where(near.isnan(), torch.where(bent == 0, 0, closed), near)
+        by_e = by_k = by_weight = None
+        if ctx.needs_input_grad[0]:
+            by_n = torch.addcmul(grad * scale, n, (slope * pull * (2 * kappa)).to(e.dtype).unsqueeze(-1))
+            by_e = torch.cat((by_n, (-pull * inverse).to(e.dtype).unsqueeze(-1)), dim=-1)
+        if ctx.needs_input_grad[1]:
+            by_k = torch.dot(pull * slope, p).to(k.dtype)
+        if ctx.needs_input_grad[2]:
+            by_weight = (u * along).to(weight.dtype)
+        return by_e, by_k, by_weight
+
+
+def lift_rows(v: Tensor, k: Tensor) -> Tensor:
+    """Ambient coordinates of exp_0(v), (N, D) → (N, D+1), for one κ; as :func:`kappagcn.geometry.lift`."""
+    lifted: Tensor = _Lift.apply(v, k)
+    return lifted
+
+
+def lower_rows(e: Tensor, k: Tensor, weight: Tensor) -> Tensor:
+    """weight · lower(e), (N, D+1), (N,) → (N, D), for one κ; as :func:`kappagcn.geometry.lower` but never undefined."""
+    lowered: Tensor = _Lower.apply(e, k, weight)
+    return lowered
+
+
+def edge_rows(e: Tensor, k: Tensor) -> Tensor:
+    """How many rows lie at or beyond the edge of what the dtype resolves for κ < 0, and so count as just inside."""
+    n, h = e[..., :-1].detach().double(), e[..., -1].detach().double()
+    k = k.detach().double()
+    beyond: Tensor = (k < 0) & ((-k).clamp(min=0).sqrt() * n.norm(dim=-1) > (1 - ball_gap(e)) * h)
+    return beyond.sum()

@@ -1,0 +1,343 @@
+"""KappaGCNConv beside PyG's GCNConv and beside the paper's formulas on points."""
+
+import copy
+import itertools
+
+import mpmath
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch_geometric.nn import GCNConv
+
+from kappagcn import KappaGCNConv
+from kappagcn import geometry as G
+from kappagcn.errors import GraphError
+from kappagcn.geometry import Curvature, ProductManifold, Stereographic
+from kappagcn.graphs import balanced_tree, disease
+from kappagcn.graphs.sparse import SparseMatrix, normalized_adjacency
+from kappagcn.nn import aggregate
+from kappagcn.nn.rows import edge_rows, lift_rows, lower_rows
+
+DOUBLE = torch.float64
+
+
+def random_graph(n, edges, seed):
+    generator = torch.Generator().manual_seed(seed)
+    edge_index = torch.randint(n, (2, edges), generator=generator)
+    weight = torch.rand(edges, generator=generator, dtype=DOUBLE) + 0.1
+    return edge_index, weight, generator
+
+
+def pair(kappa, in_channels, out_channels, **options):
+    """Ours with κ, and PyG's, with the same weights in float64."""
+    theirs = GCNConv(in_channels, out_channels, **options).double()
+    space = Stereographic(Curvature(kappa, trainable=True)).double()
+    ours = KappaGCNConv(in_channels, out_channels, space, **options).double()
+    ours.load_state_dict({**ours.state_dict(), "weight": theirs.lin.weight.detach().clone()})
+    if ours.bias is not None:
+        torch.nn.init.normal_(theirs.bias)
+        ours.bias.data = theirs.bias.data.clone()
+    return ours, theirs
+
+
+@given(
+    st.integers(1, 12),
+    st.integers(0, 40),
+    st.integers(1, 5),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_flat_it_is_gcnconv_values_and_gradients(n, edges, dim, weighted, loops, normalize, bias, seed):
+    torch.manual_seed(seed)
+    edge_index, weight, generator = random_graph(n, edges, seed)
+    weight = weight if weighted else None
+    ours, theirs = pair(0.0, 3, dim, add_self_loops=loops and normalize, normalize=normalize, bias=bias)
+    x = torch.randn(n, 3, generator=generator, dtype=DOUBLE)
+    grads = []
+    for conv in (ours, theirs):
+        inputs = x.clone().requires_grad_()
+        out = conv(inputs, edge_index, weight)
+        (out * torch.arange(1.0, dim + 1, dtype=DOUBLE)).square().sum().backward()
+        matrix = conv.weight if conv is ours else conv.lin.weight
+        grads.append((out.detach(), inputs.grad, matrix.grad, None if conv.bias is None else conv.bias.grad))
+    for mine, pygs in zip(*grads, strict=True):
+        if mine is not None:
+            assert torch.allclose(mine, pygs, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_it_converges_to_gcnconv_at_first_order(sign):
+    edge_index, _, generator = random_graph(30, 90, 0)
+    x = 0.5 * torch.randn(30, 4, generator=generator, dtype=DOUBLE)
+    torch.manual_seed(0)
+    ours, theirs = pair(0.0, 4, 3)
+    flat = theirs(x, edge_index)
+    gaps = []
+    for kappa in (1e-2, 1e-3, 1e-4, 1e-5):
+        ours.manifold.curvature.raw.data.fill_(sign * kappa)
+        gaps.append(float((ours(x, edge_index) - flat).detach().norm()))
+    for gap, smaller in itertools.pairwise(gaps):
+        assert 8 < gap / smaller < 12
+
+
+@given(st.sampled_from([-2.0, -1.0, -1e-3, -1e-9, 1e-9, 1e-3, 1.0, 2.0]), st.integers(1, 6), st.integers(0, 99))
+def test_it_is_the_papers_layer_on_points(kappa, dim, seed):
+    """Â ⊠ (X ⊗ W) on stereographic points, by the functions of the geometry, also beyond the equator."""
+    edge_index, weight, generator = random_graph(15, 40, seed)
+    space = Stereographic(kappa).double()
+    kappa = float(space.k)  # as a module keeps it
+    v = torch.randn(15, dim, generator=generator, dtype=DOUBLE) * (1.2 if kappa > 0 else 0.8)
+    for normalization in ("symmetric", "row"):
+        adjacency = normalized_adjacency(edge_index, weight, 15, normalization=normalization, dtype=DOUBLE)
+        points = G.matmul_left(adjacency.to_dense(), G.expmap0(v, k=kappa), k=kappa)
+        ours = aggregate(v, adjacency, space)
+        assert torch.allclose(G.lift(ours, k=kappa), G.to_ambient(points, k=kappa), rtol=1e-10, atol=1e-10)
+
+
+@given(st.sampled_from([-1.5, -1e-8, 0.0, 1e-8, 0.7]), st.integers(0, 20))
+def test_gradients_in_x_and_in_kappa(kappa, seed):
+    edge_index, weight, generator = random_graph(6, 14, seed)
+    adjacency = normalized_adjacency(edge_index, weight, 6, dtype=DOUBLE)
+    v = torch.randn(6, 2, generator=generator, dtype=DOUBLE).requires_grad_()
+    k = torch.tensor(kappa, dtype=DOUBLE, requires_grad=True)
+
+    def layer(v, k):
+        return lower_rows(adjacency @ lift_rows(v, k), k, adjacency.row_sums())
+
+    assert torch.autograd.gradcheck(layer, (v, k))
+
+
+@pytest.mark.parametrize("kappa", [-1.0, 0.5])
+def test_gradients_reach_edge_weights(kappa):
+    edge_index, weight, generator = random_graph(6, 14, 1)
+    x = torch.randn(6, 2, generator=generator, dtype=DOUBLE)
+    conv = KappaGCNConv(2, 2, Stereographic(kappa)).double()
+    out = torch.autograd.gradcheck(lambda w: conv(x, edge_index, w), (weight.requires_grad_(),))
+    assert out
+
+
+SPACES = [lambda: Stereographic(Curvature(-1.0, trainable=True)), lambda: Stereographic(Curvature(1.0, trainable=True))]
+SPACES += [lambda: ProductManifold.from_signature("H2xS1xE1", trainable=True), lambda: None]
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
+def test_permuting_the_nodes_permutes_the_result(space, dtype):
+    edge_index, weight, generator = random_graph(20, 60, 3)
+    x = torch.randn(20, 3, generator=generator, dtype=dtype)
+    conv = KappaGCNConv(3, 4, space()).to(dtype)
+    order = torch.randperm(20, generator=generator)
+    place = torch.empty_like(order)
+    place[order] = torch.arange(20)
+    out = conv(x, edge_index, weight.to(dtype))
+    moved = conv(x[order], place[edge_index], weight.to(dtype))
+    assert torch.allclose(moved, out[order], atol=1e-6 if dtype == torch.float32 else 1e-13)
+
+
+@pytest.mark.parametrize("kappa", [-1.0, 1.0])
+def test_with_row_normalisation_aggregation_commutes_with_isometries(kappa):
+    from kappagcn.testing import random_isometry
+
+    edge_index, weight, generator = random_graph(12, 40, 4)
+    adjacency = normalized_adjacency(edge_index, weight, 12, normalization="row", dtype=DOUBLE)
+    space = Stereographic(kappa, dim=3).double()
+    v = 0.5 * torch.randn(12, 3, generator=generator, dtype=DOUBLE)
+    move = random_isometry(3, k=kappa, dtype=DOUBLE, generator=generator)
+    before = move(space.expmap0(aggregate(v, adjacency, space)))
+    after = space.expmap0(aggregate(space.logmap0(move(space.expmap0(v))), adjacency, space))
+    assert torch.allclose(before, after, atol=1e-10)
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_every_parameter_gets_a_gradient(space):
+    data = disease(200)
+    conv = KappaGCNConv(10, 4, space())
+    conv(data.x, data.edge_index).square().sum().backward()
+    for name, parameter in conv.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+def test_a_product_of_one_factor_is_the_factor():
+    edge_index, _, generator = random_graph(10, 30, 5)
+    adjacency = normalized_adjacency(edge_index, num_nodes=10)
+    v = torch.randn(10, 3, generator=generator)
+    product = ProductManifold.from_signature("H3")
+    assert torch.equal(aggregate(v, adjacency, product), aggregate(v, adjacency, Stereographic(-1.0)))
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support:UserWarning")
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+def test_sparse_features_are_dense_ones(layout):
+    edge_index, _, generator = random_graph(10, 30, 6)
+    x = torch.randn(10, 5, generator=generator).relu()
+    sparse = x.to_sparse_coo() if layout == "coo" else x.to_sparse_csr()
+    conv = KappaGCNConv(5, 2)
+    results = []
+    for features in (x, sparse, sparse):
+        conv.zero_grad()
+        out = conv(features, edge_index)
+        out.square().sum().backward()
+        results.append((out.detach(), conv.weight.grad.clone()))
+    for out, grad in results[1:]:
+        assert torch.allclose(out, results[0][0], atol=1e-6)
+        assert torch.allclose(grad, results[0][1], atol=1e-5)
+
+
+def test_cached_prebuilt_and_fresh_adjacency_agree():
+    edge_index, weight, generator = random_graph(10, 30, 7)
+    x = torch.randn(10, 3, generator=generator)
+    torch.manual_seed(0)
+    conv = KappaGCNConv(3, 2, Stereographic(-1.0), cached=True)
+    plain = copy.deepcopy(conv)
+    plain.cached = False
+    out = conv(x, edge_index, weight.float())
+    assert torch.equal(conv(x, torch.zeros(2, 0, dtype=torch.long)), out)  # the first adjacency is kept
+    assert torch.equal(plain(x, edge_index, weight.float()), out)
+    assert torch.equal(plain(x, normalized_adjacency(edge_index, weight, 10)), out)
+    again = KappaGCNConv(3, 2, Stereographic(-1.0))
+    again.load_state_dict(conv.state_dict())
+    assert torch.equal(again(x, edge_index, weight.float()), out)
+    assert set(conv.state_dict()) == {"weight", "bias", "manifold.curvature.raw"} - (
+        set() if "manifold.curvature.raw" in conv.state_dict() else {"manifold.curvature.raw"}
+    )
+
+
+@pytest.mark.parametrize("kappa", [-1.0, 0.0, 1.0])
+def test_isolated_nodes_and_empty_graphs(kappa):
+    none = torch.zeros(2, 0, dtype=torch.long)
+    x = (0.3 * torch.randn(4, 3, generator=torch.Generator().manual_seed(0))).requires_grad_()
+    conv = KappaGCNConv(3, 2, Stereographic(kappa), bias=False)
+    assert torch.allclose(conv(x, none), x @ conv.weight.t(), atol=1e-6)  # only its own self-loop
+    bare = KappaGCNConv(3, 2, Stereographic(kappa), bias=False, add_self_loops=False)
+    out = bare(x, none)
+    assert torch.equal(out, torch.zeros(4, 2))
+    out.sum().backward()
+    assert torch.isfinite(x.grad).all()
+    assert conv(torch.zeros(0, 3), none).shape == (0, 2)
+
+
+@pytest.mark.parametrize("signature", ["H4", "S4", "H2xS2"])
+def test_it_compiles_and_exports(signature):
+    data = disease(60)
+    conv = KappaGCNConv(10, 4, ProductManifold.from_signature(signature, trainable=True))
+    adjacency = normalized_adjacency(data.edge_index, num_nodes=60)
+
+    class Layer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = conv
+            self.register_buffer("rows", adjacency.rows)
+            self.register_buffer("cols", adjacency.cols)
+            self.register_buffer("values", adjacency.values)
+
+        def forward(self, x):
+            matrix = SparseMatrix.__new__(SparseMatrix)
+            matrix.rows, matrix.cols, matrix.values, matrix.shape = self.rows, self.cols, self.values, (60, 60)
+            matrix._other = matrix._kept = matrix._sums = None
+            return self.conv(x, matrix)
+
+    layer, x = Layer(), 0.05 * data.x
+    want = layer(x)
+    assert torch.allclose(torch.compile(layer, backend="aot_eager", fullgraph=True)(x), want, atol=1e-5)
+    exported = torch.export.export(layer, (x,)).module()
+    assert torch.allclose(exported(x), want, atol=1e-5)
+
+
+def exact(weights, vectors, kappa):
+    """The aggregated tangent vector in 50 digits, κ < 0."""
+    with mpmath.workdps(50):
+        s = mpmath.sqrt(-kappa)
+        n, h = [mpmath.mpf(0)] * len(vectors[0]), mpmath.mpf(0)
+        for w, v in zip(weights, vectors, strict=True):
+            size = mpmath.sqrt(sum(mpmath.mpf(c) ** 2 for c in v))
+            h += mpmath.mpf(w) * mpmath.cosh(2 * s * size)
+            n = [
+                a + mpmath.mpf(w) * mpmath.sinh(2 * s * size) / s * mpmath.mpf(c) / size
+                for a, c in zip(n, v, strict=True)
+            ]
+        size = mpmath.sqrt(sum(a**2 for a in n))
+        rho = mpmath.atanh(s * size / h) / s
+        return [float(sum(map(mpmath.mpf, weights)) * rho / 2 * a / size) for a in n]
+
+
+@pytest.mark.parametrize(("radius", "double", "bound"), [(2, False, 2e-6), (4, False, 2e-5), (12, True, 1e-6)])
+def test_the_error_by_radius_is_what_the_docs_promise(radius, double, bound):
+    generator = torch.Generator().manual_seed(0)
+    for kappa in (-1.0, -4.0):
+        v = torch.randn(60, 4, generator=generator)
+        v = v / v.norm(dim=1, keepdim=True) * radius / 2 / abs(kappa) ** 0.5
+        near = (
+            v[:1] + 0.05 * torch.randn(60, 4, generator=generator) / abs(kappa) ** 0.5
+        )  # close together, so as far out
+        near = near / near.norm(dim=1, keepdim=True) * radius / 2 / abs(kappa) ** 0.5
+        for points in (v, near):
+            weights = torch.rand(40, 60, generator=generator) * (torch.rand(40, 60, generator=generator) < 0.1)
+            rows, cols = weights.nonzero().T
+            matrix = SparseMatrix(rows, cols, weights[rows, cols], (40, 60))
+            found = aggregate(points, matrix, Stereographic(kappa), double=double)
+            for i in range(40):
+                own = cols[rows == i]
+                if not len(own):
+                    continue
+                want = torch.tensor(exact(weights[i, own].tolist(), points[own].tolist(), kappa), dtype=DOUBLE)
+                assert (found[i] - want).norm() < bound * want.norm() + bound * 1e-3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
+@pytest.mark.parametrize("radius", [1.0, 10.0, 30.0, 100.0, 1e4, 1e8])
+@pytest.mark.parametrize("kappa", [-1.0, -1e-12, 0.0, 1e-12, 1.0])
+def test_nothing_is_ever_infinite_or_nan(kappa, radius, dtype):
+    v = torch.randn(20, 3, generator=torch.Generator().manual_seed(0), dtype=dtype)
+    v = (v / v.norm(dim=1, keepdim=True) * radius).requires_grad_()
+    k = torch.tensor(kappa, dtype=dtype, requires_grad=True)
+    lifted = lift_rows(v, k)
+    out = lower_rows(lifted, k, torch.ones(20, dtype=dtype))
+    out.mean().backward()
+    assert torch.isfinite(lifted).all()
+    assert torch.isfinite(out).all()
+    assert torch.isfinite(v.grad).all()
+    assert torch.isfinite(k.grad)
+    far = kappa < 0 and abs(kappa) ** 0.5 * 2 * radius > (8 if dtype == torch.float32 else 19)
+    assert int(edge_rows(lifted.detach(), k)) == (20 if far else 0)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: KappaGCNConv(3, 2, Stereographic(-1.0, dim=4)), "expected out_channels of 4"),
+        (lambda: normalized_adjacency(torch.tensor([[0], [5]]), num_nodes=3), "between nodes 0 to 2, found 0 to 5"),
+        (lambda: normalized_adjacency(torch.tensor([[0, 1], [1, 0]]), torch.ones(3)), "one weight per edge"),
+        (lambda: normalized_adjacency(torch.rand(2, 3)), "edge_index as integers"),
+        (lambda: normalized_adjacency(torch.tensor([[0], [1]]), normalization="max"), "symmetric, row, none"),
+        (lambda: SparseMatrix.from_tensor(torch.eye(3)) @ torch.ones(4, 1), r"expected \(3, D\)"),
+        (lambda: SparseMatrix(torch.tensor([3]), torch.tensor([0]), torch.ones(1), (3, 3)), "rows: expected entries"),
+    ],
+)
+def test_what_cannot_be_multiplied_is_named(call, words):
+    with pytest.raises(GraphError, match=words):
+        call()
+
+
+def test_a_tree_classifier_trains_and_its_curvature_moves():
+    data = disease(400)
+    torch.manual_seed(0)
+    space = Stereographic(Curvature(0.0, trainable=True))
+    first, second = KappaGCNConv(10, 8, space, cached=True), KappaGCNConv(8, 2, Stereographic(0.0), cached=True)
+    parameters = [*first.parameters(), *second.parameters()]
+    optimiser = torch.optim.Adam(parameters, lr=0.02)
+    losses = []
+    for _ in range(60):
+        optimiser.zero_grad()
+        out = second(first(data.x, data.edge_index).relu(), data.edge_index)
+        loss = torch.nn.functional.cross_entropy(out, data.y)
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.75 * losses[0]
+    assert abs(space.curvature.value) > 0.05
+    assert balanced_tree(2, 2).num_nodes == 7
