@@ -102,6 +102,10 @@ def info(
     labels: Annotated[
         str | None, typer.Option(help="File with node labels; for GraphML and GML the name of an attribute.")
     ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether an edge list has a heading; found out otherwise."),
+    ] = None,
     dim: Annotated[int, typer.Option(min=1, help="Dimension of the space to suggest.")] = 16,
     seed: Annotated[int, typer.Option(min=0, help="Seed of whatever is sampled.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for info.json, curvature of every node included.")] = None,
@@ -114,7 +118,9 @@ def info(
     from kappagcn.graphs import describe, load_graph
 
     try:
-        found = load_graph(graph, root=data, features=features, labels=labels, sparse=True, progress=True)
+        found = load_graph(
+            graph, root=data, features=features, labels=labels, header=header, sparse=True, progress=True
+        )
         messages.print(escape(f"{graph}: {found.report}"), soft_wrap=True)
         result = describe(found, dim=dim, seed=seed, progress=True)
         record = {"graph": graph, "seed": seed, "report": found.report, **result.record()}

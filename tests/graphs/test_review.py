@@ -195,7 +195,7 @@ def test_short_names_are_not_a_heading_and_headings_are_reported(tmp_path):
     data = G.read_graph(put(tmp_path, "g.csv", "u,v,w\na,b,0.5\n"))
     assert data.edge_weight.tolist() == [0.5, 0.5]
     assert data.report.endswith("heading: u, v, w")
-    assert "heading" not in G.read_graph(put(tmp_path, "g.csv", "a,b\nb,c\n")).report
+    assert "heading:" not in G.read_graph(put(tmp_path, "g.csv", "a,b\nb,c\n")).report
 
 
 @pytest.mark.parametrize(
@@ -461,3 +461,55 @@ def test_saving_makes_the_folder_and_leaves_no_part(tmp_path):
     path = G.save_data(G.cycle(4), tmp_path / "new" / "g.pt")
     assert G.read_graph(path).num_nodes == 4
     assert [p.name for p in path.parent.iterdir()] == ["g.pt"]
+
+
+# ---- what a newcomer ran into
+
+
+def test_tables_that_name_none_of_the_nodes_are_refused(tmp_path):
+    edges = put(tmp_path, "g.csv", "a,b\nb,c\n")
+    with pytest.raises(GraphFileError, match=r"expected the nodes of g\.csv, such as 'a', found none of them, but 'A'"):
+        G.read_graph(edges, labels=put(tmp_path, "y.csv", "A,x\nB,y\n"))
+
+
+def test_names_without_a_heading_are_reported_and_a_heading_can_be_said(tmp_path):
+    path = put(tmp_path, "g.csv", "person,friend\nAnna,Bob\nBob,Carl\n")
+    assert G.read_graph(path).report.endswith("no heading")
+    data = G.read_graph(path, header=True)
+    assert data.node_names == ["Anna", "Bob", "Carl"]
+    assert data.report.endswith("heading: person, friend")
+
+
+def test_labels_counted_from_one_become_classes(tmp_path):
+    edges = put(tmp_path, "g.csv", "0,1\n1,2\n2,3\n")
+    data = G.read_graph(edges, labels=put(tmp_path, "y.csv", "0,5\n1,10\n2,5\n"))
+    assert data.y.tolist() == [0, 1, 0, -1]
+    assert data.class_names == ["5", "10"]
+
+
+@pytest.mark.parametrize(
+    "parts", ['{"Train": [0], "val": [1], "test": [2]}', '{"train": [0], "valid": [1], "test": [2]}']
+)
+def test_usual_names_of_parts_are_understood(tmp_path, parts):
+    split = G.read_split(put(tmp_path, "s.json", parts), G.cycle(4))
+    assert split.validation.tolist() == [1]
+    np.savez(tmp_path / "m.npz", train_mask=[True, False, False, False], val_mask=[False, True, False, False])
+    assert G.read_split(tmp_path / "m.npz", G.cycle(4)).validation.tolist() == [1]
+
+
+def test_things_that_are_no_graph_are_named():
+    for thing in (nx.path_graph(3), "friends.csv", None):
+        for measure in (G.describe, G.shortest_paths, G.parallelogram_curvature):
+            with pytest.raises(GraphError, match="expected a PyG Data, found"):
+                measure(thing)
+    for thing in (G.cycle(4), None):
+        with pytest.raises(SplitError, match=r"data\.y"):
+            G.random_split(thing, 0)
+
+
+def test_the_layer_takes_the_advised_signature():
+    from kappagcn import KappaGCNConv
+
+    x, edges = torch.ones(4, 3), G.cycle(4).edge_index
+    assert KappaGCNConv(3, 16, "H8xS8")(x, edges).shape == (4, 16)
+    assert float(KappaGCNConv(3, 2, -1.0).manifold.k) == -1

@@ -122,5 +122,5 @@ def test_standardizing_drops_weights_and_the_smaller_components():
     assert plain.num_nodes == 3
     assert "edge_weight" not in plain
     assert "edge_weight" in data  # the given graph is left alone
-    assert plain.report.startswith("3 nodes, 2 edges; kept of 6 nodes, 3 edges")
+    assert plain.report.startswith("3 nodes, 2 edges; cut from a graph of 6 nodes, 3 edges")
     assert largest_component(plain) is plain

@@ -22,7 +22,7 @@ def airport_labels(feat: Array) -> Array:
     return bins - bins.min() if len(bins) else bins
 
 
-def airport_features(feat: Array, degree: Array, *, scaling: str = "hgcn") -> Array:
+def airport_features(feat: Any, degree: Any, *, scaling: str = "hgcn") -> Array:
     """The eleven features: four columns of the airport, its degree up to 5 as one of six, and a constant, (N, 11).
 
     Args:
@@ -40,7 +40,7 @@ def airport_features(feat: Array, degree: Array, *, scaling: str = "hgcn") -> Ar
         own = (own - own.mean(axis=0)) / own.std(axis=0)
     elif scaling != "none":
         raise GraphError(f"expected scaling hgcn, standard or none, found {scaling!r}.")
-    levels = np.eye(CROWDED + 1)[np.minimum(degree.astype(np.int64), CROWDED)]
+    levels = np.eye(CROWDED + 1)[np.minimum(np.asarray(degree).astype(np.int64), CROWDED)]
     return np.concatenate([own, levels, np.ones((len(own), 1))], axis=1)
 
 

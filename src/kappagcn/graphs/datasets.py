@@ -158,7 +158,8 @@ def _from_source(entry: Entry, root: Any, store: Path, download: bool, progress:
     raise DataMissingError(
         f"{entry.name}: expected {entry.name}.npz (SHA-256 {entry.sha256}) in {root or store}, found none, and "
         + (" ".join(reasons) if download else "downloading was not allowed.")
-        + f" Put that file there, or its originals into {store / entry.name}: {wanted}."
+        + " Put that file there (or into a folder named by root=, --data or KAPPAGCN_DATA), "
+        f"or its originals into {store / entry.name}: {wanted}."
     )
 
 

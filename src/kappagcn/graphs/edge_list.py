@@ -278,7 +278,7 @@ def _finished(rows: Array, cols: Array, weights: Array | None, names: Array | li
     if all(CANONICAL.fullmatch(name) for name in names):  # integers after all, beside comments or the like
         numbers = np.array([int(name) for name in names])
         names, rows, cols = _renumbered(numbers[rows], numbers[cols])
-    return EdgeList(rows, cols, weights, names, _notes(layout))
+    return EdgeList(rows, cols, weights, names, _notes(layout, named=isinstance(names, list)))
 
 
 def _named(file: BinaryIO, path: Path, layout: _Layout) -> EdgeList:
@@ -338,6 +338,8 @@ def read_rows(
         text.detach()
 
 
-def _notes(layout: _Layout) -> tuple[str, ...]:
+def _notes(layout: _Layout, named: bool = False) -> tuple[str, ...]:
     notes = [f"heading: {', '.join(layout.heading)}"] if layout.heading else []
+    if named and not layout.heading:
+        notes.append("no heading")
     return (*notes, f"columns not used: {', '.join(layout.ignored)}") if layout.ignored else tuple(notes)

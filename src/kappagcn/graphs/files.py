@@ -79,7 +79,9 @@ def read_graph(
         return _from_edges(path, read_edge_list(path, header=header, progress=progress), features, labels, sparse)
     if kind not in (".npz", ".pt"):
         known = ", ".join(sorted(TEXT | {".npz", ".graphml", ".gml", ".pt"}))
-        raise GraphFileError(f"{path}: expected a file ending in {known}, found {kind or 'no ending'!r}. Rename it.")
+        raise GraphFileError(
+            f"{path}: expected a file ending in {known}, found {kind or 'no ending'!r}. Convert it to one of these."
+        )
     data = read_npz(path, sparse=sparse) if kind == ".npz" else _from_torch(path)
     return _with_tables(data, path, features, labels, sparse) if features or labels else data
 
@@ -107,7 +109,12 @@ def _from_edges(path: Path, edges: EdgeList, features: Any, labels: Any, sparse:
             rows, cols, names = names[rows], names[cols], np.arange(max(count, len(names)))
     spots = {str(name): i for i, name in enumerate(names)}
     known = len(spots)
-    for _, table in tables.values():
+    for where, table in tables.values():
+        if table.names and spots and not any(name in spots for name in table.names):
+            raise GraphFileError(
+                f"{where}: expected the nodes of {path.name}, such as {next(iter(spots))!r}, found none of them, but "
+                f"{table.names[0]!r}. The first column must name the nodes."
+            )
         for name in table.names or ():
             spots.setdefault(name, len(spots))
     notes = list(edges.notes)

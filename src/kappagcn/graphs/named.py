@@ -70,6 +70,7 @@ def load_graph(
     root: str | Path | None = None,
     features: Any = None,
     labels: Any = None,
+    header: bool | None = None,
     sparse: bool = False,
     download: bool = True,
     progress: bool = False,
@@ -83,6 +84,7 @@ def load_graph(
         root: Folder in which datasets are looked for first.
         features: For a file, see `read_graph`.
         labels: For a file, see `read_graph`.
+        header: For an edge list, see `read_graph`.
         sparse: Whether features stay sparse.
         download: Whether datasets may be fetched.
         progress: Show bars on a terminal.
@@ -98,4 +100,4 @@ def load_graph(
         return GraphDataset(name, root, sparse=sparse, download=download, progress=progress)[0]
     if not Path(name).suffix and not Path(name).exists():
         raise GraphError(f"expected a file or a built-in name, found {str(name)!r}. {_nearest(str(name))}")
-    return read_graph(name, features=features, labels=labels, sparse=sparse, progress=progress)
+    return read_graph(name, features=features, labels=labels, header=header, sparse=sparse, progress=progress)

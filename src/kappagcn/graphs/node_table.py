@@ -186,7 +186,10 @@ def _classes(values: Array) -> tuple[Array, list[str] | None]:
     if all(WHOLE.fullmatch(name) for name in names):
         numbers = np.full(len(values), -1, np.int64)
         numbers[known] = values[known].astype(np.int64)
-        return numbers, None
+        if not len(names) or numbers[known].min() <= 0:
+            return numbers, None
+        names = names[np.argsort(names.astype(np.int64), kind="stable")]  # numbered from elsewhere: names like others
+        return np.where(known, np.searchsorted(names.astype(np.int64), numbers), -1), [str(name) for name in names]
     numbers = np.full(len(values), -1, np.int64)
     numbers[known] = np.searchsorted(names, values[known])
     return numbers, [str(name) for name in names]

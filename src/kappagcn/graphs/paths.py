@@ -214,10 +214,10 @@ def _narrowed(whole: Array) -> Array:
 
 def _lengths(data: Data, weighted: bool | None) -> sp.csr_array:
     """The graph as a matrix of lengths, or of True where all are 1."""
+    matrix = adjacency(data)
     has = data.get("edge_weight") is not None
     if weighted and not has:
         raise GraphError("expected edge weights to take as lengths, found none. Leave out weighted=True.")
-    matrix = adjacency(data)
     return matrix if has and weighted is not False else matrix.astype(bool)
 
 

@@ -44,7 +44,7 @@ def induced(data: Data, nodes: NDArray[Any]) -> Data:
         cols[inner],
         len(nodes),
         weights=None if weights is None else weights.numpy()[inner],
-        notes=[f"kept of {data.get('report') or f'{n:,} nodes'}"],
+        notes=[f"cut from a graph of {data.get('report') or f'{n:,} nodes'}"],
         **{name: value if name in NAMES else _rows(value, nodes, n) for name, value in own.items()},
     )
 

@@ -81,4 +81,4 @@ def find_entry(name: str) -> Entry:
     except KeyError:
         close = difflib.get_close_matches(name, catalogue(), n=3, cutoff=0.5)
         help = f"Did you mean {' or '.join(close)}?" if close else f"There are {', '.join(catalogue())}."
-        raise GraphError(f"expected the name of a dataset, found {name!r}. {help}") from None
+        raise GraphError(f"expected the name of a dataset, found {name!r}. {help} load_graph makes others.") from None

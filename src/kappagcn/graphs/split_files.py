@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch_geometric.data import Data
 
 from kappagcn.atomic import replacing
@@ -23,6 +24,11 @@ from kappagcn.graphs.undirected import places
 __all__ = ["read_split", "save_split"]
 
 PARTS = ("train", "stopping", "validation", "test")
+ALIASES = {
+    "val": "validation", "valid": "validation", "dev": "validation", "early_stopping": "stopping",
+    **{f"{part}_mask": part for part in PARTS}, "val_mask": "validation",
+    "idx_train": "train", "idx_val": "validation", "idx_test": "test",
+}  # fmt: skip
 
 
 def read_split(path: str | Path, data: Data) -> Split:
@@ -30,8 +36,11 @@ def read_split(path: str | Path, data: Data) -> Split:
     path = Path(path)
     try:
         parts = _parts(path)
-    except (OSError, ValueError, RecursionError, GraphError) as error:
+    except OSError as error:
+        raise SplitError(f"{path}: cannot be read ({error.strerror or error}).") from None
+    except (ValueError, RecursionError, GraphError) as error:
         raise SplitError(f"{path}: expected a split as JSON, npz or CSV, found something else ({error}).") from None
+    parts = {ALIASES.get(str(part).lower(), str(part).lower()): nodes for part, nodes in parts.items()}
     unknown = set(parts) - set(PARTS)
     if unknown or "train" not in parts or not all(isinstance(nodes, list) for nodes in parts.values()):
         raise SplitError(f"{path}: expected lists of nodes for {', '.join(PARTS)}, found {', '.join(map(str, parts))}.")
@@ -56,12 +65,13 @@ def _place(node: Any, known: dict[str, int], nodes: int) -> int:
 def _parts(path: Path) -> dict[str, Any]:
     if path.suffix == ".npz":
         arrays = read_arrays(path)
-        public = {"train": "idx_train", "validation": "idx_val", "test": "idx_test"}
-        keys = public if "idx_train" in arrays else {key: key for key in arrays}
-        return {part: arrays[key].tolist() for part, key in keys.items() if key in arrays}
+        known = {key: value for key, value in arrays.items() if ALIASES.get(key, key) in PARTS}
+        return {key: (np.flatnonzero(v) if v.dtype == bool else v).tolist() for key, v in (known or arrays).items()}
     if path.suffix == ".json":
         found = json.loads(path.read_text(encoding="utf-8"))
-        return found if isinstance(found, dict) else {"": found}
+        if not isinstance(found, dict):
+            raise ValueError("a list" if isinstance(found, list) else "a value")
+        return found
     table = read_labels(path)
     parts: dict[str, Any] = {}
     for node, part in zip(table.names or (), table.values.tolist(), strict=True):

@@ -142,6 +142,12 @@ def _nodes(part: Any) -> Tensor:
     return torch.from_numpy(array.astype(np.int64))
 
 
+def _labels(y: Any) -> Array:
+    if not isinstance(y, Tensor | np.ndarray) or y.ndim != 1:
+        raise SplitError(f"expected labels as a tensor (N,), data.y, found {type(y).__name__}.")
+    return np.asarray(y)
+
+
 def _legacy(seed: int) -> np.random.RandomState:
     if not 0 <= seed < 2**32:
         raise SplitError(f"expected a seed from 0 to 2³² − 1, found {seed}.")
@@ -162,7 +168,7 @@ def ppnp_split(y: Tensor, seed: int, *, known: int = 1500, per_class: int = 20, 
         per_class: Training nodes per class.
         stopping: Early-stopping nodes.
     """
-    labels = np.asarray(y)
+    labels = _labels(y)
     n = len(labels)
     if not (labels >= 0).any() or per_class < 1 or stopping < 0:
         raise SplitError("expected labelled nodes, per_class from 1 and stopping from 0, found otherwise.")
@@ -218,7 +224,7 @@ def random_split(
     shares = np.array([train, stopping, validation])
     if (shares < 0).any() or not 0 < shares.sum() <= 1:
         raise SplitError(f"expected shares that sum to at most 1, found {train}, {stopping}, {validation}.")
-    labels = np.asarray(y)
+    labels = _labels(y)
     if min(seed, test_seed) < 0:
         raise SplitError(f"expected seeds from 0, found {min(seed, test_seed)}.")
     fixed, rng = np.random.default_rng(test_seed), np.random.default_rng(seed)

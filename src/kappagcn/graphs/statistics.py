@@ -14,7 +14,7 @@ from kappagcn.graphs.curvature import GraphCurvature, clustering, parallelogram_
 from kappagcn.graphs.gromov import Hyperbolicity, hyperbolicity
 from kappagcn.graphs.paths import path_blocks, second_sweep
 from kappagcn.graphs.preprocess import largest_component
-from kappagcn.graphs.undirected import components
+from kappagcn.graphs.undirected import components, counted
 
 __all__ = ["Degrees", "Distances", "GraphStatistics", "describe"]
 
@@ -81,8 +81,11 @@ class GraphStatistics:
         """Name and value of every line a reader sees."""
         d, paths, bound = self.degrees, self.distances, "" if self.distances.exact else "at least "
         rows = [
-            ("size", f"{self.nodes:,} nodes, {self.edges:,} edges"),
-            ("components", f"{self.components:,}, the largest with {self.largest:,} nodes; {self.isolated:,} isolated"),
+            ("size", f"{counted(self.nodes, 'node')}, {counted(self.edges, 'edge')}"),
+            (
+                "components",
+                f"{self.components:,}, the largest with {counted(self.largest, 'node')}; {self.isolated:,} isolated",
+            ),
             ("degrees", f"{d.least} to {d.most}, mean {d.mean:.2f}, median {d.median:g}, deviation {d.deviation:.2f}"),
             ("clustering", f"{self.clustering:.3f}"),
             ("distances", f"mean {paths.mean:.2f}, diameter {bound}{paths.diameter}"),

@@ -308,6 +308,11 @@ def adjacency(data: Data) -> sp.csr_array:
 
     A graph that is directed, or has self-loops or repeated edges, is refused: measured, it would give wrong numbers.
     """
+    if not isinstance(data, Data):
+        raise GraphError(
+            f"expected a PyG Data, found {type(data).__name__}. Files go through load_graph, NetworkX's through "
+            "from_networkx, matrices through from_scipy."
+        )
     rows, cols = data.edge_index.numpy().astype(np.int32)
     weights = np.ones(len(rows)) if data.get("edge_weight") is None else data.edge_weight.numpy().astype(np.float64)
     matrix = sp.csr_array((weights, (rows, cols)), shape=(data.num_nodes, data.num_nodes))

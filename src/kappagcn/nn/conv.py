@@ -27,8 +27,9 @@ class KappaGCNConv(nn.Module):
     Args:
         in_channels: Columns of x.
         out_channels: Columns of the result; for a product its dimension.
-        manifold: Space of the result, shared by whoever is given the same one; its κ is trained if it is trainable. By
-            default a space of its own with trained curvature that starts flat.
+        manifold: Space of the result, shared by whoever is given the same one; its κ is trained if it is trainable. A
+            signature such as ``"H8xS8"`` makes a space of its own with trained curvatures, a number one with that κ,
+            fixed. By default a space of its own with trained curvature that starts flat.
         cached: Keep the normalised adjacency of the first call, for one graph that does not change.
         add_self_loops: As in ``GCNConv``.
         normalize: ``"symmetric"`` (True), ``"row"`` or ``"none"`` (False).
@@ -49,7 +50,7 @@ class KappaGCNConv(nn.Module):
         self,
         in_channels: int,
         out_channels: int,
-        manifold: Stereographic | ProductManifold | None = None,
+        manifold: Stereographic | ProductManifold | str | float | None = None,
         *,
         cached: bool = False,
         add_self_loops: bool = True,
@@ -58,7 +59,12 @@ class KappaGCNConv(nn.Module):
         double: bool = False,
     ) -> None:
         super().__init__()
-        manifold = Stereographic(Curvature(0.0, trainable=True), dim=out_channels) if manifold is None else manifold
+        if manifold is None:
+            manifold = Stereographic(Curvature(0.0, trainable=True), dim=out_channels)
+        elif isinstance(manifold, str):
+            manifold = ProductManifold.from_signature(manifold, trainable=True)
+        elif isinstance(manifold, float | int):
+            manifold = Stereographic(float(manifold))
         if manifold.dim is not None and manifold.dim != out_channels:
             raise GraphError(f"expected out_channels of {manifold.dim}, as the manifold has, found {out_channels}.")
         self.in_channels, self.out_channels, self.manifold = in_channels, out_channels, manifold
