@@ -34,7 +34,7 @@ def pair(kappa, in_channels, out_channels, **options):
     theirs = GCNConv(in_channels, out_channels, **options).double()
     space = Stereographic(Curvature(kappa, trainable=True)).double()
     ours = KappaGCNConv(in_channels, out_channels, space, **options).double()
-    ours.load_state_dict({**ours.state_dict(), "weight": theirs.lin.weight.detach().clone()})
+    ours.load_state_dict({**ours.state_dict(), "weight": theirs.lin.weight.detach().t().clone()})
     if ours.bias is not None:
         torch.nn.init.normal_(theirs.bias)
         ours.bias.data = theirs.bias.data.clone()
@@ -62,8 +62,8 @@ def test_flat_it_is_gcnconv_values_and_gradients(n, edges, dim, weighted, loops,
         inputs = x.clone().requires_grad_()
         out = conv(inputs, edge_index, weight)
         (out * torch.arange(1.0, dim + 1, dtype=DOUBLE)).square().sum().backward()
-        matrix = conv.weight if conv is ours else conv.lin.weight
-        grads.append((out.detach(), inputs.grad, matrix.grad, None if conv.bias is None else conv.bias.grad))
+        matrix = conv.weight.grad if conv is ours else conv.lin.weight.grad.t()
+        grads.append((out.detach(), inputs.grad, matrix, None if conv.bias is None else conv.bias.grad))
     for mine, pygs in zip(*grads, strict=True):
         if mine is not None:
             assert torch.allclose(mine, pygs, rtol=1e-12, atol=1e-12)
@@ -212,7 +212,7 @@ def test_isolated_nodes_and_empty_graphs(kappa):
     none = torch.zeros(2, 0, dtype=torch.long)
     x = (0.3 * torch.randn(4, 3, generator=torch.Generator().manual_seed(0))).requires_grad_()
     conv = KappaGCNConv(3, 2, Stereographic(kappa), bias=False)
-    assert torch.allclose(conv(x, none), x @ conv.weight.t(), atol=1e-6)  # only its own self-loop
+    assert torch.allclose(conv(x, none), x @ conv.weight, atol=1e-6)  # only its own self-loop
     bare = KappaGCNConv(3, 2, Stereographic(kappa), bias=False, add_self_loops=False)
     out = bare(x, none)
     assert torch.equal(out, torch.zeros(4, 2))
@@ -221,31 +221,27 @@ def test_isolated_nodes_and_empty_graphs(kappa):
     assert conv(torch.zeros(0, 3), none).shape == (0, 2)
 
 
+@pytest.mark.parametrize("normalize", ["symmetric", "row", "none"])
 @pytest.mark.parametrize("signature", ["H4", "S4", "H2xS2"])
-def test_it_compiles_and_exports(signature):
+def test_it_compiles_and_exports(signature, normalize):
+    """As it is called eagerly, with an edge_index that holds self-loops too."""
     data = disease(60)
-    conv = KappaGCNConv(10, 4, ProductManifold.from_signature(signature, trainable=True))
-    adjacency = normalized_adjacency(data.edge_index, num_nodes=60)
-
-    class Layer(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.conv = conv
-            self.register_buffer("rows", adjacency.rows)
-            self.register_buffer("cols", adjacency.cols)
-            self.register_buffer("values", adjacency.values)
-
-        def forward(self, x):
-            matrix = SparseMatrix.__new__(SparseMatrix)
-            matrix.rows, matrix.cols, matrix.values, matrix.shape = self.rows, self.cols, self.values, (60, 60)
-            matrix._other = matrix._kept = matrix._sums = None
-            return self.conv(x, matrix)
-
-    layer, x = Layer(), 0.05 * data.x
-    want = layer(x)
-    assert torch.allclose(torch.compile(layer, backend="aot_eager", fullgraph=True)(x), want, atol=1e-5)
-    exported = torch.export.export(layer, (x,)).module()
-    assert torch.allclose(exported(x), want, atol=1e-5)
+    edges = torch.cat([data.edge_index, torch.tensor([[3, 7], [3, 7]])], 1)
+    weights = torch.rand(edges.shape[1], generator=torch.Generator().manual_seed(0))
+    space = ProductManifold.from_signature(signature, trainable=True)
+    conv = KappaGCNConv(10, 4, space, normalize=normalize)
+    x = 0.05 * data.x
+    want = conv(x, edges, weights)
+    compiled = torch.compile(conv, backend="aot_eager", fullgraph=True)
+    assert torch.allclose(compiled(x, edges, weights), want, atol=1e-5)
+    want.square().sum().backward()
+    eager = {name: p.grad.clone() for name, p in conv.named_parameters()}
+    conv.zero_grad()
+    compiled(x, edges, weights).square().sum().backward()
+    for name, p in conv.named_parameters():
+        assert torch.allclose(p.grad, eager[name], rtol=1e-4, atol=1e-5), name
+    exported = torch.export.export(conv, (x, edges, weights)).module()
+    assert torch.allclose(exported(x, edges, weights), want, atol=1e-5)
 
 
 def exact(weights, vectors, kappa):
@@ -310,7 +306,10 @@ def test_nothing_is_ever_infinite_or_nan(kappa, radius, dtype):
     ("call", "words"),
     [
         (lambda: KappaGCNConv(3, 2, Stereographic(-1.0, dim=4)), "expected out_channels of 4"),
-        (lambda: normalized_adjacency(torch.tensor([[0], [5]]), num_nodes=3), "between nodes 0 to 2, found 0 to 5"),
+        (
+            lambda: normalized_adjacency(torch.tensor([[0], [5]]), num_nodes=3),
+            "between nodes from 0 to 2, found 0 to 5",
+        ),
         (lambda: normalized_adjacency(torch.tensor([[0, 1], [1, 0]]), torch.ones(3)), "one weight per edge"),
         (lambda: normalized_adjacency(torch.rand(2, 3)), "edge_index as integers"),
         (lambda: normalized_adjacency(torch.tensor([[0], [1]]), normalization="max"), "symmetric, row, none"),

@@ -45,6 +45,7 @@ __all__ = [
     "far_norm",
     "positive_root",
     "row_series",
+    "row_series_terms",
     "sin_k",
     "sinc",
     "tan_k",
@@ -58,6 +59,10 @@ SERIES_TERMS = 10
 ROW_SERIES_BELOW = 1e-5
 # √−κ·r beyond which lifted rows, whose squares are summed in their own dtype, would overflow.
 ROW_EXPONENT = {torch.float32: 40.0, torch.float64: 340.0}
+# |z| below which all the terms of a function's own series are exact to float64's rounding.
+ROW_VALUE_SERIES_BELOW = {"sinc": 1.0, "artanc": 0.03}
+ROW_FAR = 2.0  # cosh of a radius beyond which rounding errors grow
+ROW_LEAST = 1e-30  # of a divisor in float64; nothing of interest is smaller
 # sinh of more, divided by √−κ down to 1e-6, would overflow.
 LARGEST_EXPONENT = {torch.float32: 75.0, torch.float64: 690.0}
 # κ·sin_κ²(θ) above which θ comes from the arc tangent of sine and cosine instead of the arc sine of the sine.
@@ -165,6 +170,7 @@ SERIES: dict[str, list[float]] = {
     "tanc": _tangent_numbers(SERIES_TERMS),
     "artanc": [(-1) ** n / (2 * n + 1) for n in range(SERIES_TERMS)],
     "sinc": [(-1) ** n / math.factorial(2 * n + 1) for n in range(SERIES_TERMS)],
+    "cosc": [(-1) ** n / math.factorial(2 * n) for n in range(SERIES_TERMS)],
     "arsinc": [math.comb(2 * n, n) / (4**n * (2 * n + 1)) for n in range(SERIES_TERMS)],
 }
 
@@ -190,9 +196,15 @@ def _derivative(name: str, z: Tensor, f: Tensor) -> Tensor:
     return torch.where(near_zero, series, (NUMERATORS[name](safe, f) - f) / (2 * safe))
 
 
+def row_series_terms(name: str) -> tuple[float, float]:
+    """The first two terms of the derivative of a function of the table."""
+    first, second = _derivative_series(name)[:2]
+    return first, second
+
+
 def row_series(name: str, z: Tensor, closed: Tensor | float) -> Tensor:
     """The derivative of a function of the table in float64: its first terms for small z, `closed` elsewhere."""
-    first, second = _derivative_series(name)[:2]
+    first, second = row_series_terms(name)
     return torch.where(z.abs() < ROW_SERIES_BELOW, first + second * z, closed)
 
 

@@ -6,16 +6,18 @@ torch's own backward of a CSR product sorts the transpose on every call, which c
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch_geometric.utils import add_remaining_self_loops
 
 from kappagcn.errors import GraphError
 
-__all__ = ["SparseMatrix", "normalized_adjacency"]
+__all__ = ["SparseMatrix", "bipartite_adjacency", "normalized_adjacency"]
 
 NORMALIZATIONS = ("symmetric", "row", "none")
 
@@ -52,12 +54,17 @@ class SparseMatrix:
 
     def __init__(self, rows: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int]) -> None:
         for name, nodes, size in (("rows", rows, shape[0]), ("cols", cols, shape[1])):
-            if nodes.numel() and not 0 <= int(nodes.min()) <= int(nodes.max()) < size:
+            if (
+                not torch.compiler.is_compiling()
+                and nodes.numel()
+                and not 0 <= int(nodes.min()) <= int(nodes.max()) < size
+            ):
                 raise GraphError(
                     f"{name}: expected entries from 0 to {size - 1}, found {int(nodes.min())} to {int(nodes.max())}."
                 )
         self.rows, self.cols, self.values, self.shape = rows, cols, values, shape
         self._kept: tuple[Tensor, Tensor] | None = None
+        self._layout: _Layout | None = None
         self._other: SparseMatrix | None = None
         self._sums: Tensor | None = None
 
@@ -85,11 +92,31 @@ class SparseMatrix:
     def matrices(self) -> tuple[Tensor, Tensor]:
         """The matrix and its transpose in torch's CSR form, made once."""
         if self._kept is None:
-            self._kept = (
-                _csr(self.rows, self.cols, self.values, self.shape),
-                _csr(self.cols, self.rows, self.values, (self.shape[1], self.shape[0])),
-            )
+            layout, values = self._sorted()
+            self._kept = layout.matrices(values)
         return self._kept
+
+    def _sorted(self) -> tuple[_Layout, Tensor]:
+        """Where the entries are, and the entries in that order; those given several times added up."""
+        if self._layout is not None:
+            return self._layout, self.values.detach()
+        places = torch.stack([self.rows, self.cols])
+        found = torch.sparse_coo_tensor(places, self.values.detach(), self.shape, check_invariants=False).coalesce()
+        return _Layout(found.indices(), self.shape), found.values()
+
+    def with_values(self, change: Callable[[Tensor], Tensor]) -> SparseMatrix:
+        """A matrix with the same places and other entries; both share what it takes to multiply fast."""
+        if self._layout is None and not self.values.requires_grad:
+            layout, values = self._sorted()
+            self.rows, self.cols, self.values, self._layout = *layout.places, values, layout
+        changed = copy(self)
+        changed.values = change(self.values)
+        changed._kept = changed._other = changed._sums = None
+        return changed
+
+    def dropout(self, p: float) -> SparseMatrix:
+        """Each entry set to 0 with probability p, the others divided by 1 − p."""
+        return self.with_values(lambda values: nn.functional.dropout(values, p)) if p else self
 
     def row_sums(self) -> Tensor:
         """Σ_j A_ij, (M,), by the same product that multiplies rows; summed once."""
@@ -114,14 +141,30 @@ class SparseMatrix:
         return f"SparseMatrix({self.shape[0]} × {self.shape[1]}, {len(self.values)} entries)"
 
 
-def _csr(rows: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-        entries = torch.sparse_coo_tensor(torch.stack([rows, cols]), values.detach(), shape, check_invariants=False)
-        found = entries.coalesce().to_sparse_csr()
-        return torch.sparse_csr_tensor(
-            found.crow_indices().int(), found.col_indices().int(), found.values(), shape, check_invariants=False
-        )
+class _Layout:
+    """Places of a matrix's entries, sorted by row, and the order that sorts them by column."""
+
+    def __init__(self, places: Tensor, shape: tuple[int, int]) -> None:
+        self.places, self.shape = places, shape
+        rows, cols = places
+        self.order = cols.argsort(stable=True)
+        self.by_row = _starts(rows, shape[0]), cols.int()
+        self.by_column = _starts(cols[self.order], shape[1]), rows[self.order].int()
+
+    def matrices(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """CSR of the matrix with these entries, and of its transpose."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+            turned = (self.shape[1], self.shape[0])
+            return (
+                torch.sparse_csr_tensor(*self.by_row, values, self.shape, check_invariants=False),
+                torch.sparse_csr_tensor(*self.by_column, values[self.order], turned, check_invariants=False),
+            )
+
+
+def _starts(sorted_rows: Tensor, count: int) -> Tensor:
+    """Where each row begins among sorted entries, (count + 1,)."""
+    return torch.searchsorted(sorted_rows, torch.arange(count + 1, device=sorted_rows.device), out_int32=True)
 
 
 def normalized_adjacency(
@@ -149,27 +192,95 @@ def normalized_adjacency(
     tensor([[0.5000, 0.5000],
             [0.5000, 0.5000]])
     """
+    _check_edges(edge_index, edge_weight, normalization)
+    if num_nodes is None:
+        num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
+    _check_nodes(edge_index, num_nodes)
+    weights = _weights(edge_index, edge_weight, dtype)
+    if add_self_loops:
+        edge_index, weights = _with_loops(edge_index, weights, num_nodes)
+    degree = weights.new_zeros(num_nodes).index_add(0, edge_index[1], weights)
+    return _normalized(edge_index, weights, (degree, degree), normalization)
+
+
+def bipartite_adjacency(
+    edge_index: Tensor,
+    size: tuple[int, int],
+    edge_weight: Tensor | None = None,
+    *,
+    normalization: str = "symmetric",
+    dtype: torch.dtype = torch.float32,
+) -> SparseMatrix:
+    """The matrix (M, N) for edges from N sources to M targets, two different kinds of nodes; no self-loops.
+
+    Args:
+        edge_index: Edges, (2, E), from sources in row 0 to targets in row 1.
+        size: (N, M), as PyG's.
+        edge_weight: Their weights, (E,); 1 by default.
+        normalization: As in `normalized_adjacency`, with the sources' and the targets' own degrees.
+        dtype: Of the entries.
+    """
+    _check_edges(edge_index, edge_weight, normalization)
+    for part, count in zip(edge_index, size, strict=True):
+        _check_nodes(part, count)
+    weights = _weights(edge_index, edge_weight, dtype)
+    degrees = [
+        weights.new_zeros(count).index_add(0, part, weights) for part, count in zip(edge_index, size, strict=True)
+    ]
+    return _normalized(edge_index, weights, (degrees[0], degrees[1]), normalization)
+
+
+def _check_edges(edge_index: Tensor, edge_weight: Tensor | None, normalization: str) -> None:
     if normalization not in NORMALIZATIONS:
         raise GraphError(f"expected normalization {', '.join(NORMALIZATIONS)}, found {normalization!r}.")
     if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
         raise GraphError(f"expected edge_index as integers (2, E), found {edge_index.dtype} {tuple(edge_index.shape)}.")
-    last = int(edge_index.max()) + 1 if edge_index.numel() else 0
-    nodes = last if num_nodes is None else num_nodes
-    if last > nodes or (edge_index.numel() and int(edge_index.min()) < 0):
-        raise GraphError(f"expected edges between nodes 0 to {nodes - 1}, found {int(edge_index.min())} to {last - 1}.")
-    weights = torch.ones(edge_index.shape[1], dtype=dtype, device=edge_index.device)
-    if edge_weight is not None:
-        if edge_weight.shape != weights.shape:
-            raise GraphError(f"expected one weight per edge ({len(weights)}), found shape {tuple(edge_weight.shape)}.")
-        weights = edge_weight.to(dtype)
-    if add_self_loops:
-        edge_index, weights = add_remaining_self_loops(edge_index, weights, 1.0, nodes)
+    if edge_weight is not None and edge_weight.shape != edge_index.shape[1:]:
+        raise GraphError(
+            f"expected one weight per edge ({edge_index.shape[1]}), found shape {tuple(edge_weight.shape)}."
+        )
+
+
+def _check_range(places: Tensor, size: int, expected: str) -> None:
+    if places.numel() and not 0 <= int(places.min()) <= int(places.max()) < size:
+        raise GraphError(f"{expected} from 0 to {size - 1}, found {int(places.min())} to {int(places.max())}.")
+
+
+def _check_nodes(nodes: Tensor, count: int) -> None:
+    if not torch.compiler.is_compiling():
+        _check_range(nodes, count, "expected edges between nodes")
+
+
+def _weights(edge_index: Tensor, edge_weight: Tensor | None, dtype: torch.dtype) -> Tensor:
+    if edge_weight is None:
+        return torch.ones(edge_index.shape[1], dtype=dtype, device=edge_index.device)
+    return edge_weight.to(dtype)
+
+
+def _with_loops(edge_index: Tensor, weights: Tensor, nodes: int) -> tuple[Tensor, Tensor]:
+    """Every node with one self-loop, of weight 1 where it had none."""
+    if not torch.compiler.is_compiling():
+        both: tuple[Tensor, Tensor] = add_remaining_self_loops(edge_index, weights, 1.0, nodes)
+        return both
+    # The same without shapes that depend on values: old self-loops stay, with weight 0.
     source, target = edge_index
-    degree = weights.new_zeros(nodes).index_add(0, target, weights)
+    loop = source == target
+    own = weights.new_ones(nodes + 1).index_put((torch.where(loop, source, nodes),), weights)[:nodes]
+    every = torch.arange(nodes, device=source.device).expand(2, -1)
+    return torch.cat([edge_index, every], 1), torch.cat([torch.where(loop, 0, weights), own])
+
+
+def _normalized(
+    edge_index: Tensor, weights: Tensor, degrees: tuple[Tensor, Tensor], normalization: str
+) -> SparseMatrix:
+    """With the degrees of sources and targets."""
+    (source, target), (out, into) = edge_index, degrees
     if normalization == "symmetric":
-        scale = degree.pow(-0.5)
-        scale = scale.masked_fill(degree <= 0, 0)
-        weights = scale[source] * weights * scale[target]
+        weights = _inverse_root(out)[source] * weights * _inverse_root(into)[target]
     elif normalization == "row":
-        weights = weights / degree.masked_fill(degree == 0, 1)[target]
-    return SparseMatrix(target, source, weights, (nodes, nodes))
+        weights = weights / into.masked_fill(into == 0, 1)[target]
+    return SparseMatrix(target, source, weights, (len(into), len(out)))
+
+
+def _inverse_root(degree: Tensor) -> Tensor:
+    return degree.pow(-0.5).masked_fill(degree <= 0, 0)

@@ -70,7 +70,7 @@ class KappaGCNConv(nn.Module):
         self.in_channels, self.out_channels, self.manifold = in_channels, out_channels, manifold
         self.cached, self.add_self_loops, self.double_precision = cached, add_self_loops, double
         self.normalize = normalize if isinstance(normalize, str) else ("symmetric" if normalize else "none")
-        self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
+        self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self._adjacency: SparseMatrix | None = None
         self._features: tuple[Any, SparseMatrix] | None = None
@@ -90,10 +90,10 @@ class KappaGCNConv(nn.Module):
 
     def _linear(self, x: Tensor) -> Tensor:
         if x.layout == torch.strided:
-            return x @ self.weight.t()
+            return x @ self.weight
         if self._features is None or self._features[0] is not x:  # the transpose is kept while the same x comes
             self._features = (x, SparseMatrix.from_tensor(x))
-        return self._features[1].product(self.weight.t())
+        return self._features[1].product(self.weight)
 
     def _prepared(self, x: Tensor, edge_index: Tensor | SparseMatrix, edge_weight: Tensor | None) -> SparseMatrix:
         if isinstance(edge_index, SparseMatrix):

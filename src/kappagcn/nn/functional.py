@@ -9,12 +9,11 @@ without a ball and without a boundary; at κ = 0 it is GCN's, to the last digit.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from kappagcn.geometry import ProductManifold, Stereographic
 from kappagcn.graphs.sparse import SparseMatrix
-from kappagcn.nn.rows import lift_rows, lower_rows
+from kappagcn.nn.midpoints import midpoints
 
 __all__ = ["aggregate"]
 
@@ -33,20 +32,8 @@ def aggregate(v: Tensor, adjacency: SparseMatrix, manifold: Manifold, *, double:
         double: Lift, multiply and lower in float64. In float32 a result at distance r from the origin has a relative
             error of about ε·exp(2√−κ r)/r for κ < 0; that matters beyond r = 4/√−κ.
     """
-    dtype = v.dtype
-    if double:
-        v, adjacency = v.double(), adjacency.to(torch.float64)
-    else:
-        adjacency = adjacency.to(dtype)
-    weight = adjacency.row_sums()
+    adjacency = adjacency.to(v.dtype)
     if isinstance(manifold, ProductManifold):
-        parts = zip(manifold.split(v), manifold.k, strict=True)
-        moved = torch.cat([_midpoints(part, adjacency, k, weight) for part, k in parts], dim=-1)
-    else:
-        moved = _midpoints(v, adjacency, manifold.k, weight)
-    return moved.to(dtype)
-
-
-def _midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, weight: Tensor) -> Tensor:
-    k = k.to(v.dtype)
-    return lower_rows(adjacency.product(lift_rows(v, k)), k, weight)
+        manifold.split(v)
+        return midpoints(v, adjacency, manifold.k, manifold.dims, double=double)
+    return midpoints(v, adjacency, manifold.k.reshape(1), [v.shape[-1]], double=double)

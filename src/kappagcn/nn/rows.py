@@ -24,11 +24,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from kappagcn.geometry.numerics import ROW_EXPONENT, ball_gap, row_series
+from kappagcn.geometry.numerics import ROW_FAR as FAR
+from kappagcn.geometry.numerics import ROW_LEAST as LEAST
 
 __all__ = ["edge_rows", "lift_rows", "lower_rows"]
 
-FAR = 2.0  # cosh of a radius beyond which rounding errors grow
-LEAST = 1e-30  # of a divisor in float64; nothing of interest is smaller
 Kappa = float | Tensor
 
 

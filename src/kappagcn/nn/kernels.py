@@ -1,0 +1,245 @@
+"""Lift and lower of many rows compiled by numba, where it is installed: one pass over the rows in each direction.
+
+All factors of a product go in the same pass: a row (v_1, …, v_F) is lifted to (n_1, …, n_F, h_1, …, h_F). The
+mathematics, and the same in torch, are in :mod:`kappagcn.nn.rows`; :mod:`kappagcn.nn.midpoints` chooses between them.
+Rows go in blocks whose bounds do not depend on the number of threads; neither do sums over rows, then.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kappagcn.geometry.numerics import (
+    ROW_EXPONENT,
+    ROW_FAR,
+    ROW_LEAST,
+    ROW_SERIES_BELOW,
+    ROW_VALUE_SERIES_BELOW,
+    SERIES,
+    ball_gap,
+    row_series_terms,
+)
+
+__all__ = ["lift", "lift_backward", "lower", "lower_backward"]
+
+Array = NDArray[Any]
+BLOCK = 2048
+ALONE = 65536  # rows that one thread finishes before another has woken up and found its block
+FAR, LEAST, SERIES_BELOW = ROW_FAR, ROW_LEAST, ROW_SERIES_BELOW
+SINC_FIRST, SINC_SECOND = row_series_terms("sinc")
+ARTANC_FIRST, ARTANC_SECOND = row_series_terms("artanc")
+# Where the series of the functions themselves, which are faster than the library's, are exact to rounding.
+SINC_BELOW, ARTANC_BELOW = ROW_VALUE_SERIES_BELOW["sinc"], ROW_VALUE_SERIES_BELOW["artanc"]
+SINC, COSC, ARTANC = (np.array(SERIES[name][::-1]) for name in ("sinc", "cosc", "artanc"))
+
+# Sums may be reordered to use vector registers; nothing else is relaxed.
+compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+
+
+@compiled
+def _horner(coefficients: Array, z: float) -> float:
+    total = 0.0
+    for n in range(coefficients.shape[0]):
+        total = total * z + coefficients[n]
+    return total
+
+
+@compiled
+def _lift(v: Array, ends: Array, kappas: Array, limit: float, lifted: Array, kept: Array) -> None:
+    rows, dim = v.shape
+    for i in range(rows):
+        for f in range(kappas.shape[0]):
+            start, end, kappa = ends[f], ends[f + 1], kappas[f]
+            q = 0.0
+            for j in range(start, end):
+                q += np.float64(v[i, np.uintp(j)]) * np.float64(v[i, np.uintp(j)])
+            z = 4 * kappa * q
+            s = math.sqrt(abs(z))
+            if abs(z) < SINC_BELOW:
+                sinc, cosc = _horner(SINC, z), _horner(COSC, z)
+            elif kappa > 0:
+                sinc, cosc = math.sin(s) / s, math.cos(s)
+            else:
+                grown = math.exp(min(s, limit))
+                sinc, cosc = (grown - 1 / grown) / (2 * s), (grown + 1 / grown) / 2
+            kept[i, f, 0], kept[i, f, 1], kept[i, f, 2] = q, sinc, cosc
+            for j in range(start, end):
+                lifted[i, np.uintp(j)] = 2 * sinc * v[i, np.uintp(j)]
+            if kappa < 0 and cosc > FAR:
+                # The height of the point as rounded: far out, lowering needs them to agree.
+                p = 0.0
+                for j in range(start, end):
+                    p += np.float64(lifted[i, np.uintp(j)]) * np.float64(lifted[i, np.uintp(j)])
+                cosc = math.sqrt(1 - kappa * p)
+            lifted[i, dim + f] = cosc
+
+
+@compiled
+def _lift_backward(
+    v: Array, ends: Array, kappas: Array, kept: Array, grad: Array, by_v: Array, by_kappa: Array
+) -> None:
+    rows, dim = v.shape
+    for i in range(rows):
+        for f in range(kappas.shape[0]):
+            start, end, kappa = ends[f], ends[f + 1], kappas[f]
+            q, sinc, cosc = kept[i, f, 0], kept[i, f, 1], kept[i, f, 2]
+            z = 4 * kappa * q
+            slope = SINC_FIRST + SINC_SECOND * z if abs(z) < SERIES_BELOW else (cosc - sinc) / (2 * z)
+            along = 0.0
+            for j in range(start, end):
+                along += np.float64(grad[i, np.uintp(j)]) * np.float64(v[i, np.uintp(j)])
+            t = 2 * slope * along - 0.5 * sinc * grad[i, dim + f]
+            by_kappa[f] += 4 * t * q
+            for j in range(start, end):
+                by_v[i, np.uintp(j)] = 2 * sinc * grad[i, np.uintp(j)] + 8 * kappa * t * v[i, np.uintp(j)]
+
+
+@compiled
+def _lower(e: Array, ends: Array, kappas: Array, gap: float, weight: Array, out: Array, kept: Array) -> None:
+    rows, dim = out.shape
+    for i in range(rows):
+        for f in range(kappas.shape[0]):
+            start, end, kappa = ends[f], ends[f + 1], kappas[f]
+            p, h = 0.0, np.float64(e[i, dim + f])
+            for j in range(start, end):
+                p += np.float64(e[i, np.uintp(j)]) * np.float64(e[i, np.uintp(j)])
+            size, ahead = math.sqrt(abs(kappa * p)), max(h, LEAST)
+            z = kappa * p / (ahead * ahead)
+            if abs(z) < ARTANC_BELOW and (h > 0 or kappa <= 0):
+                u = _horner(ARTANC, z) / ahead
+            elif kappa > 0:
+                size = max(size, LEAST)
+                u = 0.0 if p == 0 and h <= 0 else math.atan2(size, h) / size
+            else:
+                t = min(size / ahead, 1 - gap)
+                u = math.log((1 + t) / (1 - t)) / (2 * t * ahead)
+            kept[i, f, 0], kept[i, f, 1] = p, u
+            scale = 0.5 * weight[i] * u
+            for j in range(start, end):
+                out[i, np.uintp(j)] = scale * e[i, np.uintp(j)]
+
+
+@compiled
+def _lower_backward(
+    e: Array,
+    ends: Array,
+    kappas: Array,
+    gap: float,
+    weight: Array,
+    kept: Array,
+    grad: Array,
+    by_e: Array,
+    by_kappa: Array,
+) -> None:
+    rows, dim = grad.shape
+    for i in range(rows):
+        for f in range(kappas.shape[0]):
+            start, end, kappa = ends[f], ends[f + 1], kappas[f]
+            p, u, h = kept[i, f, 0], kept[i, f, 1], np.float64(e[i, dim + f])
+            along = 0.0
+            for j in range(start, end):
+                along += np.float64(grad[i, np.uintp(j)]) * np.float64(e[i, np.uintp(j)])
+            pull = 0.5 * weight[i] * along
+            square, bent, ahead = h * h, kappa * p, max(h, LEAST)
+            inverse = 1 / max(square + bent, max(gap * square, LEAST))
+            z = bent / (ahead * ahead)
+            if abs(z) < SERIES_BELOW:
+                slope = (ARTANC_FIRST + ARTANC_SECOND * z) / (ahead * ahead * ahead)
+            else:
+                slope = 0.0 if bent == 0 else (h * inverse - u) / (2 * bent)
+            by_kappa[f] += pull * slope * p
+            scale, turn = 0.5 * weight[i] * u, 2 * kappa * slope * pull
+            for j in range(start, end):
+                by_e[i, np.uintp(j)] = scale * grad[i, np.uintp(j)] + turn * e[i, np.uintp(j)]
+            by_e[i, dim + f] = -pull * inverse
+
+
+@cache
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:
+    """Threads of this process: those of a parent do not survive a fork."""
+    return ThreadPoolExecutor(threads)
+
+
+def _in_blocks(rows: int, work: Callable[[slice, int], None]) -> None:
+    """Work on all rows, block by block. Other threads help; where they wake too late, nobody waits for them."""
+    blocks = iter([(slice(start, start + BLOCK), start // BLOCK) for start in range(0, rows, BLOCK)])
+
+    def drain() -> None:
+        for block, number in blocks:
+            work(block, number)
+
+    helpers = 0 if rows <= ALONE else min(torch.get_num_threads(), -(-rows // BLOCK)) - 1
+    tasks = [_pool(os.getpid(), torch.get_num_threads()).submit(drain) for _ in range(helpers)]
+    drain()
+    for task in tasks:
+        if not task.cancel():
+            task.result()
+
+
+def _array(x: Tensor) -> Array:
+    found: Array = x.contiguous().numpy()
+    return found
+
+
+class Factors:
+    """Dimensions and curvatures of the factors, as the compiled functions take them."""
+
+    def __init__(self, dims: list[int], kappas: list[float]) -> None:
+        self.ends, self.kappas = np.cumsum([0, *dims]), np.array(kappas)
+
+    def empty_sums(self, rows: int) -> Array:
+        """A place for each block's gradients by the curvatures."""
+        return np.zeros((-(-rows // BLOCK) or 1, len(self.kappas)))
+
+
+def lift(v: Tensor, factors: Factors, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Lifted rows in `dtype`, (N, D) → (N, D+F), and what the backward needs."""
+    (n, dim), count = v.shape, len(factors.kappas)
+    lifted, kept = v.new_empty(n, dim + count, dtype=dtype), v.new_empty(n, count, 3, dtype=torch.float64)
+    x, out, own, limit = _array(v), lifted.numpy(), kept.numpy(), ROW_EXPONENT[dtype]
+    _in_blocks(n, lambda b, _: _lift(x[b], factors.ends, factors.kappas, limit, out[b], own[b]))
+    return lifted, kept
+
+
+def lift_backward(v: Tensor, factors: Factors, kept: Tensor, grad: Tensor) -> tuple[Tensor, Array]:
+    """Gradients by v, (N, D), and by the curvatures, block by block, (B, F)."""
+    by_v = torch.empty_like(v, memory_format=torch.contiguous_format)
+    x, own, g, out, sums = _array(v), kept.numpy(), _array(grad), by_v.numpy(), factors.empty_sums(len(v))
+    _in_blocks(
+        len(x), lambda b, number: _lift_backward(x[b], factors.ends, factors.kappas, own[b], g[b], out[b], sums[number])
+    )
+    return by_v, sums
+
+
+def lower(e: Tensor, factors: Factors, weight: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Lowered rows in `dtype`, (N, D+F) → (N, D), and what the backward needs."""
+    n, count = len(e), len(factors.kappas)
+    lowered, kept = e.new_empty(n, e.shape[1] - count, dtype=dtype), e.new_empty(n, count, 2, dtype=torch.float64)
+    x, w, out, own, gap = _array(e), _array(weight), lowered.numpy(), kept.numpy(), ball_gap(e)
+    _in_blocks(n, lambda b, _: _lower(x[b], factors.ends, factors.kappas, gap, w[b], out[b], own[b]))
+    return lowered, kept
+
+
+def lower_backward(e: Tensor, factors: Factors, weight: Tensor, kept: Tensor, grad: Tensor) -> tuple[Tensor, Array]:
+    """Gradients by e, (N, D+F), and by the curvatures, block by block, (B, F)."""
+    by_e = torch.empty_like(e, memory_format=torch.contiguous_format)
+    x, w, own, g, out, gap = _array(e), _array(weight), kept.numpy(), _array(grad), by_e.numpy(), ball_gap(e)
+    sums = factors.empty_sums(len(x))
+    _in_blocks(
+        len(x),
+        lambda b, number: _lower_backward(
+            x[b], factors.ends, factors.kappas, gap, w[b], own[b], g[b], out[b], sums[number]
+        ),
+    )
+    return by_e, sums

@@ -1,0 +1,116 @@
+"""κ-midpoints over a sparse matrix: compiled where numba is installed and the rows are on the CPU, else by torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from kappagcn.graphs.sparse import SparseMatrix
+from kappagcn.nn.rows import edge_rows, lift_rows, lower_rows
+
+__all__ = ["compiled", "count_edge_rows", "midpoints", "torch_only"]
+
+_torch_only = False
+
+
+class _Compiled(torch.autograd.Function):
+    """Lift, product and lower as one operation."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        v: Tensor,
+        k: Tensor,
+        adjacency: SparseMatrix,
+        dims: list[int],
+        dtype: torch.dtype,
+        kernels: ModuleType,
+    ) -> Tensor:
+        matrix, ctx.transpose = adjacency.to(dtype).matrices()
+        weight = adjacency.row_sums()
+        ctx.kernels, ctx.factors = kernels, kernels.Factors(dims, k.tolist())
+        lifted, lifts = kernels.lift(v, ctx.factors, dtype)
+        sums = matrix @ lifted
+        out, lowers = kernels.lower(sums, ctx.factors, weight, v.dtype)
+        ctx.save_for_backward(v, k, weight, lifts, sums, lowers)
+        return out  # type: ignore[no-any-return]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
+        v, k, weight, lifts, sums, lowers = ctx.saved_tensors
+        by_sums, by_k = ctx.kernels.lower_backward(sums, ctx.factors, weight, lowers, grad)
+        by_v, by_k_too = ctx.kernels.lift_backward(v, ctx.factors, lifts, ctx.transpose @ by_sums)
+        return by_v, k.new_tensor(by_k.sum(0) + by_k_too.sum(0)), None, None, None, None
+
+
+@cache
+def _kernels() -> ModuleType | None:
+    try:
+        from kappagcn.nn import kernels
+    except ImportError:  # numba is an extra
+        return None
+    return kernels
+
+
+@contextmanager
+def torch_only() -> Iterator[None]:
+    """Within it midpoints go through torch, as where numba is not installed; for comparisons."""
+    global _torch_only
+    before, _torch_only = _torch_only, True
+    try:
+        yield
+    finally:
+        _torch_only = before
+
+
+def compiled() -> bool:
+    """Whether midpoints on the CPU go through compiled code."""
+    return not _torch_only and _kernels() is not None
+
+
+def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *, double: bool = False) -> Tensor:
+    """log_0(A ⊠ exp_0(V)) with factor f of dimension dims[f] and curvature k[f], (N, D) → (M, D).
+
+    Args:
+        v: Tangent vectors at the origin, (N, D).
+        adjacency: A, (M, N), of v's dtype.
+        k: Curvatures, (F,).
+        dims: Dimensions, which sum to D.
+        double: Lift, multiply and lower in float64.
+    """
+    values = adjacency.values
+    if not torch.compiler.is_compiling() and compiled() and not values.requires_grad and _on_cpu(v, k, values):
+        found: Tensor = _Compiled.apply(v, k, adjacency, dims, torch.float64 if double else v.dtype, _kernels())
+        return found
+    dtype = v.dtype
+    if double:
+        v, adjacency = v.double(), adjacency.to(torch.float64)
+    weight = adjacency.row_sums()
+    parts = zip(v.split(dims, -1), k.to(v.dtype).unbind(), strict=True)
+    return torch.cat([lower_rows(e, kappa, weight) for e, kappa in _sums(parts, adjacency)], dim=-1).to(dtype)
+
+
+def _sums(parts: Any, adjacency: SparseMatrix) -> Iterator[tuple[Tensor, Tensor]]:
+    for part, kappa in parts:
+        yield adjacency.product(lift_rows(part, kappa)), kappa
+
+
+def _on_cpu(*tensors: Tensor) -> bool:
+    return all(t.device.type == "cpu" and t.dtype in (torch.float32, torch.float64) for t in tensors)
+
+
+@torch.no_grad()
+def count_edge_rows(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *, double: bool = False) -> int:
+    """How many midpoints lie beyond what the precision resolves for κ < 0, and were taken as just inside."""
+    if double:
+        v, adjacency = v.double(), adjacency.to(torch.float64)
+    parts = zip(v.split(dims, -1), k.to(v.dtype).unbind(), strict=True)
+    return sum(int(edge_rows(e, kappa)) for e, kappa in _sums(parts, adjacency))
