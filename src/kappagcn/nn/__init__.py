@@ -1,7 +1,30 @@
 """Layers for PyTorch Geometric in spaces of constant curvature. Tangent vectors at the origin go in and come out."""
 
-from kappagcn.graphs.sparse import SparseMatrix, normalized_adjacency
+from kappagcn.graphs.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
 from kappagcn.nn.conv import KappaGCNConv
-from kappagcn.nn.functional import aggregate
+from kappagcn.nn.features import PointFeatures, TangentFeatures, point_features, tangent_features
+from kappagcn.nn.functional import aggregate, capped_rows, linear, logits, pool
+from kappagcn.nn.hgcn import HGCNConv
+from kappagcn.nn.layers import KappaActivation, KappaDropout, KappaLinear, KappaLogits, KappaPool
 
-__all__ = ["KappaGCNConv", "SparseMatrix", "aggregate", "normalized_adjacency"]
+__all__ = [
+    "HGCNConv",
+    "KappaActivation",
+    "KappaDropout",
+    "KappaGCNConv",
+    "KappaLinear",
+    "KappaLogits",
+    "KappaPool",
+    "PointFeatures",
+    "SparseMatrix",
+    "TangentFeatures",
+    "aggregate",
+    "bipartite_adjacency",
+    "capped_rows",
+    "linear",
+    "logits",
+    "normalized_adjacency",
+    "point_features",
+    "pool",
+    "tangent_features",
+]

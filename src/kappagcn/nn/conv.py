@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn.inits import glorot, zeros
 
 from kappagcn.errors import GraphError
-from kappagcn.geometry import Curvature, ProductManifold, Stereographic
-from kappagcn.graphs.sparse import SparseMatrix, normalized_adjacency
-from kappagcn.nn.functional import aggregate
+from kappagcn.geometry import ProductManifold
+from kappagcn.graphs.sparse import NORMALIZATIONS, SparseMatrix, bipartite_adjacency, normalized_adjacency
+from kappagcn.nn.functional import AGGREGATIONS, aggregate, dropconnect, linear
+from kappagcn.nn.spaces import Space, as_manifold
+from kappagcn.nn.sparse_input import Features, SparseInput
 
-__all__ = ["KappaGCNConv"]
+__all__ = ["Adjacency", "KappaGCNConv"]
+
+Adjacency = Tensor | SparseMatrix
 
 
-class KappaGCNConv(nn.Module):
+class KappaGCNConv(SparseInput):
     r"""The κ-GCN layer (section 3 of arXiv:1911.05076) without its non-linearity.
 
     .. math:: V' = \mathrm{log}_0(\hat A \boxtimes \exp_0(V W)) + b,
@@ -31,87 +33,145 @@ class KappaGCNConv(nn.Module):
             signature such as ``"H8xS8"`` makes a space of its own with trained curvatures, a number one with that κ,
             fixed. By default a space of its own with trained curvature that starts flat.
         cached: Keep the normalised adjacency of the first call, for one graph that does not change.
-        add_self_loops: As in ``GCNConv``.
+        add_self_loops: As in ``GCNConv``; by default where there is a normalisation.
         normalize: ``"symmetric"`` (True), ``"row"`` or ``"none"`` (False).
         bias: Whether to add b.
-        double: Aggregate in float64, for embeddings that reach far (see :func:`kappagcn.nn.functional.aggregate`).
+        aggregation: ``"midpoint"`` (the paper), ``"tangential"``, ``"tangential-node"`` or ``"frechet"``; see
+            :func:`kappagcn.nn.functional.aggregate`.
+        dropconnect: Probability for each entry of W to be left out in a training step.
+        adjacency_dropout: The same for each entry of Â.
+        split_input: Whether each factor of a product sees only its equal share of x's columns (the paper's products).
+        double: Aggregate in float64, for embeddings that reach far.
 
-    Shapes: x (N, in_channels), dense or sparse; edge_index (2, E) or a :class:`SparseMatrix` (M, N), used as it is;
-    edge_weight (E,) → (N, out_channels).
+    Shapes: x (N, in_channels), dense, sparse or a :class:`SparseMatrix`, or a pair (sources, targets) for edges between
+    two kinds of nodes; edge_index (2, E), or a sparse tensor with a row for each target, or a :class:`SparseMatrix`
+    (M, N), which is used as it is; edge_weight (E,) → (M, out_channels).
 
     >>> from kappagcn.graphs import disease
+    >>> from kappagcn.geometry import Stereographic
     >>> data = disease()
     >>> conv = KappaGCNConv(10, 2, Stereographic(-1.0))
     >>> conv(data.x, data.edge_index).shape
     torch.Size([1000, 2])
     """
 
+    mask: Tensor | None
+
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
-        manifold: Stereographic | ProductManifold | str | float | None = None,
+        manifold: Space = None,
         *,
         cached: bool = False,
-        add_self_loops: bool = True,
+        add_self_loops: bool | None = None,
         normalize: bool | str = "symmetric",
         bias: bool = True,
+        aggregation: str = "midpoint",
+        dropconnect: float = 0.0,
+        adjacency_dropout: float = 0.0,
+        split_input: bool = False,
         double: bool = False,
     ) -> None:
         super().__init__()
-        if manifold is None:
-            manifold = Stereographic(Curvature(0.0, trainable=True), dim=out_channels)
-        elif isinstance(manifold, str):
-            manifold = ProductManifold.from_signature(manifold, trainable=True)
-        elif isinstance(manifold, float | int):
-            manifold = Stereographic(float(manifold))
-        if manifold.dim is not None and manifold.dim != out_channels:
-            raise GraphError(f"expected out_channels of {manifold.dim}, as the manifold has, found {out_channels}.")
-        self.in_channels, self.out_channels, self.manifold = in_channels, out_channels, manifold
-        self.cached, self.add_self_loops, self.double_precision = cached, add_self_loops, double
+        if aggregation not in AGGREGATIONS:
+            raise GraphError(f"expected aggregation {', '.join(AGGREGATIONS)}, found {aggregation!r}.")
+        for name, p in (("dropconnect", dropconnect), ("adjacency_dropout", adjacency_dropout)):
+            if not 0 <= p < 1:
+                raise GraphError(f"{name}: expected a probability from 0 to below 1, found {p}.")
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.manifold = as_manifold(manifold, out_channels)
         self.normalize = normalize if isinstance(normalize, str) else ("symmetric" if normalize else "none")
+        if self.normalize not in NORMALIZATIONS:
+            raise GraphError(f"expected normalize {', '.join(NORMALIZATIONS)}, found {normalize!r}.")
+        self.cached, self.aggregation, self.double_precision = cached, aggregation, double
+        self.add_self_loops = self.normalize != "none" if add_self_loops is None else add_self_loops
+        self.dropconnect, self.adjacency_dropout = dropconnect, adjacency_dropout
         self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.register_buffer("mask", self._shares() if split_input else None, persistent=False)
         self._adjacency: SparseMatrix | None = None
-        self._features: tuple[Any, SparseMatrix] | None = None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Start anew, as ``GCNConv`` does; the curvature stays."""
         glorot(self.weight)
         zeros(self.bias)
+        if self.mask is not None:
+            self.weight.data *= self.mask
         self._adjacency = self._features = None
 
-    def forward(self, x: Tensor, edge_index: Tensor | SparseMatrix, edge_weight: Tensor | None = None) -> Tensor:
-        """The convolved features, (N, in_channels) → (N, out_channels)."""
-        adjacency = self._prepared(x, edge_index, edge_weight)
-        out = aggregate(self._linear(x), adjacency, self.manifold, double=self.double_precision)
+    def _shares(self) -> Tensor:
+        """1 where an input column belongs to the factor of an output column, (in_channels, out_channels)."""
+        if not isinstance(self.manifold, ProductManifold) or self.manifold.num_factors > self.in_channels:
+            raise GraphError(
+                f"split_input: expected a product of at most {self.in_channels} factors to share {self.in_channels} "
+                f"columns, found {self.manifold}."
+            )
+        inputs = torch.tensor_split(torch.ones(self.in_channels, 1), self.manifold.num_factors)
+        blocks = (part.expand(-1, dim) for part, dim in zip(inputs, self.manifold.dims, strict=True))
+        mask: Tensor = torch.block_diag(*blocks)
+        return mask
+
+    def forward(
+        self,
+        x: Features | tuple[Features, Features | None],
+        edge_index: Adjacency,
+        edge_weight: Tensor | None = None,
+        size: tuple[int, int] | None = None,
+    ) -> Tensor:
+        """The convolved features, (N, in_channels) → (M, out_channels); `size` is (N, M) where x is no pair."""
+        source = x[0] if isinstance(x, tuple) else x
+        v = self.linear(source)
+        adjacency = self.adjacency(x, edge_index, edge_weight, size)
+        if self.training and self.adjacency_dropout:
+            adjacency = adjacency.dropout(self.adjacency_dropout)
+        out = aggregate(v, adjacency, self.manifold, aggregation=self.aggregation, double=self.double_precision)
         return out if self.bias is None else out + self.bias
 
-    def _linear(self, x: Tensor) -> Tensor:
-        if x.layout == torch.strided:
-            return x @ self.weight
-        if self._features is None or self._features[0] is not x:  # the transpose is kept while the same x comes
-            self._features = (x, SparseMatrix.from_tensor(x))
-        return self._features[1].product(self.weight)
+    def linear(self, x: Features) -> Tensor:
+        """V W, with W as training leaves it: masked, some of its entries left out."""
+        weight: Tensor = self.weight if self.mask is None else self.weight * self.mask
+        return linear(self.features(x), dropconnect(weight, self.dropconnect, self.training))
 
-    def _prepared(self, x: Tensor, edge_index: Tensor | SparseMatrix, edge_weight: Tensor | None) -> SparseMatrix:
+    def adjacency(
+        self,
+        x: Features | tuple[Features, Features | None],
+        edge_index: Adjacency,
+        edge_weight: Tensor | None = None,
+        size: tuple[int, int] | None = None,
+    ) -> SparseMatrix:
+        """The normalised matrix that `forward` multiplies with."""
         if isinstance(edge_index, SparseMatrix):
             return edge_index
         if self.cached and self._adjacency is not None:
             return self._adjacency
-        adjacency = normalized_adjacency(
-            edge_index,
-            edge_weight,
-            x.shape[0],
-            normalization=self.normalize,
-            add_self_loops=self.add_self_loops,
-            dtype=self.weight.dtype,
-        )
+        if edge_index.layout != torch.strided:
+            given = SparseMatrix.from_tensor(edge_index)
+            edge_index, edge_weight = torch.stack([given.cols, given.rows]), given.values
+        if isinstance(x, tuple):
+            source, target = x
+            size = (source.shape[0], target.shape[0]) if target is not None else size
+            if size is None:
+                raise GraphError("expected the number of targets where x is (sources, None): give size=(N, M).")
+        dtype = self.weight.dtype
+        if size is not None:
+            found = bipartite_adjacency(edge_index, size, edge_weight, normalization=self.normalize, dtype=dtype)
+        else:
+            nodes = x.shape[0] if not isinstance(x, tuple) else None
+            found = normalized_adjacency(
+                edge_index,
+                edge_weight,
+                nodes,
+                normalization=self.normalize,
+                add_self_loops=self.add_self_loops,
+                dtype=dtype,
+            )
         if self.cached:
-            self._adjacency = adjacency
-        return adjacency
+            self._adjacency = found
+        return found
 
     def extra_repr(self) -> str:
-        """Sizes."""
-        return f"{self.in_channels}, {self.out_channels}"
+        """Sizes, and the aggregation where it is not the paper's."""
+        other = "" if self.aggregation == "midpoint" else f", aggregation={self.aggregation}"
+        return f"{self.in_channels}, {self.out_channels}{other}"

@@ -4,36 +4,155 @@ The paper's exp_0 and log_0 cancel between the steps of a layer (geometry, "ambi
 
     V' = σ(lower(Â · lift(V W))),
 
-without a ball and without a boundary; at κ = 0 it is GCN's, to the last digit.
+without a ball and without a boundary; at κ = 0 it is GCN's, to the last digit. In these coordinates the right product
+X ⊗ W is V W, and the Möbius version of a pointwise function σ is σ(V).
 """
 
 from __future__ import annotations
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
+from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold, Stereographic
+from kappagcn.geometry.numerics import arsin_over, tiny
+from kappagcn.geometry.vectors import dot, norm
 from kappagcn.graphs.sparse import SparseMatrix
-from kappagcn.nn.midpoints import midpoints
+from kappagcn.nn.midpoints import count_edge_rows, midpoints
+from kappagcn.nn.neighbourhoods import frechet, tangential_at_nodes
+from kappagcn.nn.rows import lift_rows
 
-__all__ = ["aggregate"]
+__all__ = ["AGGREGATIONS", "Manifold", "aggregate", "capped_rows", "dropconnect", "linear", "logits", "pool"]
 
 Manifold = Stereographic | ProductManifold
+AGGREGATIONS = ("midpoint", "tangential", "tangential-node", "frechet")
 
 
-def aggregate(v: Tensor, adjacency: SparseMatrix, manifold: Manifold, *, double: bool = False) -> Tensor:
-    r"""κ-left-multiplication (eq. 8) on tangent vectors: log_0(A ⊠ exp_0(V)), (N, D) → (M, D). κ = 0: A·V.
+def linear(x: Tensor | SparseMatrix, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """κ-right-multiplication (eq. 7) on tangent vectors: log_0(X ⊗ W) = V W, (N, D) and (D, E) → (N, E), plus b.
 
-    Row i is (Σ_j A_ij) · ½ρ_i N_i/|N_i| with [N | h] = A · lift(V): one sparse product of D+1 columns for each factor.
+    The bias is a tangent vector at the origin too. Sparse x stays sparse.
+    """
+    product = x.product(weight) if isinstance(x, SparseMatrix) else x @ weight
+    return product if bias is None else product + bias
+
+
+def dropconnect(weight: Tensor, p: float, training: bool) -> Tensor:
+    """The weights, in training with each set to 0 with probability p and the others divided by 1 − p."""
+    return nn.functional.dropout(weight, p) if p and training else weight
+
+
+def aggregate(
+    v: Tensor, adjacency: SparseMatrix, manifold: Manifold, *, aggregation: str = "midpoint", double: bool = False
+) -> Tensor:
+    r"""Sums over neighbours in curved space, on tangent vectors: (N, D) → (M, D). κ = 0: A·V.
+
+    ``"midpoint"``: the paper's κ-left-multiplication A ⊠ X (eq. 8). Row i is (Σ_j A_ij) · ½ρ_i N_i/|N_i| with
+    [N | h] = A · lift(V): one sparse product of one column more for each factor.
+
+    ``"tangential"``: in the tangent space at the origin (Chami et al. 2019), which is A·V whatever κ.
+
+    ``"tangential-node"``: in the tangent space at the node itself, exp_x(Σ_j A_ij log_x(x_j)), x = x_i; for κ = 0 that
+    is A·V where rows of A sum to 1, so give it row normalisation.
+
+    ``"frechet"``: the Fréchet mean of the neighbours, times the row's sum like the midpoint. A much slower search.
 
     Args:
         v: Tangent vectors at the origin, (N, D).
         adjacency: A, (M, N), with rows that sum to zero or more.
         manifold: A space, or a product of spaces whose dimensions sum to D.
-        double: Lift, multiply and lower in float64. In float32 a result at distance r from the origin has a relative
-            error of about ε·exp(2√−κ r)/r for κ < 0; that matters beyond r = 4/√−κ.
+        aggregation: One of the above.
+        double: In float64 whatever the dtype. In float32 a midpoint at distance r from the origin has a relative error
+            of about ε·exp(2√−κ r)/r for κ < 0; that matters beyond r = 4/√−κ.
     """
-    adjacency = adjacency.to(v.dtype)
+    if aggregation not in AGGREGATIONS:
+        raise GraphError(f"expected aggregation {', '.join(AGGREGATIONS)}, found {aggregation!r}.")
+    k, dims = _factors(v, manifold)
+    if aggregation == "midpoint":
+        return midpoints(v, adjacency.to(v.dtype), k, dims, double=double)
+    dtype = torch.float64 if double else v.dtype
+    wide, adjacency = v.to(dtype), adjacency.to(dtype)
+    if aggregation == "tangential":
+        return adjacency.product(wide).to(v.dtype)
+    in_space = tangential_at_nodes if aggregation == "tangential-node" else frechet
+    parts = zip(wide.split(dims, -1), k.to(dtype).unbind(), strict=True)
+    return torch.cat([in_space(part, adjacency, kappa) for part, kappa in parts], -1).to(v.dtype)
+
+
+def _factors(v: Tensor, manifold: Manifold) -> tuple[Tensor, list[int]]:
+    """Curvatures (F,) and dimensions of the factors, which must fit v's columns."""
     if isinstance(manifold, ProductManifold):
         manifold.split(v)
-        return midpoints(v, adjacency, manifold.k, manifold.dims, double=double)
-    return midpoints(v, adjacency, manifold.k.reshape(1), [v.shape[-1]], double=double)
+        return manifold.k, manifold.dims
+    return manifold.k.reshape(1), [v.shape[-1]]
+
+
+def capped_rows(v: Tensor, adjacency: SparseMatrix, manifold: Manifold, *, double: bool = False) -> int:
+    """How many midpoints lie farther out than the precision resolves (κ < 0), and so were taken as just inside."""
+    k, dims = _factors(v, manifold)
+    return count_edge_rows(v, adjacency.to(v.dtype), k, dims, double=double)
+
+
+def logits(v: Tensor, p: Tensor, a: Tensor, manifold: Manifold) -> Tensor:
+    r"""κ-logits (eq. 12) of C classes from tangent vectors: (N, D), (C, D), (C, D) → (N, C). κ = 0: 4⟨a, v − p⟩.
+
+    λ_p|a| times the signed distance to the hyperplane through exp_0(p) with normal a; over a product, the sum of the
+    factors' logits. With the lift (P, H) of p the plane's normal in ambient coordinates, times |a|, is
+
+    .. math:: n = (a - \kappa\langle P, a\rangle P/\lambda,\ -\langle P, a\rangle),\qquad \lambda = H + 1,
+
+    so all logits are one product of matrices and one arsin_κ, and p may lie anywhere: there is no ball to leave.
+
+    Args:
+        v: Tangent vectors at the origin of the points, (N, D).
+        p: Tangent vectors at the origin of a point on each class's hyperplane, (C, D).
+        a: Normals of the hyperplanes, (C, D).
+        manifold: A space, or a product of spaces whose dimensions sum to D.
+    """
+    k, dims = _factors(v, manifold)
+    parts = zip(v.split(dims, -1), p.split(dims, -1), a.split(dims, -1), k.to(v.dtype).unbind(), strict=True)
+    return torch.stack([_factor_logits(*part) for part in parts]).sum(0)
+
+
+def _factor_logits(v: Tensor, p: Tensor, a: Tensor, k: Tensor) -> Tensor:
+    on_plane = lift_rows(p, k)
+    point, height = on_plane[:, :-1], on_plane[:, -1:]
+    factor = (height + 1).clamp(min=tiny(v))
+    offset = dot(point, a)
+    normal = torch.cat((a - k * offset / factor * point, -offset), -1)
+    product = lift_rows(v, k) @ normal.t()
+    length = norm(a)
+    sine = product / torch.where(length == 0, 1, length).t()
+    return factor.t() * product * arsin_over(sine, k)
+
+
+def pool(
+    v: Tensor,
+    batch: Tensor | None,
+    manifold: Manifold,
+    *,
+    num_graphs: int | None = None,
+    weight: Tensor | None = None,
+    double: bool = False,
+) -> Tensor:
+    """One gyromidpoint for each graph of a batch: (N, D) → (G, D). κ = 0: PyG's ``global_mean_pool``.
+
+    Args:
+        v: Tangent vectors at the origin, (N, D).
+        batch: Graph of each node, (N,); None for one graph.
+        manifold: A space, or a product.
+        num_graphs: G; by default one more than the largest of `batch`. A graph without nodes gets the origin.
+        weight: Weight of each node within its graph, (N,), non-negative; equal by default.
+        double: As in `aggregate`.
+    """
+    nodes = torch.arange(len(v), device=v.device)
+    if batch is None:
+        batch, num_graphs = torch.zeros_like(nodes), 1
+    if batch.shape != (len(v),):
+        raise GraphError(f"expected one graph number per node ({len(v)}), found shape {tuple(batch.shape)}.")
+    if num_graphs is None:
+        num_graphs = int(batch.max()) + 1 if batch.numel() else 0
+    share = torch.ones(len(v), dtype=v.dtype, device=v.device) if weight is None else weight.to(v.dtype)
+    total = share.new_zeros(num_graphs).index_add(0, batch, share)
+    share = share / total.masked_fill(total == 0, 1)[batch]
+    return aggregate(v, SparseMatrix(batch, nodes, share, (num_graphs, len(v))), manifold, double=double)

@@ -1,0 +1,26 @@
+"""Networks over the nodes of a graph: the paper's, and those it is measured against."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kappagcn.errors import GraphError
+from kappagcn.models.baselines import GCN, HGCN, MLP
+from kappagcn.models.classifier import NodeClassifier
+from kappagcn.models.kappa_gcn import KappaGCN
+
+__all__ = ["GCN", "HGCN", "MLP", "KappaGCN", "NodeClassifier", "build_model"]
+
+MODELS: dict[str, type[NodeClassifier]] = {model.name: model for model in (KappaGCN, GCN, HGCN, MLP)}
+
+
+def build_model(name: str, **options: Any) -> NodeClassifier:
+    """A network by name, from its ``options``.
+
+    >>> model = KappaGCN(10, 2, "S4")
+    >>> build_model(model.name, **model.options).options == model.options
+    True
+    """
+    if name not in MODELS:
+        raise GraphError(f"expected a model out of {', '.join(MODELS)}, found {name!r}.")
+    return MODELS[name](**options)

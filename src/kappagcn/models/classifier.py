@@ -1,0 +1,75 @@
+"""What all node models have in common: features and a graph in, logits out; their embedding; their curvatures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from kappagcn.errors import GraphError
+from kappagcn.geometry import Curvature, ProductManifold, Stereographic
+from kappagcn.graphs.sparse import SparseMatrix
+from kappagcn.nn import KappaDropout
+from kappagcn.nn.sparse_input import Features
+
+__all__ = ["ACTIVATIONS", "NodeClassifier"]
+
+Adjacency = Tensor | SparseMatrix
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "elu": nn.functional.elu,
+    "none": lambda v: v,
+}
+
+
+class NodeClassifier(nn.Module):
+    """A network over the nodes of a graph, with one hidden representation in some space and logits from it.
+
+    Attributes:
+        manifold: The space of the last hidden layer, None where there is no notion of one.
+        options: The arguments that build the same network, as plain numbers and words.
+    """
+
+    name: ClassVar[str]
+    manifold: Stereographic | ProductManifold | None
+    options: dict[str, Any]
+
+    def __init__(self, options: dict[str, Any], *, dropout: float, input_dropout: float, activation: str) -> None:
+        super().__init__()
+        if activation not in ACTIVATIONS:
+            raise GraphError(f"activation: expected {', '.join(ACTIVATIONS)}, found {activation!r}.")
+        for name, p in (("dropout", dropout), ("input_dropout", input_dropout)):
+            if not 0 <= p < 1:
+                raise GraphError(f"{name}: expected a probability from 0 to below 1, found {p}.")
+        self.options = {key: value for key, value in options.items() if key not in ("self", "__class__")}
+        self.manifold = None
+        self.activation = ACTIVATIONS[activation]
+        self.dropout, self.input_dropout = KappaDropout(dropout), KappaDropout(input_dropout)
+
+    def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
+        """The last hidden layer as tangent vectors at the origin, (N, D)."""
+        raise NotImplementedError
+
+    def embed(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
+        """The last hidden layer as points of its space, (N, D)."""
+        v = self.tangent(x, edge_index, edge_weight)
+        return v if self.manifold is None else self.manifold.expmap0(v)
+
+    def first_layer(self) -> list[nn.Parameter]:
+        """The parameters that L² regularisation looks at."""
+        raise NotImplementedError
+
+    def curvatures(self) -> list[Curvature]:
+        """All curvatures, trained or not, in the order of layers and factors."""
+        return [module for module in self.modules() if isinstance(module, Curvature)]
+
+    def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> SparseMatrix | None:
+        """The matrix the network multiplies with, to be made once and given as edge_index; None for none."""
+        raise NotImplementedError
+
+    def capped_rows(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> int:
+        """How many hidden rows lie farther out than the precision resolves, and were taken as just inside."""
+        return 0

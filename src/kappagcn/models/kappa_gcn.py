@@ -1,0 +1,144 @@
+"""KappaGCN: the paper's network, κ-GCN for one space and Prod-GCN for a product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from kappagcn.errors import GraphError
+from kappagcn.geometry import ProductManifold
+from kappagcn.graphs.sparse import SparseMatrix
+from kappagcn.models.classifier import Adjacency, NodeClassifier
+from kappagcn.nn import KappaGCNConv, KappaLogits, capped_rows
+from kappagcn.nn.sparse_input import Features
+
+__all__ = ["KappaGCN"]
+
+
+class KappaGCN(NodeClassifier):
+    r"""Layers of κ-convolutions and a κ-logit layer (section 3 of arXiv:1911.05076).
+
+    .. math:: H^{(l+1)} = \sigma^\otimes(\hat A \boxtimes (H^{(l)} \otimes W^{(l)})),\qquad
+              Y = \mathrm{softmax}(\hat A\,\mathrm{logits}(H^{(L)})).
+
+    As all κ → 0 it is GCN with a linear output.
+
+    Args:
+        in_channels: Columns of the features.
+        num_classes: C; None for a network that ends in its last hidden layer.
+        space: Signature of the hidden layers, such as ``"H16"`` or ``"H8xS8"``, shared by them with its curvatures; or
+            one signature for each layer, which then has curvatures of its own.
+        layers: How many hidden layers share the one signature.
+        trainable: Whether curvatures are trained.
+        split_input: Whether each factor of a product gets its equal share of the features (the paper) or all of them.
+        dropout: Of hidden rows, in training.
+        input_dropout: Of the features.
+        dropconnect: Of the weights.
+        adjacency_dropout: Of the entries of Â.
+        activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
+        normalize: Of the adjacency: ``"symmetric"``, ``"row"`` or ``"none"``.
+        aggregation: As in :class:`KappaGCNConv`.
+        bias: Of the convolutions.
+        double: Aggregate in float64.
+
+    Shapes: x (N, in_channels), tangent vectors at the origin; see :mod:`kappagcn.nn.features` → (N, C).
+
+    >>> from kappagcn.graphs import disease
+    >>> data = disease()
+    >>> model = KappaGCN(10, 2, "H4xS4")
+    >>> model(data.x, data.edge_index).shape, model.embed(data.x, data.edge_index).shape
+    (torch.Size([1000, 2]), torch.Size([1000, 8]))
+    """
+
+    name = "kappa-gcn"
+
+    def __init__(
+        self,
+        in_channels: int,
+        num_classes: int | None,
+        space: str | Sequence[str] = "H16",
+        *,
+        layers: int = 1,
+        trainable: bool = True,
+        split_input: bool = False,
+        dropout: float = 0.0,
+        input_dropout: float = 0.0,
+        dropconnect: float = 0.0,
+        adjacency_dropout: float = 0.0,
+        activation: str = "relu",
+        normalize: str = "symmetric",
+        aggregation: str = "midpoint",
+        bias: bool = True,
+        double: bool = False,
+    ) -> None:
+        super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, activation=activation)
+        if layers < 1 or (not isinstance(space, str) and not space):
+            raise GraphError(f"expected at least one hidden layer, found {layers if isinstance(space, str) else 0}.")
+        if isinstance(space, str):
+            manifolds = [ProductManifold.from_signature(space, trainable=trainable)] * layers
+        else:
+            manifolds = [ProductManifold.from_signature(each, trainable=trainable) for each in space]
+        self.manifold = manifolds[-1]
+        sizes = [in_channels, *(manifold.dim for manifold in manifolds)]
+        self.convs = nn.ModuleList(
+            KappaGCNConv(
+                sizes[i],
+                manifold.dim,
+                manifold,
+                normalize=normalize,
+                aggregation=aggregation,
+                bias=bias,
+                dropconnect=dropconnect,
+                adjacency_dropout=adjacency_dropout,
+                split_input=split_input and i == 0 and manifold.num_factors > 1,
+                double=double,
+            )
+            for i, manifold in enumerate(manifolds)
+        )
+        self.logits = None if num_classes is None else KappaLogits(sizes[-1], num_classes, manifolds[-1])
+        self.adjacency_dropout = adjacency_dropout
+
+    def _convs(self) -> list[KappaGCNConv]:
+        return [cast(KappaGCNConv, conv) for conv in self.convs]
+
+    def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> SparseMatrix:
+        """Â, to be made once and given as edge_index."""
+        return self._convs()[0].adjacency(x, edge_index, edge_weight)
+
+    def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
+        """The last hidden layer as tangent vectors at the origin, (N, D)."""
+        return self._hidden(x, self.adjacency(x, edge_index, edge_weight))
+
+    def _hidden(self, x: Features, adjacency: SparseMatrix, last: int | None = None) -> Tensor:
+        v = self.input_dropout(self._convs()[0].features(x))
+        for i, conv in enumerate(self._convs()[:last]):
+            v = self.activation(conv(self.dropout(v) if i else v, adjacency))
+        return cast(Tensor, v)
+
+    def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
+        """Logits of the classes, (N, C); without classes the last hidden layer."""
+        adjacency = self.adjacency(x, edge_index, edge_weight)
+        v = self._hidden(x, adjacency)
+        if self.logits is None:
+            return v
+        if self.training and self.adjacency_dropout:
+            adjacency = adjacency.dropout(self.adjacency_dropout)
+        scores: Tensor = self.logits(self.dropout(v))
+        return adjacency.to(scores.dtype).product(scores)
+
+    def first_layer(self) -> list[nn.Parameter]:
+        """Weights of the first convolution."""
+        return [self._convs()[0].weight]
+
+    @torch.no_grad()
+    def capped_rows(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> int:
+        """How many midpoints of all layers lie farther out than the precision resolves."""
+        adjacency, count = self.adjacency(x, edge_index, edge_weight), 0
+        for i, conv in enumerate(self._convs()):
+            if conv.aggregation == "midpoint":
+                v = conv.linear(self._hidden(x, adjacency, i) if i else x)
+                count += capped_rows(v, adjacency, conv.manifold, double=conv.double_precision)
+        return count

@@ -1,0 +1,152 @@
+"""Layers on tangent vectors at the origin that need no graph: linear, activation, dropout, logits, pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn.inits import glorot, zeros
+
+from kappagcn.graphs.sparse import SparseMatrix
+from kappagcn.nn.functional import Manifold, dropconnect, linear, logits, pool
+from kappagcn.nn.sparse_input import Features, SparseInput
+
+__all__ = ["KappaActivation", "KappaDropout", "KappaLinear", "KappaLogits", "KappaPool"]
+
+
+class KappaLinear(SparseInput):
+    r"""κ-right-multiplication, X ⊗ W = exp_0(log_0(X) W + b) (eq. 7), which on tangent vectors is V W + b.
+
+    Curvature plays no part, so one layer serves every space and every product.
+
+    Args:
+        in_channels: Columns of the input.
+        out_channels: Columns of the result.
+        bias: Whether to add a tangent vector b.
+        dropconnect: Probability for each entry of W to be left out in a training step.
+
+    >>> KappaLinear(3, 2)(torch.ones(5, 3)).shape
+    torch.Size([5, 2])
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True, dropconnect: float = 0.0) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels, self.dropconnect = in_channels, out_channels, dropconnect
+        self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
+        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Start anew."""
+        glorot(self.weight)
+        zeros(self.bias)
+
+    def forward(self, x: Features) -> Tensor:
+        """(N, in_channels) → (N, out_channels)."""
+        return linear(self.features(x), dropconnect(self.weight, self.dropconnect, self.training), self.bias)
+
+    def extra_repr(self) -> str:
+        """Sizes."""
+        return f"{self.in_channels}, {self.out_channels}"
+
+
+class KappaActivation(nn.Module):
+    """The Möbius version σ^⊗(x) = exp_0(σ(log_0 x)) of a pointwise function: on tangent vectors, σ itself.
+
+    Args:
+        function: σ, such as ``torch.relu``.
+
+    >>> KappaActivation(torch.relu)(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+
+    def __init__(self, function: Callable[[Tensor], Tensor] = torch.relu) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, v: Tensor) -> Tensor:
+        """σ(v)."""
+        return self.function(v)
+
+    def extra_repr(self) -> str:
+        """Name of σ."""
+        return str(getattr(self.function, "__name__", self.function))
+
+
+class KappaDropout(nn.Module):
+    """Dropout in the tangent space at the origin; a sparse matrix loses entries and stays sparse.
+
+    Args:
+        p: Probability of an entry to be set to 0; the others are divided by 1 − p.
+    """
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(p)
+
+    def forward(self, x: Features) -> Features:
+        """x in evaluation, thinned in training."""
+        if isinstance(x, SparseMatrix):
+            return x.dropout(self.dropout.p) if self.training else x
+        dropped: Tensor = self.dropout(x)
+        return dropped
+
+
+class KappaLogits(nn.Module):
+    """κ-logits (eq. 12): signed distances to a trained hyperplane for each class, summed over the factors of a product.
+
+    The points on the hyperplanes are kept as tangent vectors p, so that they stay in the space however κ moves. At
+    κ = 0 the layer is linear, 4⟨a, v − p⟩; the normals start at a quarter of a linear layer's weights.
+
+    Args:
+        in_channels: D, the dimension of the space.
+        num_classes: C.
+        manifold: The space, or product, of the points.
+
+    >>> from kappagcn.geometry import Stereographic
+    >>> KappaLogits(2, 3, Stereographic(-1.0))(torch.ones(5, 2)).shape
+    torch.Size([5, 3])
+    """
+
+    def __init__(self, in_channels: int, num_classes: int, manifold: Manifold) -> None:
+        super().__init__()
+        self.manifold = manifold
+        self.normals = nn.Parameter(torch.empty(num_classes, in_channels))
+        self.points = nn.Parameter(torch.empty(num_classes, in_channels))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Start anew, with all hyperplanes through the origin."""
+        glorot(self.normals)
+        self.normals.data /= 4
+        zeros(self.points)
+
+    def forward(self, v: Tensor) -> Tensor:
+        """(N, D) → (N, C)."""
+        return logits(v, self.points, self.normals, self.manifold)
+
+    def extra_repr(self) -> str:
+        """Sizes."""
+        return f"{self.normals.shape[1]}, {self.normals.shape[0]}"
+
+
+class KappaPool(nn.Module):
+    """Readout of whole graphs: the gyromidpoint of each graph's nodes. κ = 0: ``global_mean_pool``.
+
+    Args:
+        manifold: The space, or product, of the nodes.
+        double: In float64, for nodes that lie far out.
+
+    >>> from kappagcn.geometry import Stereographic
+    >>> KappaPool(Stereographic(-1.0))(torch.ones(4, 2), torch.tensor([0, 0, 1, 1])).shape
+    torch.Size([2, 2])
+    """
+
+    def __init__(self, manifold: Manifold, *, double: bool = False) -> None:
+        super().__init__()
+        self.manifold, self.double_precision = manifold, double
+
+    def forward(self, v: Tensor, batch: Tensor | None = None, size: int | None = None) -> Tensor:
+        """(N, D) and the graph of each node → (G, D)."""
+        return pool(v, batch, self.manifold, num_graphs=size, double=self.double_precision)
