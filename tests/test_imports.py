@@ -16,13 +16,15 @@ MAY_IMPORT = {
     "graphs": {"atomic", "progress"},
     "atomic": set(),
     "nn": {"geometry", "graphs"},
+    "models": {"geometry", "nn"},
+    "training": {"geometry", "graphs", "models", "atomic"},
     "progress": set(),
     "figures": {"geometry"},
     "testing": {"geometry"},
     "demo": {"geometry", "graphs", "figures"},
     "cli": {"demo", "graphs", "_version"},
     "__main__": {"cli"},
-    "__init__": {"_version", "geometry", "graphs", "nn"},
+    "__init__": {"_version", "geometry", "graphs", "nn", "models", "training"},
     "errors": set(),
     "_version": set(),
 }
@@ -74,9 +76,11 @@ def test_importing_the_geometry_imports_nothing_heavy_besides_torch():
 def test_public_names_exist_and_are_documented():
     import kappagcn.geometry as geometry
     import kappagcn.graphs as graphs
+    import kappagcn.models as models
     import kappagcn.nn as nn
+    import kappagcn.training as training
 
-    for module in (kappagcn, geometry, graphs, nn):
+    for module in (kappagcn, geometry, graphs, nn, models, training):
         for name in module.__all__:
             thing = getattr(module, name)
             assert not callable(thing) or thing.__doc__, name

@@ -13,15 +13,30 @@ from kappagcn._version import __version__
 # Imported on first use: `import kappagcn` and `kappagcn --help` do not wait for torch.
 _HOMES = {
     "Curvature": "kappagcn.geometry",
+    "KappaGCN": "kappagcn.models",
     "KappaGCNConv": "kappagcn.nn",
     "ProductManifold": "kappagcn.geometry",
     "Stereographic": "kappagcn.geometry",
     "geometry": "kappagcn.geometry",
     "graphs": "kappagcn.graphs",
+    "models": "kappagcn.models",
     "nn": "kappagcn.nn",
+    "training": "kappagcn.training",
 }
 
-__all__ = ["Curvature", "KappaGCNConv", "ProductManifold", "Stereographic", "__version__", "geometry", "graphs", "nn"]
+__all__ = [
+    "Curvature",
+    "KappaGCN",
+    "KappaGCNConv",
+    "ProductManifold",
+    "Stereographic",
+    "__version__",
+    "geometry",
+    "graphs",
+    "models",
+    "nn",
+    "training",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,8 +1,12 @@
 """What kappagcn raises and warns with: every message names the expected, the found and the remedy."""
 
+from pathlib import Path
+
 __all__ = [
+    "CheckpointError",
     "ConvergenceWarning",
     "DataMissingError",
+    "DivergedError",
     "DownloadError",
     "GeometryError",
     "GraphError",
@@ -11,9 +15,11 @@ __all__ = [
     "KappaGCNError",
     "NonUniqueMeanWarning",
     "OutsideBallError",
+    "PrecisionWarning",
     "SignatureError",
     "SplitError",
     "TestNodesError",
+    "TrainingError",
     "UndefinedMidpointError",
 ]
 
@@ -68,9 +74,36 @@ class TestNodesError(KappaGCNError):
     __test__ = False  # a name for users, not a test for pytest
 
 
+class TrainingError(KappaGCNError, ValueError):
+    """Something that cannot be trained, or not like this; said before training starts."""
+
+
+class CheckpointError(KappaGCNError):
+    """A run folder that cannot be written, read, or gone on with."""
+
+
+class DivergedError(KappaGCNError):
+    """A number that became NaN or infinite in training."""
+
+    def __init__(self, quantity: str, value: float, epoch: int) -> None:
+        self.quantity, self.value, self.epoch = quantity, value, epoch
+        super().__init__(
+            f"epoch {epoch}: expected a finite {quantity}, found {value}. The network holds the state of epoch "
+            f"{epoch - 1}. A lower lr or curvature_lr, or features on a smaller scale, usually help."
+        )
+
+    def saved_at(self, path: Path) -> None:
+        """Add where the last good state is."""
+        self.args = (f"{self.args[0]} It is saved in {path}.",)
+
+
 class ConvergenceWarning(UserWarning):
     """An iteration ended before it reached its tolerance."""
 
 
 class NonUniqueMeanWarning(UserWarning):
     """The points do not lie in a ball of radius π/(2√κ): their Fréchet mean need not be unique."""
+
+
+class PrecisionWarning(UserWarning):
+    """Rows that lie farther out than the precision in use resolves."""

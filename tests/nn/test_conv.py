@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+from contextlib import nullcontext
 
 import mpmath
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.nn import GCNConv
 
+from graph_samples import DOUBLE, random_graph
 from kappagcn import KappaGCNConv
 from kappagcn import geometry as G
 from kappagcn.errors import GraphError
@@ -17,16 +19,8 @@ from kappagcn.geometry import Curvature, ProductManifold, Stereographic
 from kappagcn.graphs import balanced_tree, disease
 from kappagcn.graphs.sparse import SparseMatrix, normalized_adjacency
 from kappagcn.nn import aggregate
-from kappagcn.nn.rows import edge_rows, lift_rows, lower_rows
-
-DOUBLE = torch.float64
-
-
-def random_graph(n, edges, seed):
-    generator = torch.Generator().manual_seed(seed)
-    edge_index = torch.randint(n, (2, edges), generator=generator)
-    weight = torch.rand(edges, generator=generator, dtype=DOUBLE) + 0.1
-    return edge_index, weight, generator
+from kappagcn.nn.midpoints import count_edge_rows, midpoints, torch_only
+from kappagcn.nn.rows import lift_rows, lower_rows
 
 
 def pair(kappa, in_channels, out_channels, **options):
@@ -261,8 +255,9 @@ def exact(weights, vectors, kappa):
         return [float(sum(map(mpmath.mpf, weights)) * rho / 2 * a / size) for a in n]
 
 
+@pytest.mark.parametrize("path", [nullcontext, torch_only], ids=["compiled", "torch"])
 @pytest.mark.parametrize(("radius", "double", "bound"), [(2, False, 2e-6), (4, False, 2e-5), (12, True, 1e-6)])
-def test_the_error_by_radius_is_what_the_docs_promise(radius, double, bound):
+def test_the_error_by_radius_is_what_the_docs_promise(radius, double, bound, path):
     generator = torch.Generator().manual_seed(0)
     for kappa in (-1.0, -4.0):
         v = torch.randn(60, 4, generator=generator)
@@ -275,7 +270,8 @@ def test_the_error_by_radius_is_what_the_docs_promise(radius, double, bound):
             weights = torch.rand(40, 60, generator=generator) * (torch.rand(40, 60, generator=generator) < 0.1)
             rows, cols = weights.nonzero().T
             matrix = SparseMatrix(rows, cols, weights[rows, cols], (40, 60))
-            found = aggregate(points, matrix, Stereographic(kappa), double=double)
+            with path():
+                found = aggregate(points, matrix, Stereographic(kappa), double=double)
             for i in range(40):
                 own = cols[rows == i]
                 if not len(own):
@@ -284,22 +280,24 @@ def test_the_error_by_radius_is_what_the_docs_promise(radius, double, bound):
                 assert (found[i] - want).norm() < bound * want.norm() + bound * 1e-3
 
 
+@pytest.mark.parametrize("rows", [nullcontext, torch_only], ids=["compiled", "torch"])
 @pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
 @pytest.mark.parametrize("radius", [1.0, 10.0, 30.0, 100.0, 1e4, 1e8])
 @pytest.mark.parametrize("kappa", [-1.0, -1e-12, 0.0, 1e-12, 1.0])
-def test_nothing_is_ever_infinite_or_nan(kappa, radius, dtype):
+def test_nothing_is_ever_infinite_or_nan(kappa, radius, dtype, rows):
     v = torch.randn(20, 3, generator=torch.Generator().manual_seed(0), dtype=dtype)
     v = (v / v.norm(dim=1, keepdim=True) * radius).requires_grad_()
-    k = torch.tensor(kappa, dtype=dtype, requires_grad=True)
-    lifted = lift_rows(v, k)
-    out = lower_rows(lifted, k, torch.ones(20, dtype=dtype))
-    out.mean().backward()
-    assert torch.isfinite(lifted).all()
-    assert torch.isfinite(out).all()
-    assert torch.isfinite(v.grad).all()
-    assert torch.isfinite(k.grad)
+    k = torch.tensor([kappa], dtype=dtype, requires_grad=True)
+    alone = SparseMatrix.from_tensor(torch.eye(20, dtype=dtype))
+    with rows():
+        out = midpoints(v, alone, k, [3])
+        out.mean().backward()
+    for found in (lift_rows(v, k[0]), out, v.grad, k.grad):
+        assert torch.isfinite(found).all()
+    if kappa <= 0 and abs(kappa) ** 0.5 * 2 * radius < 3:
+        assert torch.allclose(out, v, rtol=1e-4)
     far = kappa < 0 and abs(kappa) ** 0.5 * 2 * radius > (8 if dtype == torch.float32 else 19)
-    assert int(edge_rows(lifted.detach(), k)) == (20 if far else 0)
+    assert count_edge_rows(v, alone, k, [3]) == (20 if far else 0)
 
 
 @pytest.mark.parametrize(

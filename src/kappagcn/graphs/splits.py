@@ -86,6 +86,24 @@ class Split:
         for part in ("stopping", "validation"):
             self._apart(part, parts[part], "test", self._test)
 
+    @classmethod
+    def from_masks(cls, data: Data) -> Split:
+        """The split that PyG's ``train_mask``, ``val_mask`` and ``test_mask`` say; validation nodes also stop.
+
+        A ``stopping_mask``, where there is one, has the stopping nodes.
+        """
+        masks = {key: data.get(f"{key}_mask") for key in ("train", "stopping", "val", "test")}
+        if masks["train"] is None:
+            raise SplitError("expected a split, or data.train_mask, found neither.")
+        for key, mask in masks.items():
+            if mask is not None and (mask.dtype != torch.bool or mask.shape != (data.num_nodes,)):
+                raise SplitError(
+                    f"{key}_mask: expected booleans ({data.num_nodes},), found {mask.dtype} {tuple(mask.shape)}."
+                )
+        nodes = {key: [] if mask is None else mask.nonzero().flatten().numpy() for key, mask in masks.items()}
+        stopping = nodes["val"] if masks["stopping"] is None else nodes["stopping"]
+        return cls(nodes["train"], stopping, nodes["val"], nodes["test"], name="masks")
+
     def _apart(self, one: str, nodes: Tensor, other: str, others: Tensor) -> None:
         shared = int(torch.isin(nodes, others).sum())
         if shared:

@@ -8,9 +8,8 @@ from typing import cast
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.sparse import SparseMatrix, normalized_adjacency
 from kappagcn.models.classifier import Adjacency, NodeClassifier
-from kappagcn.nn import HGCNConv, KappaGCNConv, KappaLinear
+from kappagcn.nn import HGCNConv, KappaGCNConv, KappaLinear, SparseMatrix, normalized_adjacency
 from kappagcn.nn.sparse_input import Features
 
 __all__ = ["GCN", "HGCN", "MLP"]

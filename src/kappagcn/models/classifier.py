@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
-from kappagcn.graphs.sparse import SparseMatrix
-from kappagcn.nn import KappaDropout
+from kappagcn.nn import KappaDropout, SparseMatrix
 from kappagcn.nn.sparse_input import Features
 
 __all__ = ["ACTIVATIONS", "NodeClassifier"]

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
-from kappagcn.graphs.sparse import SparseMatrix
 from kappagcn.models.classifier import Adjacency, NodeClassifier
-from kappagcn.nn import KappaGCNConv, KappaLogits, capped_rows
+from kappagcn.nn import KappaGCNConv, KappaLogits, SparseMatrix, capped_rows
 from kappagcn.nn.sparse_input import Features
 
 __all__ = ["KappaGCN"]

@@ -15,12 +15,10 @@ from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold, Stereographic
-from kappagcn.geometry.numerics import arsin_over, tiny
-from kappagcn.geometry.vectors import dot, norm
 from kappagcn.graphs.sparse import SparseMatrix
+from kappagcn.nn.hyperplanes import hyperplane_logits
 from kappagcn.nn.midpoints import count_edge_rows, midpoints
 from kappagcn.nn.neighbourhoods import frechet, tangential_at_nodes
-from kappagcn.nn.rows import lift_rows
 
 __all__ = ["AGGREGATIONS", "Manifold", "aggregate", "capped_rows", "dropconnect", "linear", "logits", "pool"]
 
@@ -110,20 +108,7 @@ def logits(v: Tensor, p: Tensor, a: Tensor, manifold: Manifold) -> Tensor:
         manifold: A space, or a product of spaces whose dimensions sum to D.
     """
     k, dims = _factors(v, manifold)
-    parts = zip(v.split(dims, -1), p.split(dims, -1), a.split(dims, -1), k.to(v.dtype).unbind(), strict=True)
-    return torch.stack([_factor_logits(*part) for part in parts]).sum(0)
-
-
-def _factor_logits(v: Tensor, p: Tensor, a: Tensor, k: Tensor) -> Tensor:
-    on_plane = lift_rows(p, k)
-    point, height = on_plane[:, :-1], on_plane[:, -1:]
-    factor = (height + 1).clamp(min=tiny(v))
-    offset = dot(point, a)
-    normal = torch.cat((a - k * offset / factor * point, -offset), -1)
-    product = lift_rows(v, k) @ normal.t()
-    length = norm(a)
-    sine = product / torch.where(length == 0, 1, length).t()
-    return factor.t() * product * arsin_over(sine, k)
+    return hyperplane_logits(v, p, a, k.to(v.dtype), dims)
 
 
 def pool(

@@ -24,6 +24,7 @@ from kappagcn.geometry.numerics import (
     ROW_EXPONENT,
     ROW_FAR,
     ROW_LEAST,
+    ROW_LEAST_COSINE,
     ROW_SERIES_BELOW,
     ROW_VALUE_SERIES_BELOW,
     SERIES,
@@ -31,17 +32,19 @@ from kappagcn.geometry.numerics import (
     row_series_terms,
 )
 
-__all__ = ["lift", "lift_backward", "lower", "lower_backward"]
+__all__ = ["distances", "distances_backward", "lift", "lift_backward", "lower", "lower_backward"]
 
 Array = NDArray[Any]
 BLOCK = 2048
 ALONE = 65536  # rows that one thread finishes before another has woken up and found its block
-FAR, LEAST, SERIES_BELOW = ROW_FAR, ROW_LEAST, ROW_SERIES_BELOW
+FAR, LEAST, LEAST_COSINE, SERIES_BELOW = ROW_FAR, ROW_LEAST, ROW_LEAST_COSINE, ROW_SERIES_BELOW
 SINC_FIRST, SINC_SECOND = row_series_terms("sinc")
 ARTANC_FIRST, ARTANC_SECOND = row_series_terms("artanc")
 # Where the series of the functions themselves, which are faster than the library's, are exact to rounding.
 SINC_BELOW, ARTANC_BELOW = ROW_VALUE_SERIES_BELOW["sinc"], ROW_VALUE_SERIES_BELOW["artanc"]
-SINC, COSC, ARTANC = (np.array(SERIES[name][::-1]) for name in ("sinc", "cosc", "artanc"))
+ARSINC_BELOW = ROW_VALUE_SERIES_BELOW["arsinc"]
+ARSINC_FIRST, ARSINC_SECOND = row_series_terms("arsinc")
+SINC, COSC, ARTANC, ARSINC = (np.array(SERIES[name][::-1]) for name in ("sinc", "cosc", "artanc", "arsinc"))
 
 # Sums may be reordered to use vector registers; nothing else is relaxed.
 compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
@@ -165,6 +168,50 @@ def _lower_backward(
             by_e[i, dim + f] = -pull * inverse
 
 
+@compiled
+def _distances(products: Array, lengths: Array, weights: Array, kappa: float, arcs: Array, scores: Array) -> None:
+    root = math.sqrt(abs(kappa))
+    for i in range(products.shape[0]):
+        for c in range(products.shape[1]):
+            s = np.float64(products[i, c]) / lengths[c]
+            z, t = kappa * s * s, root * abs(s)
+            if abs(z) < ARSINC_BELOW:
+                arc = s * _horner(ARSINC, z)
+            elif kappa > 0:
+                arc = math.copysign(math.asin(min(t, 1.0)) / root, s)
+            else:
+                arc = math.copysign(math.log(t + math.sqrt(t * t + 1)) / root, s)
+            arcs[i, c] = arc
+            scores[i, c] += weights[c] * arc
+
+
+@compiled
+def _distances_backward(
+    products: Array,
+    lengths: Array,
+    weights: Array,
+    kappa: float,
+    arcs: Array,
+    grad: Array,
+    by_product: Array,
+    sums: Array,
+) -> None:
+    for i in range(products.shape[0]):
+        for c in range(products.shape[1]):
+            s, arc, g = np.float64(products[i, c]) / lengths[c], arcs[i, c], np.float64(grad[i, c])
+            z = kappa * s * s
+            slope = 1 / math.sqrt(max(1 - z, LEAST_COSINE * LEAST_COSINE))
+            if abs(z) < SERIES_BELOW:
+                by_kappa = s * s * s * (ARSINC_FIRST + ARSINC_SECOND * z)
+            else:
+                by_kappa = (s * slope - arc) / (2 * kappa)
+            by_sine = g * weights[c] * slope
+            by_product[i, c] = by_sine / lengths[c]
+            sums[0, c] += g * arc
+            sums[1, c] -= by_sine * s / lengths[c]
+            sums[2, c] += g * weights[c] * by_kappa
+
+
 @cache
 def _pool(process: int, threads: int) -> ThreadPoolExecutor:
     """Threads of this process: those of a parent do not survive a fork."""
@@ -243,3 +290,22 @@ def lower_backward(e: Tensor, factors: Factors, weight: Tensor, kept: Tensor, gr
         ),
     )
     return by_e, sums
+
+
+def distances(products: Tensor, lengths: Array, weights: Array, kappa: float, scores: Tensor) -> Tensor:
+    """Add weights · arsin_κ(products/lengths), (N, C), to the scores; the arcs, for the backward."""
+    arcs = products.new_empty(products.shape, dtype=torch.float64)
+    x, own, out = products.numpy(), arcs.numpy(), scores.numpy()
+    _in_blocks(len(x), lambda b, _: _distances(x[b], lengths, weights, kappa, own[b], out[b]))
+    return arcs
+
+
+def distances_backward(
+    products: Tensor, lengths: Array, weights: Array, kappa: float, arcs: Tensor, grad: Tensor
+) -> tuple[Tensor, Array]:
+    """Gradients by the products, (N, C), and, (3, C), by the weights, the lengths and, per class, κ."""
+    by_product = torch.empty_like(products)
+    x, own, g, out = products.numpy(), arcs.numpy(), _array(grad), by_product.numpy()
+    sums = np.zeros((-(-len(x) // BLOCK) or 1, 3, products.shape[1]))
+    _in_blocks(len(x), lambda b, n: _distances_backward(x[b], lengths, weights, kappa, own[b], g[b], out[b], sums[n]))
+    return by_product, sums.sum(0)

@@ -15,7 +15,7 @@ from torch.autograd.function import once_differentiable
 from kappagcn.graphs.sparse import SparseMatrix
 from kappagcn.nn.rows import edge_rows, lift_rows, lower_rows
 
-__all__ = ["compiled", "count_edge_rows", "midpoints", "torch_only"]
+__all__ = ["compiled", "count_edge_rows", "kernels_for", "midpoints", "torch_only"]
 
 _torch_only = False
 
@@ -76,6 +76,14 @@ def compiled() -> bool:
     return not _torch_only and _kernels() is not None
 
 
+def kernels_for(*tensors: Tensor) -> ModuleType | None:
+    """The compiled functions, where these tensors can go through them."""
+    if torch.compiler.is_compiling() or not compiled():
+        return None
+    fit = all(t.device.type == "cpu" and t.dtype in (torch.float32, torch.float64) for t in tensors)
+    return _kernels() if fit else None
+
+
 def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *, double: bool = False) -> Tensor:
     """log_0(A ⊠ exp_0(V)) with factor f of dimension dims[f] and curvature k[f], (N, D) → (M, D).
 
@@ -86,9 +94,9 @@ def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *,
         dims: Dimensions, which sum to D.
         double: Lift, multiply and lower in float64.
     """
-    values = adjacency.values
-    if not torch.compiler.is_compiling() and compiled() and not values.requires_grad and _on_cpu(v, k, values):
-        found: Tensor = _Compiled.apply(v, k, adjacency, dims, torch.float64 if double else v.dtype, _kernels())
+    kernels = None if adjacency.values.requires_grad else kernels_for(v, k, adjacency.values)
+    if kernels is not None:
+        found: Tensor = _Compiled.apply(v, k, adjacency, dims, torch.float64 if double else v.dtype, kernels)
         return found
     dtype = v.dtype
     if double:
@@ -101,10 +109,6 @@ def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *,
 def _sums(parts: Any, adjacency: SparseMatrix) -> Iterator[tuple[Tensor, Tensor]]:
     for part, kappa in parts:
         yield adjacency.product(lift_rows(part, kappa)), kappa
-
-
-def _on_cpu(*tensors: Tensor) -> bool:
-    return all(t.device.type == "cpu" and t.dtype in (torch.float32, torch.float64) for t in tensors)
 
 
 @torch.no_grad()

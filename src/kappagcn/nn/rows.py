@@ -26,8 +26,9 @@ from torch.autograd.function import once_differentiable
 from kappagcn.geometry.numerics import ROW_EXPONENT, ball_gap, row_series
 from kappagcn.geometry.numerics import ROW_FAR as FAR
 from kappagcn.geometry.numerics import ROW_LEAST as LEAST
+from kappagcn.geometry.numerics import ROW_LEAST_COSINE as LEAST_COSINE
 
-__all__ = ["edge_rows", "lift_rows", "lower_rows"]
+__all__ = ["arsin_rows", "edge_rows", "lift_rows", "lower_rows"]
 
 Kappa = float | Tensor
 
@@ -131,6 +132,39 @@ class _Lower(torch.autograd.Function):
         if ctx.needs_input_grad[2]:
             by_weight = (u * along).to(weight.dtype)
         return by_e, by_k, by_weight
+
+
+class _Arsin(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, sine: Tensor, k: Tensor) -> Tensor:
+        kappa, s = _kappa(k), sine.double()
+        root = k.detach().double().abs().sqrt().clamp(min=LEAST)
+        t = s * root
+        length = _by_sign(kappa, lambda: t.clamp(-1, 1).asin() / root, lambda: t.asinh() / root)
+        ctx.save_for_backward(sine, k, length)
+        return length.to(sine.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        sine, k, length = ctx.saved_tensors
+        kappa, s = _kappa(k), sine.double()
+        z = s * s * kappa
+        slope = (1 - z).clamp(min=LEAST_COSINE**2).rsqrt()
+        by_sine = by_k = None
+        if ctx.needs_input_grad[0]:
+            by_sine = (grad * slope).to(sine.dtype)
+        if ctx.needs_input_grad[1]:
+            closed = (s * slope - length) / torch.where(z == 0, 1, 2 * z) * s * s
+            near = row_series("arsinc", z, torch.nan) * s * s * s
+            by_k = (grad * torch.where(near.isnan(), closed, near)).sum().to(k.dtype)
+        return by_sine, by_k
+
+
+def arsin_rows(sine: Tensor, k: Tensor) -> Tensor:
+    """arsin_κ of signed sines for one κ, entry by entry; for κ > 0 a sine beyond ±1/√κ counts as that."""
+    length: Tensor = _Arsin.apply(sine, k)
+    return length
 
 
 def lift_rows(v: Tensor, k: Tensor) -> Tensor:

@@ -1,0 +1,21 @@
+"""Training: epochs with early stopping, runs that survive a kill, one evaluation on test nodes at the end."""
+
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.evaluation import final_evaluation, load_model, predict
+from kappagcn.training.progress import reporting
+from kappagcn.training.run import TrainingResult, fit
+from kappagcn.training.stopping import EarlyStopping
+from kappagcn.training.trainer import Trainer, seeded
+
+__all__ = [
+    "EarlyStopping",
+    "Trainer",
+    "TrainingConfig",
+    "TrainingResult",
+    "final_evaluation",
+    "fit",
+    "load_model",
+    "predict",
+    "reporting",
+    "seeded",
+]

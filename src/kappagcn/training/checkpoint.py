@@ -1,0 +1,44 @@
+"""Training states in one file that appears whole or not at all: tensors, and all else as JSON in the same header."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from kappagcn.atomic import replacing
+from kappagcn.errors import CheckpointError
+
+__all__ = ["load_tensors", "save_tensors"]
+
+Tensors = dict[str, Tensor]
+
+
+def save_tensors(path: Path, tensors: Tensors, about: dict[str, Any]) -> None:
+    """Write tensors and what is to be known about them; numbers come back to the last digit."""
+    # One copy per name: tensors that share memory cannot be stored.
+    whole = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
+    content = save(whole, {"kappagcn": json.dumps(about)})
+    try:
+        with replacing(path) as file:
+            file.write(content)
+    except OSError as problem:
+        raise CheckpointError(
+            f"{path}: cannot be written ({problem.strerror}); nothing that was there is lost."
+        ) from None
+
+
+def load_tensors(path: Path) -> tuple[Tensors, dict[str, Any]]:
+    """The tensors and what was written about them."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            about = json.loads((file.metadata() or {})["kappagcn"])
+            return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: expected a saved training state, found no such file.") from None
+    except (SafetensorError, KeyError, ValueError, OSError) as problem:
+        raise CheckpointError(f"{path}: expected a training state saved by kappagcn, found {problem}.") from None

@@ -1,0 +1,67 @@
+"""What is looked at before training starts, so that it ends in one clear sentence and not in epoch 300."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from kappagcn.errors import TrainingError
+from kappagcn.graphs.splits import Split
+from kappagcn.models import NodeClassifier
+
+__all__ = ["check_graph", "check_training"]
+
+
+def check_graph(data: Data, in_channels: int | None = None) -> None:
+    """Refuse a graph whose features or edges no network can take."""
+    x = data.get("x")
+    if not isinstance(x, Tensor):
+        raise TrainingError("expected features, data.x (N, D), found none. A one-hot matrix torch.eye(N) would do.")
+    if x.dim() != 2 or not x.is_floating_point():
+        raise TrainingError(f"expected features (N, D) of floating-point numbers, found {x.dtype} {tuple(x.shape)}.")
+    values = x if x.layout == torch.strided else x.values() if x.layout == torch.sparse_csr else x.coalesce().values()
+    bad = ~torch.isfinite(values)
+    if bad.any():
+        rows = f", first in row {int(bad.any(1).nonzero()[0])}" if x.layout == torch.strided else ""
+        raise TrainingError(
+            f"expected finite features, found {int(bad.sum())} entries that are NaN or infinite{rows}. Fill them first."
+        )
+    if in_channels is not None and x.shape[1] != in_channels:
+        raise TrainingError(f"expected {in_channels} features, as the network takes, found {x.shape[1]}.")
+    edges = data.get("edge_index")
+    if not isinstance(edges, Tensor) or edges.dim() != 2 or edges.shape[0] != 2 or edges.is_floating_point():
+        raise TrainingError("expected edges, data.edge_index (2, E) of integers, found none of that form.")
+    if edges.numel() and not 0 <= int(edges.min()) <= int(edges.max()) < x.shape[0]:
+        raise TrainingError(
+            f"expected edges between nodes 0 and {x.shape[0] - 1}, found {int(edges.min())} to {int(edges.max())} in "
+            f"edge_index. Features have one row for each of {x.shape[0]} nodes."
+        )
+    weight = data.get("edge_weight")
+    if weight is not None and not torch.isfinite(weight).all():
+        raise TrainingError("expected finite edge weights, found NaN or infinite ones in data.edge_weight.")
+
+
+def check_training(model: NodeClassifier, data: Data, split: Split) -> None:
+    """Refuse a graph, labels or split that this network cannot be trained on."""
+    check_graph(data, model.options.get("in_channels"))
+    y, classes = data.get("y"), model.options.get("num_classes")
+    if not isinstance(y, Tensor) or y.shape != (data.x.shape[0],) or y.is_floating_point():
+        found = "none" if not isinstance(y, Tensor) else f"{y.dtype} {tuple(y.shape)}"
+        raise TrainingError(f"expected one class per node, data.y ({data.x.shape[0]},) of integers, found {found}.")
+    split.check(data.x.shape[0])
+    if classes is None:
+        raise TrainingError("expected a network with classes, found num_classes=None.")
+    known = {"train": split.train, "stopping": split.stopping, "validation": split.validation}
+    for name, nodes in known.items():
+        if len(nodes) and int(y[nodes].min()) < 0:
+            raise TrainingError(f"expected a class for every {name} node, found {int((y[nodes] < 0).sum())} without.")
+    largest = max(int(y[nodes].max()) for nodes in known.values() if len(nodes))
+    if largest >= classes:
+        raise TrainingError(f"expected classes 0 to {classes - 1}, as the network has, found {largest}.")
+    missing = sorted(set(range(classes)) - set(y[split.train].tolist()))
+    if missing:
+        raise TrainingError(
+            f"expected training nodes of all {classes} classes, found none of class "
+            f"{', '.join(map(str, missing))}. Add some, or leave the class out."
+        )

@@ -1,0 +1,41 @@
+"""How a network is trained: numbers that a record keeps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from kappagcn.errors import TrainingError
+
+__all__ = ["TrainingConfig"]
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """The paper's protocol by default (appendix).
+
+    Args:
+        epochs: At most so many.
+        patience: Stop when the stopping loss has not fallen for so many epochs.
+        lr: Of the weights, by Adam.
+        curvature_lr: Of the curvatures, by plain gradient descent.
+        l2: Weight of half the squares of the first layer's weights in the loss.
+        seed: Of everything random in training; the network's starting weights are its builder's (see `seeded`).
+    """
+
+    epochs: int = 2000
+    patience: int = 200
+    lr: float = 0.01
+    curvature_lr: float = 0.01
+    l2: float = 5e-4
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "patience"):
+            if getattr(self, name) < 1:
+                raise TrainingError(f"{name}: expected at least 1, found {getattr(self, name)}.")
+        for name in ("lr", "curvature_lr", "l2"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
+                raise TrainingError(f"{name}: expected a number from 0, found {getattr(self, name)}.")
+        if not 0 <= self.seed < 2**63:
+            raise TrainingError(f"seed: expected a number from 0 to 2⁶³ − 1, found {self.seed}.")

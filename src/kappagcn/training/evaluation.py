@@ -1,0 +1,60 @@
+"""The evaluation that is reported, and saved networks brought back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from torch_geometric.data import Data
+
+from kappagcn.errors import CheckpointError, TrainingError
+from kappagcn.graphs.splits import Split
+from kappagcn.models import NodeClassifier, build_model
+from kappagcn.training.checkpoint import load_tensors
+from kappagcn.training.checks import check_graph
+from kappagcn.training.tasks import inputs
+
+__all__ = ["final_evaluation", "load_model", "predict"]
+
+
+@torch.no_grad()
+def _scores(model: NodeClassifier, data: Data) -> Tensor:
+    check_graph(data, model.options.get("in_channels"))
+    model.eval()
+    scores: Tensor = model(*inputs(model, data))
+    return scores
+
+
+def predict(model: NodeClassifier, data: Data) -> Tensor:
+    """Probabilities of the classes for all nodes, (N, C)."""
+    return _scores(model, data).softmax(1)
+
+
+def final_evaluation(model: NodeClassifier, data: Data, split: Split) -> dict[str, float]:
+    """Accuracy, macro-averaged F1 and loss on the test nodes. Nothing may be chosen after this was looked at."""
+    nodes = split.final_test_nodes()
+    if not len(nodes) or int(data.y[nodes].min()) < 0:
+        raise TrainingError(f"{split.name}: expected test nodes with classes for the final evaluation, found others.")
+    truth, scores = data.y[nodes], _scores(model, data)[nodes]
+    found, classes = scores.argmax(1), scores.shape[1]
+    table = torch.bincount(classes * truth + found, minlength=classes * classes).reshape(classes, classes).double()
+    either = table.sum(0) + table.sum(1)
+    return {
+        "accuracy": float((found == truth).double().mean()),
+        "macro_f1": float((2 * table.diag() / either)[either > 0].mean()),
+        "loss": float(cross_entropy(scores, truth)),
+    }
+
+
+def load_model(folder: str | Path) -> NodeClassifier:
+    """The network of a finished run, with its best weights."""
+    path = Path(folder) / "model.safetensors"
+    tensors, about = load_tensors(path)
+    try:
+        model = build_model(about["model"], **about["options"])
+        model.load_state_dict(tensors)
+    except (KeyError, TypeError, RuntimeError) as problem:
+        raise CheckpointError(f"{path}: expected weights of a network of this version, found {problem}.") from None
+    return model.eval()

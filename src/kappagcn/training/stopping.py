@@ -1,0 +1,40 @@
+"""When to stop, and which epoch's weights to keep."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+
+__all__ = ["EarlyStopping"]
+
+
+@dataclass
+class EarlyStopping:
+    """The appendix's rule: stop after `patience` epochs without a lower loss; keep the weights of the best score.
+
+    Loss and score are those of the early-stopping nodes. Of epochs with equal score that with the lower loss is kept.
+    """
+
+    patience: int
+    lowest_loss: float = math.inf
+    lowest_epoch: int = 0
+    best_score: float = -math.inf
+    best_loss: float = math.inf
+    best_epoch: int = 0
+
+    def update(self, epoch: int, loss: float, score: float) -> bool:
+        """Take an epoch's numbers; whether its weights are the best so far."""
+        if loss < self.lowest_loss:
+            self.lowest_loss, self.lowest_epoch = loss, epoch
+        better = (score, -loss) > (self.best_score, -self.best_loss)
+        if better:
+            self.best_score, self.best_loss, self.best_epoch = score, loss, epoch
+        return better
+
+    def is_over(self, epoch: int) -> bool:
+        """Whether patience is at its end."""
+        return epoch - self.lowest_epoch >= self.patience
+
+    def state(self) -> dict[str, float]:
+        """Everything that decides, as plain numbers."""
+        return asdict(self)

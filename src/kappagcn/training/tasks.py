@@ -1,0 +1,83 @@
+"""What is trained: a loss to descend, and numbers to look at after each epoch."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from torch_geometric.data import Data
+
+from kappagcn.graphs.sparse import SparseMatrix
+from kappagcn.graphs.splits import Split
+from kappagcn.models import NodeClassifier
+
+__all__ = ["NodeClassification", "Task"]
+
+Features = Tensor | SparseMatrix
+
+
+class Task(Protocol):
+    """Something a network can be trained for."""
+
+    def loss(self) -> Tensor:
+        """The training loss, as a tensor without axes."""
+
+    def metrics(self) -> dict[str, float]:
+        """Numbers to keep for each epoch."""
+
+    def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
+        """The loss that decides when to stop, and the score, higher the better, whose best weights are kept."""
+
+
+class NodeClassification:
+    """Cross-entropy on the training nodes; loss and accuracy on the stopping and validation nodes. Test nodes unseen.
+
+    Args:
+        model: The network.
+        data: The graph; labels of test nodes are hidden from it before anything is computed.
+        split: Which nodes are for what. Without stopping nodes the training loss decides.
+    """
+
+    def __init__(self, model: NodeClassifier, data: Data, split: Split) -> None:
+        view = split.training_view(data)
+        self.model, self.split, self.labels = model, split, view.y
+        self.x, self.adjacency = inputs(model, view)
+
+    def scores(self) -> Tensor:
+        """Logits of all nodes."""
+        found: Tensor = self.model(self.x, self.adjacency)
+        return found
+
+    def loss(self) -> Tensor:
+        """Cross-entropy on the training nodes."""
+        return self._loss(self.scores(), self.split.train)
+
+    def _loss(self, scores: Tensor, nodes: Tensor) -> Tensor:
+        return cross_entropy(scores[nodes], self.labels[nodes])
+
+    def _accuracy(self, scores: Tensor, nodes: Tensor) -> float:
+        return float((scores[nodes].argmax(1) == self.labels[nodes]).double().mean())
+
+    def metrics(self) -> dict[str, float]:
+        """Loss and accuracy where the split has nodes for it."""
+        scores = self.scores()
+        deciding = self.split.stopping if len(self.split.stopping) else self.split.train
+        found = {"stopping_loss": float(self._loss(scores, deciding))}
+        found["stopping_accuracy"] = self._accuracy(scores, deciding)
+        if len(self.split.validation):
+            found["validation_loss"] = float(self._loss(scores, self.split.validation))
+            found["validation_accuracy"] = self._accuracy(scores, self.split.validation)
+        return found
+
+    def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
+        """Loss and accuracy of the stopping nodes."""
+        return metrics["stopping_loss"], metrics["stopping_accuracy"]
+
+
+def inputs(model: NodeClassifier, data: Data) -> tuple[Features, SparseMatrix | Tensor]:
+    """Features and matrix in the form that every epoch multiplies with, made once."""
+    x = data.x if data.x.layout == torch.strided else SparseMatrix.from_tensor(data.x)
+    adjacency = model.adjacency(x, data.edge_index, data.get("edge_weight"))
+    return x, data.edge_index if adjacency is None else adjacency

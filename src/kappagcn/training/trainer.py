@@ -1,0 +1,175 @@
+"""One network, one task: epochs of Adam for weights and gradient descent for curvatures, watched and resumable."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kappagcn.errors import DivergedError
+from kappagcn.geometry import Curvature
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.stopping import EarlyStopping
+from kappagcn.training.tasks import Task
+
+__all__ = ["Trainer", "seeded"]
+
+Record = dict[str, Any]
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Within it torch draws from this seed; afterwards from where it was before.
+
+    >>> with seeded(0):
+    ...     one = torch.rand(1)
+    >>> with seeded(0):
+    ...     assert torch.equal(torch.rand(1), one)
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+class Trainer:
+    """The state of training: weights, optimisers, random numbers, stopping, the best weights so far.
+
+    Everything that decides what comes next is in `tensors()` and `about()`; a trainer that has loaded them goes on to
+    the same numbers, bit for bit.
+
+    Args:
+        model: The network, trained in place.
+        task: What for.
+        config: How.
+        regularised: Parameters that `config.l2` holds small.
+    """
+
+    def __init__(
+        self, model: nn.Module, task: Task, config: TrainingConfig, *, regularised: list[nn.Parameter] | None = None
+    ) -> None:
+        self.model, self.task, self.config = model, task, config
+        self.epoch = 0
+        self.stopping = EarlyStopping(config.patience)
+        self.named = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        self.curvatures = [module for module in model.modules() if isinstance(module, Curvature)]
+        kappas = {id(c.raw) for c in self.curvatures}
+        held = {id(p) for p in regularised or []}
+        weights = [p for p in self.named.values() if id(p) not in kappas]
+        groups: list[dict[str, Any]] = [
+            {"params": [p for p in weights if id(p) in held], "weight_decay": config.l2},
+            {"params": [p for p in weights if id(p) not in held]},
+        ]
+        self.adam = torch.optim.Adam([g for g in groups if g["params"]], lr=config.lr, fused=True) if weights else None
+        self.curved = [p for p in self.named.values() if id(p) in kappas]
+        self.best = self._weights()
+        self._good = [p.detach().clone() for p in self.named.values()]
+        with seeded(config.seed):
+            self.random = torch.get_rng_state()
+
+    def kappas(self) -> list[float]:
+        """All curvatures as of now."""
+        return [c.value for c in self.curvatures]
+
+    def run_epoch(self) -> Record:
+        """One step, then the numbers of the network after it.
+
+        Raises:
+            DivergedError: something became NaN or infinite. The weights are those before the step.
+        """
+        epoch = self.epoch + 1
+        with torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(self.random)
+            self.model.train()
+            loss = self._step(epoch)
+            drawn = torch.get_rng_state()
+        self.model.eval()
+        with torch.no_grad():
+            metrics = self.task.metrics()
+        for name, value in metrics.items():
+            if not math.isfinite(value):
+                self._diverged(name.replace("_", " "), value, epoch)
+        self.epoch, self.random = epoch, drawn
+        if self.stopping.update(epoch, *self.task.watched(metrics)):
+            self._copy_best()
+        return {"epoch": epoch, "train_loss": loss, **metrics, "curvatures": self.kappas()}
+
+    def _step(self, epoch: int) -> float:
+        torch._foreach_copy_(self._good, list(self.named.values()))
+        for p in self.named.values():
+            p.grad = None
+        loss = self.task.loss()
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            self._diverged("training loss", value, epoch)
+        loss.backward()
+        self._check_all("gradient of", {name: p.grad for name, p in self.named.items() if p.grad is not None}, epoch)
+        if self.adam is not None:
+            self.adam.step()
+        with torch.no_grad():
+            for kappa in self.curved:
+                if kappa.grad is not None:
+                    kappa.sub_(self.config.curvature_lr * kappa.grad)
+        self._check_all("weight", dict(self.named), epoch)
+        return value
+
+    def _check_all(self, what: str, tensors: dict[str, Tensor], epoch: int) -> None:
+        sizes = torch.stack(torch._foreach_norm([t.detach() for t in tensors.values()]))
+        if not torch.isfinite(sizes).all():
+            name = next(name for name, size in zip(tensors, sizes, strict=True) if not math.isfinite(size))
+            self._diverged(f"{what} {name}", float(tensors[name].detach().sum()), epoch)
+
+    def _diverged(self, quantity: str, value: float, epoch: int) -> None:
+        with torch.no_grad():
+            torch._foreach_copy_(list(self.named.values()), self._good)
+        raise DivergedError(quantity, value, epoch)
+
+    def is_over(self) -> bool:
+        """Whether the last epoch has been run, or patience is at its end."""
+        return self.epoch >= self.config.epochs or self.stopping.is_over(self.epoch)
+
+    def _weights(self) -> dict[str, Tensor]:
+        return {name: t.detach().clone() for name, t in self.model.state_dict().items()}
+
+    def _copy_best(self) -> None:
+        now = self.model.state_dict()
+        torch._foreach_copy_(list(self.best.values()), [now[name].detach() for name in self.best])
+
+    def take_best(self) -> None:
+        """Give the network its best weights."""
+        self.model.load_state_dict(self.best)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Weights, best weights, optimiser, random numbers."""
+        found = {f"model/{name}": t for name, t in self.model.state_dict().items()}
+        found |= {f"best/{name}": t for name, t in self.best.items()}
+        if self.adam is not None:
+            for number, state in self.adam.state_dict()["state"].items():
+                found |= {f"adam/{number}/{name}": torch.as_tensor(t) for name, t in state.items()}
+        return found | {"random": self.random}
+
+    def about(self) -> dict[str, Any]:
+        """What is not a tensor."""
+        return {"epoch": self.epoch, "stopping": self.stopping.state()}
+
+    def load(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "adam": {}}
+        for key, tensor in tensors.items():
+            part, _, name = key.partition("/")
+            if part in parts:
+                parts[part][name] = tensor
+        self.model.load_state_dict(parts["model"])
+        self.best = parts["best"]
+        self.random = tensors["random"]
+        self.epoch = int(about["epoch"])
+        self.stopping = EarlyStopping(**about["stopping"])
+        if self.adam is not None and parts["adam"]:
+            states: dict[int, dict[str, Tensor]] = {}
+            for key, tensor in parts["adam"].items():
+                number, _, name = key.partition("/")
+                states.setdefault(int(number), {})[name] = tensor
+            self.adam.load_state_dict({**self.adam.state_dict(), "state": states})

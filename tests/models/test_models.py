@@ -1,0 +1,166 @@
+"""The networks: κ → 0 gives GCN, every parameter learns, points come out, options rebuild them."""
+
+import copy
+import itertools
+import json
+
+import pytest
+import torch
+from torch_geometric.nn import GCNConv
+
+from kappagcn.errors import GraphError
+from kappagcn.graphs import disease
+from kappagcn.graphs.sparse import SparseMatrix
+from kappagcn.models import GCN, HGCN, MLP, KappaGCN, build_model
+
+MODELS = {
+    "H4": lambda: KappaGCN(10, 2, "H4"),
+    "S4": lambda: KappaGCN(10, 2, "S4"),
+    "H2xS2": lambda: KappaGCN(10, 2, "H2xS2", split_input=True),
+    "deep": lambda: KappaGCN(10, 2, "U4xH3", layers=3, activation="tanh"),
+    "own": lambda: KappaGCN(10, 2, ["H6", "S3xH2"], activation="none"),
+    "gcn": lambda: GCN(10, 2, 4, layers=2),
+    "hgcn": lambda: HGCN(10, 2, 4, layers=2, attention=True, at_node=True),
+    "mlp": lambda: MLP(10, 2, 4, layers=2),
+}
+
+
+@pytest.fixture
+def data():
+    data = disease(150)
+    data.x = 0.2 * data.x
+    return data
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_parameter_gets_a_gradient(name, data):
+    torch.manual_seed(0)
+    model = MODELS[name]()
+    out = model(data.x, data.edge_index)
+    assert out.shape == (150, 2)
+    torch.nn.functional.cross_entropy(out, data.y).backward()
+    for parameter_name, parameter in model.named_parameters():
+        assert parameter.grad is not None, parameter_name
+        assert parameter.grad.abs().sum() > 0, parameter_name
+    assert {id(p) for p in model.first_layer()} <= {id(p) for p in model.parameters()}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_embedding_is_points_of_the_space(name, data):
+    model = MODELS[name]().eval()
+    v, x = model.tangent(data.x, data.edge_index), model.embed(data.x, data.edge_index)
+    if model.manifold is None:
+        assert torch.equal(v, x)
+    else:
+        assert torch.allclose(model.manifold.to_ambient(x), model.manifold.lift(v), atol=1e-4)
+    moved = model.embed(data.x.roll(1, 0), data.edge_index)
+    assert not torch.allclose(moved, x)  # it depends on the features
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_options_state_dict_and_copy_give_the_same_network(name, data):
+    model = MODELS[name]().eval()
+    options = json.loads(json.dumps(model.options))
+    again = build_model(model.name, **options).eval()
+    again.load_state_dict(model.state_dict())
+    want = model(data.x, data.edge_index)
+    for twin in (again, copy.deepcopy(model)):
+        assert torch.equal(twin(data.x, data.edge_index), want)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_sparse_features_and_a_prepared_adjacency_are_the_same(name, data):
+    model = MODELS[name]().eval()
+    want = model(data.x, data.edge_index)
+    adjacency = model.adjacency(data.x, data.edge_index)
+    adjacency = data.edge_index if adjacency is None else adjacency
+    for x in (data.x, data.x.to_sparse_coo(), SparseMatrix.from_tensor(data.x)):
+        assert torch.allclose(model(x, adjacency), want, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["H4", "S4", "H2xS2", "deep", "gcn", "hgcn", "mlp"])
+def test_networks_compile(name, data):
+    model = MODELS[name]().eval()
+    want = model(data.x, data.edge_index)
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    assert torch.allclose(compiled(data.x, data.edge_index), want, atol=1e-4)
+
+
+def test_dropout_only_in_training(data):
+    dropped = {"dropout": 0.5, "input_dropout": 0.5, "dropconnect": 0.3, "adjacency_dropout": 0.3}
+    model, plain = KappaGCN(10, 2, "H4", **dropped), KappaGCN(10, 2, "H4")
+    plain.load_state_dict(model.state_dict())
+    torch.manual_seed(0)
+    one, other = model(data.x, data.edge_index), model(data.x, data.edge_index)
+    assert not torch.allclose(one, other)
+    assert torch.equal(model.eval()(data.x, data.edge_index), plain.eval()(data.x, data.edge_index))
+
+
+@pytest.mark.parametrize("signature", ["H4({k})", "S4({k})", "H2({k})xS2({k})"])
+def test_as_curvature_vanishes_the_network_is_gcn_at_first_order(signature):
+    """Two GCNConvs and a linear layer between: Â(4 σ(Â X W + b) aᵀ)."""
+    data = disease(60)
+    x = 0.2 * data.x.double()
+    torch.manual_seed(0)
+    flat = KappaGCN(10, 3, "E4").double()
+    first = GCNConv(10, 4).double()
+    first.lin.weight.data = flat.convs[0].weight.data.t().clone()
+    second = GCNConv(4, 3, bias=False).double()
+    second.lin.weight.data = 4 * flat.logits.normals.data.clone()
+    want = second(first(x, data.edge_index).relu(), data.edge_index)
+    assert torch.allclose(flat(x, data.edge_index), want, atol=1e-12)
+    gaps = []
+    for k in (1e-2, 1e-3, 1e-4):
+        text = signature.replace("H4({k})", f"H4(-{k})").replace("H2({k})", f"H2(-{k})").replace("{k}", str(k))
+        curved = KappaGCN(10, 3, text).double()
+        weights = {name: t for name, t in flat.state_dict().items() if "manifold" not in name}
+        curved.load_state_dict(weights, strict=False)
+        gaps.append(float((curved(x, data.edge_index) - want).detach().norm()))
+    for gap, smaller in itertools.pairwise(gaps):
+        assert 8 < gap / smaller < 12
+
+
+def test_layers_share_one_space_or_have_their_own():
+    shared = KappaGCN(10, 2, "H2xS2", layers=3)
+    assert len(shared.curvatures()) == 2
+    own = KappaGCN(10, 2, ["H4", "H4"])
+    assert len(own.curvatures()) == 2
+    assert own.convs[0].manifold is not own.convs[1].manifold
+    assert len(KappaGCN(10, 2, "H4xE4", trainable=False).curvatures()) == 2
+    fixed = KappaGCN(10, 2, "H4", trainable=False)
+    assert all("curvature" not in name for name, _ in fixed.named_parameters())
+
+
+def test_a_network_without_classes_ends_in_its_space(data):
+    model = KappaGCN(10, None, ["H16", "H10"], activation="none", double=True)
+    assert model(data.x, data.edge_index).shape == (150, 10)
+
+
+def test_rows_beyond_the_precision_are_counted(data):
+    model = KappaGCN(10, 2, "H4", activation="none")
+    data.x = torch.ones(150, 10)  # all in one place: midpoints as far out as the points
+    model.convs[0].weight.data.fill_(0.05)
+    assert model.capped_rows(data.x, data.edge_index) == 0
+    model.convs[0].weight.data.fill_(0.3)
+    far = model.capped_rows(data.x, data.edge_index)
+    assert far == 150
+    wider = KappaGCN(10, 2, "H4", activation="none", double=True)
+    wider.load_state_dict(model.state_dict())
+    assert wider.capped_rows(data.x, data.edge_index) == 0
+    assert torch.isfinite(model(data.x, data.edge_index)).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: KappaGCN(10, 2, "H4", layers=0), "at least one hidden layer, found 0"),
+        (lambda: KappaGCN(10, 2, []), "at least one hidden layer"),
+        (lambda: KappaGCN(10, 2, "H4", activation="cube"), "activation: expected relu"),
+        (lambda: GCN(10, 2, dropout=1.5), "dropout: expected a probability"),
+        (lambda: GCN(10, 2, 0), "at least one column"),
+        (lambda: build_model("gat"), "expected a model out of kappa-gcn"),
+    ],
+)
+def test_wrong_options_are_named(call, words):
+    with pytest.raises(GraphError, match=words):
+        call()
