@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench accuracy graphs clean
+.PHONY: help demo test lint format bench accuracy graphs layers clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ accuracy: $(READY) ## errors against 50-digit mpmath beside geoopt's; keeps the 
 
 graphs: $(READY) ## shortest paths against their peers, curvature of all datasets; needs KAPPAGCN_DATA
 	@$(BIN)/python benchmarks/graphs.py && $(BIN)/python benchmarks/curvature.py && $(BIN)/python benchmarks/readme.py
+
+layers: $(READY) ## κ-GCN layers against PyG's and our own GCN, precision by radius, κ through zero; needs KAPPAGCN_DATA
+	@$(BIN)/python benchmarks/layers.py && $(BIN)/python benchmarks/crossing.py && $(BIN)/python benchmarks/readme.py
 
 clean: ## remove the virtual environment and caches
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info src/*.egg-info

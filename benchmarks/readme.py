@@ -40,9 +40,20 @@ def paths_rows() -> list[str]:
     return rows
 
 
+def layers_rows() -> list[str]:
+    rows = []
+    for r in record.load("layers")["results"]:
+        if "seconds" in r:
+            ours, flat, pyg = (r["seconds"].get(name) for name in ("κ = −1", "own GCN", "PyG GCN"))
+            of_pyg = "" if pyg is None else f"{ours / pyg:.2f}"
+            rows.append(f"| {r['case']} | {r['nodes']:,} | {of_pyg} | {ours / flat:.1f} |")
+    return rows
+
+
 def refreshed(text: str) -> str:
     """The text with the rows between its markers made anew."""
-    for marker, rows in (("accuracy", accuracy_rows()), ("speed", speed_rows()), ("paths", paths_rows())):
+    tables = {"accuracy": accuracy_rows(), "speed": speed_rows(), "paths": paths_rows(), "layers": layers_rows()}
+    for marker, rows in tables.items():
         pattern = rf"(<!-- {marker} -->\n\n(?:\|.*\n){{2}})(?:\|.*\n)*"
         text, count = re.subn(pattern, lambda m, rows=rows: m[1] + "\n".join(rows) + "\n", text)
         if count != 1:

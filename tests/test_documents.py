@@ -9,6 +9,7 @@ import accuracy
 import curvature as graph_curvature
 import geometry as speed
 import graphs as paths_speed
+import layers
 import readme
 import record
 
@@ -16,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/geometry.md", "docs/graphs.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/geometry.md", "docs/graphs.md", "docs/networks.md"])
 def test_python_in_documents_runs_and_prints_what_it_says(name, capsys):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), re.DOTALL)
     assert blocks
@@ -48,6 +49,7 @@ def test_the_readmes_links_lead_somewhere(target):
         ("geometry", speed, "speed.md"),
         ("graphs", paths_speed, "graph-speed.md"),
         ("curvature", graph_curvature, "graph-curvature.md"),
+        ("layers", layers, "layers.md"),
     ],
 )
 def test_pages_are_made_from_their_records(name, module, page):
@@ -102,3 +104,23 @@ def test_the_curvature_record_covers_every_dataset():
     from kappagcn.graphs import catalogue
 
     assert {r["name"] for r in record.load("curvature")["results"]} >= set(catalogue())
+
+
+def test_the_words_about_the_curvature_that_crosses_zero_are_the_records():
+    found = record.load("crossing")
+    text = " ".join((ROOT / "docs" / "networks.md").read_text().split())
+    assert f"passes κ = 0 in epoch {found['crossing']} and ends at κ = −{-found['results'][-1]['kappa']:.2f};" in text
+    assert found["results"][0]["kappa"] > 0.45
+
+
+def test_the_layers_record_meets_its_targets():
+    rows = record.load("layers")["results"]
+    for r in rows:
+        if r["case"] in ("cora_ml", "pubmed", "random, 64 dense features"):
+            assert r["seconds"]["κ = −1"] <= 2 * r["seconds"]["own GCN"]
+            assert r["seconds"]["κ = +1"] <= 2 * r["seconds"]["own GCN"]
+        if r["case"] == "error" and r["radius"] <= 12:
+            assert r["errors"]["float64 mode"] <= 1e-6
+            assert r["errors"]["float32"] <= 2e-5 or r["radius"] > 4
+        if r["case"] == "memory":
+            assert r["gib"] < 1

@@ -59,8 +59,9 @@ SERIES_TERMS = 10
 ROW_SERIES_BELOW = 1e-5
 # √−κ·r beyond which lifted rows, whose squares are summed in their own dtype, would overflow.
 ROW_EXPONENT = {torch.float32: 40.0, torch.float64: 340.0}
-# |z| below which all the terms of a function's own series are exact to float64's rounding.
-ROW_VALUE_SERIES_BELOW = {"sinc": 1.0, "artanc": 0.03, "arsinc": 0.03}
+# |z| below which so many terms of a function's own series are exact to float64's rounding.
+ROW_VALUE_SERIES_BELOW = {"sinc": 0.25, "artanc": 0.03, "arsinc": 0.03}
+ROW_VALUE_TERMS = {"sinc": 7, "cosc": 8, "artanc": 10, "arsinc": 10}
 ROW_FAR = 2.0  # cosh of a radius beyond which rounding errors grow
 ROW_LEAST_COSINE = 1e-7  # of a distance to a hyperplane: a quarter turn away its derivative is infinite
 ROW_LEAST = 1e-30  # of a divisor in float64; nothing of interest is smaller

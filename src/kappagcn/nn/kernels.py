@@ -27,6 +27,7 @@ from kappagcn.geometry.numerics import (
     ROW_LEAST_COSINE,
     ROW_SERIES_BELOW,
     ROW_VALUE_SERIES_BELOW,
+    ROW_VALUE_TERMS,
     SERIES,
     ball_gap,
     row_series_terms,
@@ -44,7 +45,9 @@ ARTANC_FIRST, ARTANC_SECOND = row_series_terms("artanc")
 SINC_BELOW, ARTANC_BELOW = ROW_VALUE_SERIES_BELOW["sinc"], ROW_VALUE_SERIES_BELOW["artanc"]
 ARSINC_BELOW = ROW_VALUE_SERIES_BELOW["arsinc"]
 ARSINC_FIRST, ARSINC_SECOND = row_series_terms("arsinc")
-SINC, COSC, ARTANC, ARSINC = (np.array(SERIES[name][::-1]) for name in ("sinc", "cosc", "artanc", "arsinc"))
+SINC, COSC, ARTANC, ARSINC = (
+    np.array(SERIES[name][: ROW_VALUE_TERMS[name]][::-1]) for name in ("sinc", "cosc", "artanc", "arsinc")
+)
 
 # Sums may be reordered to use vector registers; nothing else is relaxed.
 compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})

@@ -1,0 +1,373 @@
+"""Speed and memory of κ-GCN layers beside PyG's GCNConv and our own GCN, and what float32 costs far out.
+
+    KAPPAGCN_DATA=... python benchmarks/layers.py         measures, keeps benchmarks/results/layers.json, writes
+                                                          docs/layers.md from it
+    python benchmarks/layers.py --docs                    docs/layers.md from the record, without measuring
+
+A step is forward, backward and optimiser of a network of two convolutions, 16 hidden columns, cross-entropy on the
+training nodes; networks take turns in one process, and times are medians. PyG's is used as its documentation shows:
+dense features, edge_index, cached. Ours have the same features as a sparse matrix where they are sparse. Memory is
+the peak of the resident set of a process that does nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch_geometric.nn import GCNConv
+
+import record
+from kappagcn.geometry import Curvature, Stereographic
+from kappagcn.graphs import load_graph
+from kappagcn.nn import KappaGCNConv, SparseMatrix, aggregate, normalized_adjacency
+from kappagcn.nn.midpoints import compiled, torch_only
+
+HIDDEN = 16
+REACH = 100
+GROWING = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+RADII = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16)
+PACKAGES = ("torch", "torch_geometric", "numba", "kappagcn")
+
+
+class Net(nn.Module):
+    """Two convolutions."""
+
+    def __init__(self, first: nn.Module, second: nn.Module) -> None:
+        super().__init__()
+        self.first, self.second = first, second
+
+    def forward(self, x: Any, graph: Any) -> Tensor:
+        """Logits."""
+        return self.second(self.first(x, graph).relu(), graph)
+
+
+def networks(features: int, classes: int) -> dict[str, Net]:
+    def curved(kappa: float, **options: Any) -> Net:
+        space = Stereographic(Curvature(kappa, trainable=True))
+        sizes = ((features, HIDDEN), (HIDDEN, classes))
+        return Net(*(KappaGCNConv(*size, space, **options) for size in sizes))
+
+    def flat() -> Net:
+        return Net(
+            KappaGCNConv(features, HIDDEN, 0.0, aggregation="tangential"),
+            KappaGCNConv(HIDDEN, classes, 0.0, aggregation="tangential"),
+        )
+
+    return {
+        "κ = −1": curved(-1.0),
+        "κ = +1": curved(1.0),
+        "κ = −1, float64 mode": curved(-1.0, double=True),
+        "κ = −1, without numba": curved(-1.0),
+        "own GCN": flat(),
+        "PyG GCN": Net(GCNConv(features, HIDDEN, cached=True), GCNConv(HIDDEN, classes, cached=True)),
+    }
+
+
+def steps(x: Any, dense: Tensor | None, edges: Tensor, y: Tensor, train: Tensor) -> dict[str, Callable[[], None]]:
+    torch.manual_seed(0)
+    adjacency = normalized_adjacency(edges, num_nodes=len(y))
+    found = {}
+    for name, net in networks(x.shape[1], int(y.max()) + 1).items():
+        if name == "PyG GCN" and dense is None:
+            continue
+        inputs = (dense, edges) if name == "PyG GCN" else (x, adjacency)
+        optimiser = torch.optim.Adam(net.parameters(), lr=0.01, fused=name != "PyG GCN" or None)
+
+        def step(net: Net = net, inputs: Any = inputs, optimiser: Any = optimiser) -> None:
+            optimiser.zero_grad()
+            cross_entropy(net(*inputs)[train], y[train]).backward()
+            optimiser.step()
+
+        def plainly(step: Callable[[], None] = step) -> None:
+            with torch_only():
+                step()
+
+        found[name] = plainly if "without numba" in name else step
+    return found
+
+
+def medians(runs: dict[str, Callable[[], None]], repeats: int) -> dict[str, float]:
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for turn in range(repeats + 3):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            if turn >= 3:
+                times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(own) for name, own in times.items()}
+
+
+def real(name: str, root: str, repeats: int) -> dict[str, Any]:
+    sparse, dense = (load_graph(name, root=root, sparse=flag, download=False) for flag in (True, False))
+    generator = torch.Generator().manual_seed(0)
+    classes = int(dense.y.max()) + 1
+    train = torch.cat([(dense.y == c).nonzero().flatten()[:20] for c in range(classes)])
+    train = train[torch.randperm(len(train), generator=generator)]
+    x = SparseMatrix.from_tensor(sparse.x)
+    times = medians(steps(x, dense.x, dense.edge_index, dense.y, train), repeats)
+    return {"case": name, "nodes": dense.num_nodes, "edges": dense.num_edges // 2, "seconds": times}
+
+
+def random_graph(nodes: int, edges: int, reach: int | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    """Edges between any two nodes, or between nodes whose numbers differ by at most `reach`."""
+    generator = torch.Generator().manual_seed(0)
+    source = torch.randint(nodes, (edges,), generator=generator)
+    step = torch.randint(nodes, (edges,), generator=generator) if reach is None else _steps(edges, reach, generator)
+    one_way = torch.stack([source, (source + step) % nodes])
+    x = torch.randn(nodes, 64, generator=generator)
+    return x, torch.cat([one_way, one_way.flip(0)], 1), torch.randint(7, (nodes,), generator=generator)
+
+
+def _steps(edges: int, reach: int, generator: torch.Generator) -> Tensor:
+    return torch.randint(1, reach + 1, (edges,), generator=generator)
+
+
+def large(repeats: int) -> dict[str, Any]:
+    nodes, edges = 200_000, 1_000_000
+    x, edge_index, y = random_graph(nodes, edges)
+    times = medians(steps(x, None, edge_index, y, torch.arange(1000)), max(7, repeats // 3))
+    return {"case": "random, 64 dense features", "nodes": nodes, "edges": edges, "seconds": times}
+
+
+def peak_gib() -> float:
+    """Peak of this process' resident set."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**20
+
+
+def forget_peak() -> None:
+    """Begin the peak anew, from what is resident now."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def grown(nodes: int, reach: int | None) -> None:
+    """In a process of its own: seconds of a step, GiB with the data loaded, GiB at the peak of training."""
+    x, edge_index, y = random_graph(nodes, 5 * nodes, reach)
+    adjacency = normalized_adjacency(edge_index, num_nodes=nodes)
+    adjacency.matrices()
+    net = networks(64, 7)["κ = −1"]
+    train = torch.arange(1000)
+    forget_peak()
+    before, times = peak_gib(), []
+    for _ in range(7):
+        start = time.perf_counter()
+        net.zero_grad()
+        cross_entropy(net(x, adjacency)[train], y[train]).backward()
+        times.append(time.perf_counter() - start)
+    print(statistics.median(times), before, peak_gib())
+
+
+def pubmed_memory(root: str) -> None:
+    """In a process of its own: the peak of training on Pubmed, all of Python included."""
+    data = load_graph("pubmed", root=root, sparse=True, download=False)
+    from kappagcn.graphs import VALIDATION_SEEDS, ppnp_split
+    from kappagcn.models import KappaGCN
+    from kappagcn.nn import PointFeatures
+    from kappagcn.training import TrainingConfig, fit
+
+    data = PointFeatures("H16")(data)
+    model = KappaGCN(data.x.shape[1], 3, "H16", dropout=0.5, adjacency_dropout=0.5)
+    fit(model, data, ppnp_split(data.y, VALIDATION_SEEDS[0]), TrainingConfig(epochs=30))
+    print(peak_gib())
+
+
+def alone(*arguments: str) -> list[float]:
+    command = [sys.executable, __file__, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [float(word) for word in done.stdout.split()]
+
+
+def exact_midpoint(weights: list[float], rows: list[list[float]], kappa: float) -> list[float]:
+    """log_0 of the midpoint for κ < 0, in 50 digits."""
+    with mpmath.workdps(50):
+        root = mpmath.sqrt(-kappa)
+        total, height = [mpmath.mpf(0)] * len(rows[0]), mpmath.mpf(0)
+        for weight, row in zip(weights, rows, strict=True):
+            size = mpmath.sqrt(sum(mpmath.mpf(c) ** 2 for c in row))
+            height += mpmath.mpf(weight) * mpmath.cosh(2 * root * size)
+            factor = mpmath.mpf(weight) * mpmath.sinh(2 * root * size) / (root * size)
+            total = [t + factor * mpmath.mpf(c) for t, c in zip(total, row, strict=True)]
+        size = mpmath.sqrt(sum(t**2 for t in total))
+        scale = sum(map(mpmath.mpf, weights)) * mpmath.atanh(root * size / height) / (2 * root * size)
+        return [float(scale * t) for t in total]
+
+
+def error_by_radius(count: int = 100) -> list[dict[str, Any]]:
+    """Worst relative error of midpoints of four points within 0.5/√−κ of each other, r/√−κ from the origin."""
+    rows = []
+    for radius in RADII:
+        generator = torch.Generator().manual_seed(radius)
+        errors: dict[str, float] = {"float32": 0.0, "float64 mode": 0.0}
+        for kappa in (-1.0, -0.25, -4.0):
+            centre = torch.randn(count, 1, 8, generator=generator)
+            aside = 0.2 / math.sinh(radius) * torch.randn(count, 4, 8, generator=generator)
+            v = centre / centre.norm(dim=-1, keepdim=True) + aside
+            lengths = (radius + 0.2 * torch.rand(count, 4, 1, generator=generator) - 0.2) / 2 / (-kappa) ** 0.5
+            v = (v / v.norm(dim=-1, keepdim=True) * lengths).reshape(4 * count, 8)
+            weights = torch.rand(4 * count, generator=generator) + 0.1
+            places = torch.arange(4 * count)
+            matrix = SparseMatrix(places // 4, places, weights, (count, 4 * count))
+            for mode, double in (("float32", False), ("float64 mode", True)):
+                found = aggregate(v, matrix, Stereographic(kappa), double=double).double()
+                for i in range(count):
+                    own = slice(4 * i, 4 * i + 4)
+                    want = torch.tensor(exact_midpoint(weights[own].tolist(), v[own].tolist(), kappa)).double()
+                    errors[mode] = max(errors[mode], float((found[i] - want).norm() / want.norm()))
+        rows.append({"case": "error", "radius": radius, "errors": errors})
+    return rows
+
+
+def milliseconds(row: dict[str, Any], name: str) -> str:
+    return f"{1e3 * row['seconds'][name]:.1f} ms" if name in row["seconds"] else ""
+
+
+def ratio(times: dict[str, float], name: str, other: str) -> str:
+    return f"{times[name] / times[other]:.2f}" if name in times and other in times else ""
+
+
+def per_edge(row: dict[str, Any], where: str) -> str:
+    seconds = row[where]
+    return f"{seconds:.3f} s, {1e9 * seconds / row['edges']:.0f} ns per edge"
+
+
+def page(found: dict[str, Any]) -> str:
+    """docs/layers.md."""
+    speed = [r for r in found["results"] if "seconds" in r]
+    growth = [r for r in found["results"] if r["case"] == "growth"]
+    error = [r for r in found["results"] if r["case"] == "error"]
+    pubmed = next(r for r in found["results"] if r["case"] == "memory")
+    names = list(speed[0]["seconds"])
+    times = "\n".join(
+        f"| {name} | "
+        + " | ".join(f"{1e3 * r['seconds'][name]:.1f} ms" if name in r["seconds"] else "" for r in speed)
+        + " |"
+        for name in names
+    )
+    ratios = "\n".join(
+        f"| {label} | " + " | ".join(ratio(r["seconds"], one, other) for r in speed) + " |"
+        for label, one, other in (
+            ("κ = −1 / own GCN", "κ = −1", "own GCN"),
+            ("κ = +1 / own GCN", "κ = +1", "own GCN"),
+            ("κ = −1 in float64 mode / own GCN", "κ = −1, float64 mode", "own GCN"),
+            ("κ = −1 without numba / own GCN", "κ = −1, without numba", "own GCN"),
+            ("κ = −1 / PyG", "κ = −1", "PyG GCN"),
+            ("own GCN / PyG", "own GCN", "PyG GCN"),
+        )
+    )
+    head = " | ".join(f"{r['case']} ({r['nodes']:,} nodes, {r['edges']:,} edges)" for r in speed)
+    grows = "\n".join(
+        f"| {r['nodes']:,} | {r['edges']:,} | {per_edge(r, 'anywhere')} | {per_edge(r, 'near')} | "
+        f"{r['gib']:.2f} GiB | {r['gib'] * 2**20 / r['nodes']:.2f} KiB |"
+        for r in growth
+    )
+    errors = "\n".join(
+        f"| {r['radius']} | {r['errors']['float32']:.0e} | {r['errors']['float64 mode']:.0e} |" for r in error
+    )
+    return f"""# Layers: speed, memory, precision
+
+{record.made_with(found)}
+
+## Time of a training step
+
+Two convolutions with {HIDDEN} hidden columns, float32, {found["threads"]} threads: forward, backward and optimiser,
+medians of {found["repeats"]} turns taken in one process. PyG's `GCNConv` is used as its documentation shows: dense
+features, `edge_index`, cached. Ours get the same features as a sparse matrix where they are sparse. "Without numba"
+is what runs where the extra `fast` is not installed; the float64 mode is `double=True`.
+
+| network | {head} |
+|---|{"---|" * len(speed)}
+{times}
+
+| ratio of times | {head} |
+|---|{"---|" * len(speed)}
+{ratios}
+
+## Growth
+
+A step of the κ-GCN (forward and backward) on random graphs, 64 dense features, five edges a node: edges between any two
+nodes, which is the worst for a processor's cache, and edges between nodes at most {REACH} apart in their numbering.
+Memory is what training adds to graph and features, at its peak.
+
+| nodes | edges | step, edges anywhere | step, edges near | memory | per node |
+|---|---|---|---|---|---|
+{grows}
+
+Training the κ-GCN on Pubmed (H16, dropout, sparse features) peaks at {pubmed["gib"]:.2f} GiB, with Python, torch and
+PyG, which take {pubmed["imports_gib"]:.2f} GiB by themselves.
+
+## Precision by radius
+
+Relative error of the midpoint of four points near each other at a distance r/√−κ from the origin: the worst of 300,
+for three curvatures, against 50-digit arithmetic. Hidden layers of node classifiers stay below 3; use `double=True` for
+embeddings that reach farther. Beyond the range nothing becomes infinite: the radius is capped, and `fit` warns
+with the number of rows.
+
+| r·√−κ | float32 | `double=True` |
+|---|---|---|
+{errors}
+"""
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    root = os.environ.get("KAPPAGCN_DATA")
+    if not root:
+        raise SystemExit("expected KAPPAGCN_DATA to name the folder with cora_ml.npz and pubmed.npz, found it unset")
+    if not compiled():
+        raise SystemExit("expected numba to be installed: pip install numba")
+    torch.set_num_threads(options.threads)
+    results: list[dict[str, Any]] = []
+    for run in (lambda: real("cora_ml", root, options.repeats), lambda: real("pubmed", root, options.repeats)):
+        results.append(run())
+        print(results[-1], file=sys.stderr, flush=True)
+    results.append(large(options.repeats))
+    print(results[-1], file=sys.stderr, flush=True)
+    for nodes in GROWING:
+        anywhere, before, peak = alone("--grown", str(nodes))
+        near = alone("--grown", str(nodes), "--reach", str(REACH))[0]
+        row = {"case": "growth", "nodes": nodes, "edges": 5 * nodes, "anywhere": anywhere, "near": near}
+        results.append({**row, "gib": peak - before, "data_gib": before})
+        print(results[-1], file=sys.stderr, flush=True)
+    (peak,), (imports,) = alone("--pubmed", root), alone("--imports")
+    results.append({"case": "memory", "gib": peak, "imports_gib": imports})
+    results += error_by_radius()
+    return {"threads": options.threads, "repeats": options.repeats, "results": results}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=41)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--docs", action="store_true", help="write the page from the record, without measuring")
+    parser.add_argument("--grown", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--reach", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--pubmed", help=argparse.SUPPRESS)
+    parser.add_argument("--imports", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.grown:
+        grown(options.grown, options.reach)
+    elif options.pubmed:
+        pubmed_memory(options.pubmed)
+    elif options.imports:
+        print(peak_gib())
+    else:
+        if not options.docs:
+            record.save("layers", measure(options), PACKAGES)
+        (record.DOCS / "layers.md").write_text(page(record.load("layers")))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
