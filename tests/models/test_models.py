@@ -79,11 +79,13 @@ def test_sparse_features_and_a_prepared_adjacency_are_the_same(name, data):
 
 
 @pytest.mark.parametrize("name", ["H4", "S4", "H2xS2", "deep", "gcn", "hgcn", "mlp"])
-def test_networks_compile(name, data):
+def test_networks_compile_and_export(name, data):
     model = MODELS[name]().eval()
     want = model(data.x, data.edge_index)
     compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
     assert torch.allclose(compiled(data.x, data.edge_index), want, atol=1e-4)
+    exported = torch.export.export(model, (data.x, data.edge_index)).module()
+    assert torch.allclose(exported(data.x, data.edge_index), want, atol=1e-4)
 
 
 def test_dropout_only_in_training(data):
