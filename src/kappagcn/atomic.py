@@ -12,6 +12,12 @@ from typing import IO, Any
 __all__ = ["replacing"]
 
 
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[Any]]:
     """A file to write beside `path` under a name of its own, renamed to `path` at the end: no reader sees a part of it.
@@ -25,6 +31,7 @@ def replacing(path: Path) -> Iterator[IO[Any]]:
             file.flush()
             os.fsync(file.fileno())
             file.close()
+            os.chmod(file.name, 0o666 & ~_umask())  # a temporary file is its owner's alone
             os.replace(file.name, path)
         except BaseException:
             Path(file.name).unlink(missing_ok=True)

@@ -89,7 +89,7 @@ class DivergedError(KappaGCNError):
         self.quantity, self.value, self.epoch = quantity, value, epoch
         super().__init__(
             f"epoch {epoch}: expected a finite {quantity}, found {value}. The network holds the state of epoch "
-            f"{epoch - 1}. A lower lr or curvature_lr, or features on a smaller scale, usually help."
+            f"{epoch - 1}. A new run with a lower lr or curvature_lr, or smaller features, usually helps."
         )
 
     def saved_at(self, path: Path) -> None:

@@ -304,13 +304,16 @@ def test_nothing_is_ever_infinite_or_nan(kappa, radius, dtype, path):
     if kappa <= 0 and abs(kappa) ** 0.5 * 2 * radius < 3:
         assert torch.allclose(out, v, rtol=1e-4)
     far = kappa < 0 and abs(kappa) ** 0.5 * 2 * radius > (8 if dtype == torch.float32 else 19)
-    assert count_edge_rows(v, alone, k, [3]) == (20 if far else 0)
+    assert (count_edge_rows(v, alone, k, [3]) >= 20) == far
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: KappaGCNConv(3, 2, Stereographic(-1.0, dim=4)), "expected out_channels of 4"),
+        (
+            lambda: KappaGCNConv(3, 2, Stereographic(-1.0, dim=4)),
+            "expected 4 channels, as the space with κ = -1 has, found 2",
+        ),
         (
             lambda: normalized_adjacency(torch.tensor([[0], [5]]), num_nodes=3),
             "between nodes from 0 to 2, found 0 to 5",

@@ -103,16 +103,16 @@ def test_flat_logits_are_linear_and_start_as_a_linear_layer_does():
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("signature", [-1.0, 0.0, 1e-8, 0.8, "H2xS1"])
+@pytest.mark.parametrize("signature", [-1.0, 0.0, 1e-8, 0.8, "H2xS2"])
 def test_gradients_of_logits(signature, path):
     generator = torch.Generator().manual_seed(2)
     manifold = space(signature)
-    dims = [2, 1] if manifold.dim else [3]
+    dims = [2, 2] if manifold.dim else [3]
     k = manifold.k.detach().reshape(-1).requires_grad_()
-    v, p, a = (draw(generator, n, 3).requires_grad_() for n in (4, 2, 2))
+    v, p, a = (draw(generator, n, sum(dims)).requires_grad_() for n in (4, 2, 2))
     with PATHS[path]():
         assert torch.autograd.gradcheck(lambda *args: hyperplane_logits(*args, dims), (v, p, a, k))
-    layer = KappaLogits(3, 2, manifold).double()
+    layer = KappaLogits(sum(dims), 2, manifold).double()
     layer(v).square().sum().backward()
     for name, parameter in layer.named_parameters():
         if parameter.requires_grad:

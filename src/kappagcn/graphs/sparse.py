@@ -6,13 +6,11 @@ torch's own backward of a CSR product sorts the transpose on every call, which c
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from copy import copy
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch_geometric.utils import add_remaining_self_loops
 
 from kappagcn.errors import GraphError
@@ -25,13 +23,13 @@ NORMALIZATIONS = ("symmetric", "row", "none")
 class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, transpose: Tensor, x: Tensor) -> Tensor:
-        ctx.transpose = transpose
+        ctx.matrices = matrix, transpose
         return matrix @ x
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, None, Tensor]:
-        return None, None, ctx.transpose @ grad
+        matrix, transpose = ctx.matrices
+        return None, None, _Product.apply(transpose, matrix, grad)
 
 
 class SparseMatrix:
@@ -53,25 +51,44 @@ class SparseMatrix:
     """
 
     def __init__(self, rows: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int]) -> None:
-        for name, nodes, size in (("rows", rows, shape[0]), ("cols", cols, shape[1])):
-            if (
-                not torch.compiler.is_compiling()
-                and nodes.numel()
-                and not 0 <= int(nodes.min()) <= int(nodes.max()) < size
-            ):
-                raise GraphError(
-                    f"{name}: expected entries from 0 to {size - 1}, found {int(nodes.min())} to {int(nodes.max())}."
-                )
+        if not torch.compiler.is_compiling():
+            _check_range(rows, shape[0], "rows: expected entries")
+            _check_range(cols, shape[1], "cols: expected entries")
         self.rows, self.cols, self.values, self.shape = rows, cols, values, shape
-        self._kept: tuple[Tensor, Tensor] | None = None
         self._layout: _Layout | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._kept: tuple[Tensor, Tensor] | None = None
         self._other: SparseMatrix | None = None
         self._sums: Tensor | None = None
+        self._unique: SparseMatrix | None = None
+        self._version = -1
+
+    def _current(self) -> None:
+        """Forget what was made of values that have been changed in place since."""
+        if self.values.is_inference():
+            return
+        if self._version != self.values._version:
+            self._forget()
+            self._version = self.values._version
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"rows": self.rows, "cols": self.cols, "values": self.values, "shape": self.shape}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _layout=None)
+        self._forget()
 
     @classmethod
     def from_tensor(cls, matrix: Tensor) -> SparseMatrix:
         """The same matrix from any torch tensor, sparse or dense."""
-        entries = matrix.detach().to_sparse_coo().coalesce()
+        if matrix.requires_grad:
+            raise GraphError(
+                "expected a sparse tensor without gradient, found one that requires it; give a dense one, or edges as "
+                "edge_index with edge_weight."
+            )
+        entries = matrix.to_sparse_coo().coalesce()
         rows, cols = entries.indices()
         return cls(rows, cols, entries.values(), (matrix.shape[0], matrix.shape[1]))
 
@@ -80,8 +97,11 @@ class SparseMatrix:
 
     def product(self, x: Tensor) -> Tensor:
         """The same as ``matrix @ x``, in a form that torch.compile follows."""
-        if x.dim() != 2 or x.shape[0] != self.shape[1]:
-            raise GraphError(f"expected ({self.shape[1]}, D) to multiply with {self.shape}, found {tuple(x.shape)}.")
+        self.check(x)
+        if x.dtype not in (torch.float32, torch.float64):  # half precision is multiplied in single
+            return self.to(torch.float32).product(x.float()).to(x.dtype)
+        if x.dtype != self.values.dtype:
+            return self.to(x.dtype).product(x)
         if self.values.requires_grad or torch.compiler.is_compiling():
             terms = self.values.unsqueeze(-1) * x.index_select(0, self.cols)
             return x.new_zeros(self.shape[0], x.shape[1]).index_add(0, self.rows, terms)
@@ -89,11 +109,21 @@ class SparseMatrix:
         product: Tensor = _Product.apply(matrix, transpose, x)
         return product
 
+    def check(self, x: Tensor) -> None:
+        """Refuse rows that this matrix does not multiply with."""
+        if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[0] != self.shape[1] or not x.is_floating_point():
+            found = f"{x.dtype} {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            raise GraphError(
+                f"expected ({self.shape[1]}, D) of floating-point numbers for a matrix {self.shape}, found {found}."
+            )
+
     def matrices(self) -> tuple[Tensor, Tensor]:
         """The matrix and its transpose in torch's CSR form, made once."""
+        self._current()
         if self._kept is None:
-            layout, values = self._sorted()
-            self._kept = layout.matrices(values)
+            with torch.inference_mode(False):
+                layout, values = self._sorted()
+                self._kept = layout.matrices(values)
         return self._kept
 
     def _sorted(self) -> tuple[_Layout, Tensor]:
@@ -102,34 +132,55 @@ class SparseMatrix:
             return self._layout, self.values.detach()
         places = torch.stack([self.rows, self.cols])
         found = torch.sparse_coo_tensor(places, self.values.detach(), self.shape, check_invariants=False).coalesce()
-        return _Layout(found.indices(), self.shape), found.values()
+        return _Layout(found.indices(), self.shape), found.values().clone()
 
-    def with_values(self, change: Callable[[Tensor], Tensor]) -> SparseMatrix:
-        """A matrix with the same places and other entries; both share what it takes to multiply fast."""
-        if self._layout is None and not self.values.requires_grad:
+    def coalesced(self) -> SparseMatrix:
+        """The same matrix with its entries sorted by row, each once; what it takes to multiply fast can be shared."""
+        if self._layout is not None:
+            return self
+        with torch.inference_mode(False):
             layout, values = self._sorted()
-            self.rows, self.cols, self.values, self._layout = *layout.places, values, layout
+            found = SparseMatrix(layout.places[0], layout.places[1], values, self.shape)
+        found._layout = layout
+        return found
+
+    def with_values(self, values: Tensor) -> SparseMatrix:
+        """A matrix with entries in the same places."""
         changed = copy(self)
-        changed.values = change(self.values)
-        changed._kept = changed._other = changed._sums = None
+        changed.values, changed._layout = values, self._layout
         return changed
 
     def dropout(self, p: float) -> SparseMatrix:
         """Each entry set to 0 with probability p, the others divided by 1 − p."""
-        return self.with_values(lambda values: nn.functional.dropout(values, p)) if p else self
+        if not p:
+            return self
+        if self.values.requires_grad:
+            return self.with_values(nn.functional.dropout(self.values, p))
+        self._current()
+        if self._unique is None:
+            self._unique = self.coalesced()
+        return self._unique.with_values(nn.functional.dropout(self._unique.values, p))
 
     def row_sums(self) -> Tensor:
         """Σ_j A_ij, (M,), by the same product that multiplies rows; summed once."""
-        if self._sums is None or self.values.requires_grad or torch.compiler.is_compiling():
-            self._sums = self.product(self.values.new_ones(self.shape[1], 1)).squeeze(-1)
+        if self.values.requires_grad or torch.compiler.is_compiling():
+            return self.product(self.values.new_ones(self.shape[1], 1)).squeeze(-1)
+        self._current()
+        if self._sums is None:
+            with torch.inference_mode(False):
+                self._sums = self.product(self.values.new_ones(self.shape[1], 1)).squeeze(-1)
         return self._sums
 
     def to(self, dtype: torch.dtype) -> SparseMatrix:
         """The same matrix with other numbers; made once."""
         if dtype == self.values.dtype:
             return self
-        if self._other is None or self._other.values.dtype != dtype or self.values.requires_grad:
-            self._other = SparseMatrix(self.rows, self.cols, self.values.to(dtype), self.shape)
+        if self.values.requires_grad or torch.compiler.is_compiling():
+            return SparseMatrix(self.rows, self.cols, self.values.to(dtype), self.shape)
+        self._current()
+        if self._other is None or self._other.values.dtype != dtype:
+            with torch.inference_mode(False):
+                self._other = self.with_values(self.values.to(dtype))
         return self._other
 
     def to_dense(self) -> Tensor:
@@ -233,12 +284,14 @@ def bipartite_adjacency(
 def _check_edges(edge_index: Tensor, edge_weight: Tensor | None, normalization: str) -> None:
     if normalization not in NORMALIZATIONS:
         raise GraphError(f"expected normalization {', '.join(NORMALIZATIONS)}, found {normalization!r}.")
-    if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
-        raise GraphError(f"expected edge_index as integers (2, E), found {edge_index.dtype} {tuple(edge_index.shape)}.")
-    if edge_weight is not None and edge_weight.shape != edge_index.shape[1:]:
-        raise GraphError(
-            f"expected one weight per edge ({edge_index.shape[1]}), found shape {tuple(edge_weight.shape)}."
-        )
+    if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.shape[0] != 2:
+        found = f"{tuple(edge_index.shape)}" if isinstance(edge_index, Tensor) else type(edge_index).__name__
+        raise GraphError(f"expected edge_index as integers (2, E), found {found}.")
+    if edge_index.dtype not in (torch.int64, torch.int32):
+        raise GraphError(f"expected edge_index as integers (2, E), found {edge_index.dtype}.")
+    if edge_weight is not None and (not isinstance(edge_weight, Tensor) or edge_weight.shape != edge_index.shape[1:]):
+        found = f"shape {tuple(edge_weight.shape)}" if isinstance(edge_weight, Tensor) else type(edge_weight).__name__
+        raise GraphError(f"expected one weight per edge as a tensor ({edge_index.shape[1]},), found {found}.")
 
 
 def _check_range(places: Tensor, size: int, expected: str) -> None:
@@ -283,4 +336,4 @@ def _normalized(
 
 
 def _inverse_root(degree: Tensor) -> Tensor:
-    return degree.pow(-0.5).masked_fill(degree <= 0, 0)
+    return torch.where(degree > 0, degree, 1).pow(-0.5).masked_fill(degree <= 0, 0)

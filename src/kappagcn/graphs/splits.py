@@ -94,7 +94,9 @@ class Split:
         """
         masks = {key: data.get(f"{key}_mask") for key in ("train", "stopping", "val", "test")}
         if masks["train"] is None:
-            raise SplitError("expected a split, or data.train_mask, found neither.")
+            raise SplitError(
+                "expected a split, such as random_split(data.y, seed=0), or data.train_mask, found neither."
+            )
         for key, mask in masks.items():
             if mask is not None and (mask.dtype != torch.bool or mask.shape != (data.num_nodes,)):
                 raise SplitError(

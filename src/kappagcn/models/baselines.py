@@ -9,13 +9,15 @@ from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.models.classifier import Adjacency, NodeClassifier
-from kappagcn.nn import HGCNConv, KappaGCNConv, KappaLinear, SparseMatrix, normalized_adjacency
-from kappagcn.nn.sparse_input import Features
+from kappagcn.nn import HGCNConv, KappaGCNConv, KappaLinear, SparseMatrix
+from kappagcn.nn.inputs import Features
 
 __all__ = ["GCN", "HGCN", "MLP"]
 
 
 def _sizes(in_channels: int, hidden: int, layers: int) -> list[tuple[int, int]]:
+    if not isinstance(hidden, int):
+        raise GraphError(f"hidden: expected a number of columns, found {hidden!r}.")
     if layers < 1 or hidden < 1:
         raise GraphError(f"expected at least one hidden layer of at least one column, found {layers} of {hidden}.")
     return list(pairwise([in_channels, *[hidden] * layers]))
@@ -140,7 +142,6 @@ class HGCN(NodeClassifier):
         normalize: str = "row",
     ) -> None:
         super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, activation=activation)
-        self.normalize = normalize
         self.convs = nn.ModuleList(
             HGCNConv(
                 *size,
@@ -161,10 +162,7 @@ class HGCN(NodeClassifier):
 
     def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> SparseMatrix:
         """Â, to be made once and given as edge_index."""
-        if isinstance(edge_index, SparseMatrix):
-            return edge_index
-        dtype = self._convs()[0].weight.dtype
-        return normalized_adjacency(edge_index, edge_weight, x.shape[0], normalization=self.normalize, dtype=dtype)
+        return self._convs()[0].adjacency(x, edge_index, edge_weight)
 
     def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """The last hidden layer as tangent vectors at the origin, (N, hidden)."""

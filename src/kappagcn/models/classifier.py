@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
 from kappagcn.nn import KappaDropout, SparseMatrix
-from kappagcn.nn.sparse_input import Features
+from kappagcn.nn.inputs import Features
 
 __all__ = ["ACTIVATIONS", "NodeClassifier"]
 

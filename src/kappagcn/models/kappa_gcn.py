@@ -12,7 +12,7 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
 from kappagcn.models.classifier import Adjacency, NodeClassifier
 from kappagcn.nn import KappaGCNConv, KappaLogits, SparseMatrix, capped_rows
-from kappagcn.nn.sparse_input import Features
+from kappagcn.nn.inputs import Features
 
 __all__ = ["KappaGCN"]
 
@@ -74,6 +74,12 @@ class KappaGCN(NodeClassifier):
         double: bool = False,
     ) -> None:
         super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, activation=activation)
+        if not isinstance(space, str) and not (
+            isinstance(space, Sequence) and all(isinstance(each, str) for each in space)
+        ):
+            raise GraphError(f'space: expected a signature such as "H16", or a list of them, found {space!r}.')
+        if not isinstance(space, str) and layers not in (1, len(space)):
+            raise GraphError(f"layers: expected {len(space)}, as many as there are signatures, found {layers}.")
         if layers < 1 or (not isinstance(space, str) and not space):
             raise GraphError(f"expected at least one hidden layer, found {layers if isinstance(space, str) else 0}.")
         if isinstance(space, str):

@@ -8,14 +8,12 @@ from torch_geometric.nn.inits import glorot, zeros
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
-from kappagcn.graphs.sparse import NORMALIZATIONS, SparseMatrix, bipartite_adjacency, normalized_adjacency
+from kappagcn.graphs.sparse import NORMALIZATIONS, SparseMatrix
 from kappagcn.nn.functional import AGGREGATIONS, aggregate, dropconnect, linear
+from kappagcn.nn.inputs import Adjacency, Features, SparseInput, as_adjacency, check_rows
 from kappagcn.nn.spaces import Space, as_manifold
-from kappagcn.nn.sparse_input import Features, SparseInput
 
-__all__ = ["Adjacency", "KappaGCNConv"]
-
-Adjacency = Tensor | SparseMatrix
+__all__ = ["KappaGCNConv"]
 
 
 class KappaGCNConv(SparseInput):
@@ -37,10 +35,11 @@ class KappaGCNConv(SparseInput):
         normalize: ``"symmetric"`` (True), ``"row"`` or ``"none"`` (False).
         bias: Whether to add b.
         aggregation: ``"midpoint"`` (the paper), ``"tangential"``, ``"tangential-node"`` or ``"frechet"``; see
-            :func:`kappagcn.nn.functional.aggregate`.
+            :func:`kappagcn.nn.functional.aggregate`. In ``"tangential"`` κ plays no part, and gets no gradient.
         dropconnect: Probability for each entry of W to be left out in a training step.
         adjacency_dropout: The same for each entry of Â.
-        split_input: Whether each factor of a product sees only its equal share of x's columns (the paper's products).
+        split_input: Whether each factor of a product sees only its share of x's columns (the paper's products); shares
+            are equal to within one.
         double: Aggregate in float64, for embeddings that reach far.
 
     Shapes: x (N, in_channels), dense, sparse or a :class:`SparseMatrix`, or a pair (sources, targets) for edges between
@@ -79,6 +78,8 @@ class KappaGCNConv(SparseInput):
         for name, p in (("dropconnect", dropconnect), ("adjacency_dropout", adjacency_dropout)):
             if not 0 <= p < 1:
                 raise GraphError(f"{name}: expected a probability from 0 to below 1, found {p}.")
+        if in_channels < 1 or out_channels < 1:
+            raise GraphError(f"expected channels from 1 (sizes are not inferred), found {in_channels}, {out_channels}.")
         self.in_channels, self.out_channels = in_channels, out_channels
         self.manifold = as_manifold(manifold, out_channels)
         self.normalize = normalize if isinstance(normalize, str) else ("symmetric" if normalize else "none")
@@ -121,8 +122,7 @@ class KappaGCNConv(SparseInput):
         size: tuple[int, int] | None = None,
     ) -> Tensor:
         """The convolved features, (N, in_channels) → (M, out_channels); `size` is (N, M) where x is no pair."""
-        source = x[0] if isinstance(x, tuple) else x
-        v = self.linear(source)
+        v = self.linear(x[0] if isinstance(x, tuple) else x)
         adjacency = self.adjacency(x, edge_index, edge_weight, size)
         if self.training and self.adjacency_dropout:
             adjacency = adjacency.dropout(self.adjacency_dropout)
@@ -131,6 +131,7 @@ class KappaGCNConv(SparseInput):
 
     def linear(self, x: Features) -> Tensor:
         """V W, with W as training leaves it: masked, some of its entries left out."""
+        check_rows(x, self.in_channels, self.weight.dtype)
         weight: Tensor = self.weight if self.mask is None else self.weight * self.mask
         return linear(self.features(x), dropconnect(weight, self.dropconnect, self.training))
 
@@ -142,32 +143,18 @@ class KappaGCNConv(SparseInput):
         size: tuple[int, int] | None = None,
     ) -> SparseMatrix:
         """The normalised matrix that `forward` multiplies with."""
-        if isinstance(edge_index, SparseMatrix):
-            return edge_index
-        if self.cached and self._adjacency is not None:
+        if self.cached and self._adjacency is not None and self._adjacency.values.dtype == self.weight.dtype:
             return self._adjacency
-        if edge_index.layout != torch.strided:
-            given = SparseMatrix.from_tensor(edge_index)
-            edge_index, edge_weight = torch.stack([given.cols, given.rows]), given.values
-        if isinstance(x, tuple):
-            source, target = x
-            size = (source.shape[0], target.shape[0]) if target is not None else size
-            if size is None:
-                raise GraphError("expected the number of targets where x is (sources, None): give size=(N, M).")
-        dtype = self.weight.dtype
-        if size is not None:
-            found = bipartite_adjacency(edge_index, size, edge_weight, normalization=self.normalize, dtype=dtype)
-        else:
-            nodes = x.shape[0] if not isinstance(x, tuple) else None
-            found = normalized_adjacency(
-                edge_index,
-                edge_weight,
-                nodes,
-                normalization=self.normalize,
-                add_self_loops=self.add_self_loops,
-                dtype=dtype,
-            )
-        if self.cached:
+        found = as_adjacency(
+            x,
+            edge_index,
+            edge_weight,
+            size,
+            normalization=self.normalize,
+            add_self_loops=self.add_self_loops,
+            dtype=self.weight.dtype,
+        )
+        if self.cached and not isinstance(edge_index, SparseMatrix):
             self._adjacency = found
         return found
 

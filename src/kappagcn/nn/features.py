@@ -35,6 +35,7 @@ def point_features(x: Tensor, kappas: Sequence[float], *, split: bool = False) -
         split: Whether each factor gets an equal share of the columns, scaled for it alone. Otherwise all factors get
             the same tangent vectors, scaled for the most curved one; log_0 is taken where there is only one factor.
     """
+    x = _floating(x)
     if split and len(kappas) > 1:
         shares = zip(np.array_split(np.arange(x.shape[1]), len(kappas)), kappas, strict=True)
         return _side_by_side([point_features(_columns(x, own), [kappa]) for own, kappa in shares])
@@ -55,12 +56,19 @@ def tangent_features(x: Tensor, *, scale: float = 1.0, standardize: bool = False
         scale: They are multiplied by this.
         standardize: First bring each column of dense features to mean 0 and standard deviation 1.
     """
+    x = _floating(x)
     if standardize:
         if x.layout != torch.strided:
             raise GraphError("standardize: expected dense features, found sparse ones, which would become dense.")
         spread = x.std(dim=0, correction=0)
         x = (x - x.mean(dim=0)) / torch.where(spread == 0, 1, spread)
     return _scale_rows(x, torch.full((x.shape[0],), scale, dtype=x.dtype))
+
+
+def _floating(x: Tensor | None) -> Tensor:
+    if not isinstance(x, Tensor):
+        raise GraphError(f"expected features as a tensor (N, D), data.x, found {type(x).__name__}.")
+    return x if x.is_floating_point() else x.float()
 
 
 def _row_norms(x: Tensor) -> Tensor:
@@ -75,7 +83,7 @@ def _scale_rows(x: Tensor, factors: Tensor) -> Tensor:
     factors = factors.to(x.dtype)
     if x.layout == torch.strided:
         return x * factors.unsqueeze(1)
-    return as_features(sp.diags_array(factors.numpy()) @ from_tensor(x), sparse=True)
+    return as_features(sp.diags_array(factors.numpy()) @ from_tensor(x), sparse=True).to(x.dtype)
 
 
 def _columns(x: Tensor, own: NDArray[np.intp]) -> Tensor:

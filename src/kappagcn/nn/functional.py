@@ -65,6 +65,8 @@ def aggregate(
     """
     if aggregation not in AGGREGATIONS:
         raise GraphError(f"expected aggregation {', '.join(AGGREGATIONS)}, found {aggregation!r}.")
+    if _is_half(v):
+        return aggregate(v.float(), adjacency, manifold, aggregation=aggregation, double=double).to(v.dtype)
     k, dims = _factors(v, manifold)
     if aggregation == "midpoint":
         return midpoints(v, adjacency.to(v.dtype), k, dims, double=double)
@@ -77,11 +79,18 @@ def aggregate(
     return torch.cat([in_space(part, adjacency, kappa) for part, kappa in parts], -1).to(v.dtype)
 
 
+def _is_half(v: Tensor) -> bool:
+    """Half precision, as under autocast: the geometry of it is done in single."""
+    return v.dtype in (torch.float16, torch.bfloat16)
+
+
 def _factors(v: Tensor, manifold: Manifold) -> tuple[Tensor, list[int]]:
     """Curvatures (F,) and dimensions of the factors, which must fit v's columns."""
     if isinstance(manifold, ProductManifold):
         manifold.split(v)
         return manifold.k, manifold.dims
+    if manifold.dim is not None and manifold.dim != v.shape[-1]:
+        raise GraphError(f"expected {manifold.dim} columns, as the space has dimensions, found {v.shape[-1]}.")
     return manifold.k.reshape(1), [v.shape[-1]]
 
 
@@ -107,8 +116,12 @@ def logits(v: Tensor, p: Tensor, a: Tensor, manifold: Manifold) -> Tensor:
         a: Normals of the hyperplanes, (C, D).
         manifold: A space, or a product of spaces whose dimensions sum to D.
     """
+    if _is_half(v):
+        return logits(v.float(), p.float(), a.float(), manifold).to(v.dtype)
     k, dims = _factors(v, manifold)
-    return hyperplane_logits(v, p, a, k.to(v.dtype), dims)
+    if p.shape != a.shape or p.dim() != 2 or p.shape[1] != v.shape[-1]:
+        raise GraphError(f"expected p and a as (C, {v.shape[-1]}), found {tuple(p.shape)} and {tuple(a.shape)}.")
+    return hyperplane_logits(v, p.to(v.dtype), a.to(v.dtype), k.to(v.dtype), dims)
 
 
 def pool(
@@ -137,6 +150,10 @@ def pool(
         raise GraphError(f"expected one graph number per node ({len(v)}), found shape {tuple(batch.shape)}.")
     if num_graphs is None:
         num_graphs = int(batch.max()) + 1 if batch.numel() else 0
+    if batch.is_floating_point() or (weight is not None and weight.shape != batch.shape):
+        raise GraphError("expected graph numbers as integers and one weight per node, found otherwise.")
+    if not torch.compiler.is_compiling() and len(v) and not 0 <= int(batch.min()) <= int(batch.max()) < num_graphs:
+        raise GraphError(f"expected graphs 0 to {num_graphs - 1}, found {int(batch.min())} to {int(batch.max())}.")
     share = torch.ones(len(v), dtype=v.dtype, device=v.device) if weight is None else weight.to(v.dtype)
     total = share.new_zeros(num_graphs).index_add(0, batch, share)
     share = share / total.masked_fill(total == 0, 1)[batch]

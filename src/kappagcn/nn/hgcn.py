@@ -9,11 +9,27 @@ from torch_geometric.utils import softmax
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, Stereographic
-from kappagcn.graphs.sparse import SparseMatrix, normalized_adjacency
+from kappagcn.geometry.numerics import arsinc
+from kappagcn.graphs.sparse import SparseMatrix
 from kappagcn.nn.functional import aggregate, dropconnect, linear
-from kappagcn.nn.sparse_input import Features, SparseInput
+from kappagcn.nn.inputs import Adjacency, Features, SparseInput, as_adjacency, check_rows
+from kappagcn.nn.rows import lift_rows
 
 __all__ = ["HGCNConv"]
+
+
+def translated(v: Tensor, b: Tensor, k: Tensor) -> Tensor:
+    r"""log_0(exp_0(v) ⊕ exp_0(b)) for κ < 0, (N, D) and (D,) → (N, D). κ → 0: v + b.
+
+    With the lifts (X, h) and (B, g) the sum is (B + cX, gh − κ⟨X, B⟩), c = g − κ⟨X, B⟩/(1 + h), a point of the
+    hyperboloid whose distance from the origin is arsin_κ of its first part: exact however far out, in float64.
+    """
+    dtype, k = v.dtype, k.double()
+    e, shift = lift_rows(v.double(), k), lift_rows(b.double().unsqueeze(0), k)
+    x, h, other, g = e[:, :-1], e[:, -1:], shift[:, :-1], shift[:, -1:]
+    along = k * (x * other).sum(-1, keepdim=True)
+    moved = other + (g - along / (1 + h)) * x
+    return (0.5 * arsinc(k * (moved * moved).sum(-1, keepdim=True)) * moved).to(dtype)
 
 
 class HGCNConv(SparseInput):
@@ -22,23 +38,24 @@ class HGCNConv(SparseInput):
     .. math:: h_i = \exp_0(v_i W) \oplus \exp_0(b),\qquad
               v'_i = \log_0 \exp_x\Big(\sum_j w_{ij}\log_x(h_j)\Big),
 
-    at x = 0, as the authors' code does, or at x = h_i, as their paper writes. κ < 0 is trained and the layer's own. A
-    non-linearity between layers of different curvature is the pointwise function of the result, as for the κ-GCN.
+    at x = 0, as the authors' code does, or at x = h_i, as their paper writes. κ < 0 is trained and the layer's own; at
+    x = 0 it acts through b alone, which starts at 0. A non-linearity between layers of different curvature is the
+    pointwise function of the result, as for the κ-GCN.
 
     Args:
         in_channels: Columns of x.
         out_channels: Columns of the result.
         curvature: κ at the start, below 0; it stays below.
         trainable: Whether κ is trained.
-        attention: Weights w_ij learned from both ends of each edge, softmax over the edges that end in i; otherwise
-            those of the normalised adjacency.
+        attention: Weights w_ij learned from both ends of each edge, softmax over the edges that end in i, instead of
+            those of the normalised adjacency, of which only the zeros then count.
         at_node: Aggregate in the tangent space at the node instead of the origin.
         normalize: Of the adjacency without attention: ``"row"`` (theirs), ``"symmetric"`` or ``"none"``.
         bias: Whether there is a b.
         dropconnect: Probability for each entry of W to be left out in a training step.
 
-    Shapes: x (N, in_channels), dense or a :class:`SparseMatrix`; edge_index (2, E), or a :class:`SparseMatrix` (N, N),
-    used as it is → (N, out_channels).
+    Shapes: x (N, in_channels), dense or sparse; edge_index (2, E), or a sparse tensor with a row for each target, or a
+    :class:`SparseMatrix` (N, N), used as it is → (N, out_channels).
 
     >>> from kappagcn.graphs import disease
     >>> data = disease()
@@ -78,29 +95,34 @@ class HGCNConv(SparseInput):
 
     def forward(self, x: Features, edge_index: Tensor | SparseMatrix, edge_weight: Tensor | None = None) -> Tensor:
         """(N, in_channels) → (N, out_channels)."""
-        v = self._biased(linear(self.features(x), dropconnect(self.weight, self.dropconnect, self.training)))
-        adjacency = edge_index
-        if not isinstance(adjacency, SparseMatrix):
-            adjacency = normalized_adjacency(
-                adjacency, edge_weight, v.shape[0], normalization=self.normalize, dtype=v.dtype
-            )
+        check_rows(x, self.in_channels, self.weight.dtype)
+        v = linear(self.features(x), dropconnect(self.weight, self.dropconnect, self.training))
+        if self.bias is not None:
+            v = translated(v, self.bias, self.manifold.k)
+        adjacency = self.adjacency(x, edge_index, edge_weight)
         if self.attention is not None:
             adjacency = self._attended(v, adjacency)
         how = "tangential-node" if self.at_node else "tangential"
         return aggregate(v, adjacency, self.manifold, aggregation=how)
 
-    def _biased(self, v: Tensor) -> Tensor:
-        if self.bias is None:
-            return v
-        space = self.manifold
-        shift = space.expmap0(self.bias).expand_as(v)
-        return space.logmap0(space.project(space.add(space.expmap0(v), shift)))
+    def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> SparseMatrix:
+        """The normalised matrix that `forward` multiplies with."""
+        return as_adjacency(
+            x,
+            edge_index,
+            edge_weight,
+            None,
+            normalization=self.normalize,
+            add_self_loops=True,
+            dtype=self.weight.dtype,
+        )
 
     def _attended(self, v: Tensor, adjacency: SparseMatrix) -> SparseMatrix:
-        """The same edges with weights from the vectors at their ends: one number per edge."""
+        """The same edges, as far as they have a weight, with others from the vectors at their ends."""
         assert self.attention is not None
         as_target, as_source = (v @ self.attention.t()).unbind(-1)
         scores = nn.functional.leaky_relu(as_target[adjacency.rows] + as_source[adjacency.cols], 0.2)
+        scores = torch.where(adjacency.values == 0, torch.finfo(scores.dtype).min / 4, scores)
         shares = softmax(scores, adjacency.rows, num_nodes=adjacency.shape[0])
         return SparseMatrix(adjacency.rows, adjacency.cols, shares, adjacency.shape)
 

@@ -17,12 +17,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from kappagcn.geometry.numerics import tiny
 from kappagcn.geometry.vectors import norm
 from kappagcn.nn.midpoints import kernels_for
-from kappagcn.nn.rows import arsin_rows, lift_rows
+from kappagcn.nn.rows import arsin_rows, first_order, lift_rows
 
 __all__ = ["hyperplane_logits"]
 
@@ -90,7 +89,7 @@ class _Compiled(torch.autograd.Function):
         factors = kernels.Factors(dims, k.tolist())
         lifted, lifts = kernels.lift(v, factors, v.dtype)
         on_planes, plane_lifts = kernels.lift(p, factors, p.dtype)
-        points, normals_of = on_planes.double().numpy(), a.double().numpy()
+        points, normals_of = on_planes.double().numpy(), a.detach().clone().double().numpy()
         scores, dim = v.new_zeros(len(v), len(p)), v.shape[1]
         saved, ctx.planes = [v, p, k, lifted, lifts, plane_lifts], []
         for f, columns in enumerate(_columns(dims)):
@@ -107,7 +106,7 @@ class _Compiled(torch.autograd.Function):
         return scores
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         v, p, k, lifted, lifts, plane_lifts, *per_factor = ctx.saved_tensors
         dim, kernels = v.shape[1], ctx.kernels

@@ -1,4 +1,4 @@
-"""Lift and lower of many rows compiled by numba, where it is installed: one pass over the rows in each direction.
+"""Lift, sum and lower of many rows compiled by numba, where it is installed: two passes in each direction.
 
 All factors of a product go in the same pass: a row (v_1, …, v_F) is lifted to (n_1, …, n_F, h_1, …, h_F). The
 mathematics, and the same in torch, are in :mod:`kappagcn.nn.rows`; :mod:`kappagcn.nn.midpoints` chooses between them.
@@ -23,6 +23,7 @@ from torch import Tensor
 from kappagcn.geometry.numerics import (
     ROW_EXPONENT,
     ROW_FAR,
+    ROW_FAR_TANGENT,
     ROW_LEAST,
     ROW_LEAST_COSINE,
     ROW_SERIES_BELOW,
@@ -33,12 +34,13 @@ from kappagcn.geometry.numerics import (
     row_series_terms,
 )
 
-__all__ = ["distances", "distances_backward", "lift", "lift_backward", "lower", "lower_backward"]
+__all__ = ["distances", "distances_backward", "lift", "lift_backward", "lower_backward", "sum_and_lower"]
 
 Array = NDArray[Any]
 BLOCK = 2048
 ALONE = 65536  # rows that one thread finishes before another has woken up and found its block
-FAR, LEAST, LEAST_COSINE, SERIES_BELOW = ROW_FAR, ROW_LEAST, ROW_LEAST_COSINE, ROW_SERIES_BELOW
+FAR, FAR_TANGENT, LEAST, LEAST_COSINE = ROW_FAR, ROW_FAR_TANGENT, ROW_LEAST, ROW_LEAST_COSINE
+SERIES_BELOW = ROW_SERIES_BELOW
 SINC_FIRST, SINC_SECOND = row_series_terms("sinc")
 ARTANC_FIRST, ARTANC_SECOND = row_series_terms("artanc")
 # Where the series of the functions themselves, which are faster than the library's, are exact to rounding.
@@ -112,28 +114,77 @@ def _lift_backward(
 
 
 @compiled
-def _lower(e: Array, ends: Array, kappas: Array, gap: float, weight: Array, out: Array, kept: Array) -> None:
-    rows, dim = out.shape
-    for i in range(rows):
+def _exact_sum(
+    i: int, starts: Array, columns: Array, values: Array, lifted: Array, start: int, end: int, height: int, out: Array
+) -> float:
+    """Row i of A · lifted, summed in float64: the coordinates of one factor, and its height."""
+    h = 0.0
+    for j in range(start, end):
+        out[np.uintp(j)] = 0
+    for entry in range(starts[i], starts[i + 1]):
+        row, a = np.uintp(columns[entry]), np.float64(values[entry])
+        h += a * lifted[row, np.uintp(height)]
+        for j in range(start, end):
+            out[np.uintp(j)] += a * lifted[row, np.uintp(j)]
+    return h
+
+
+@compiled
+def _lower(
+    first: int,
+    last: int,
+    e: Array,
+    starts: Array,
+    columns: Array,
+    values: Array,
+    lifted: Array,
+    ends: Array,
+    kappas: Array,
+    gap: float,
+    weight: Array,
+    out: Array,
+    kept: Array,
+) -> None:
+    """Rows first to last of e = A · lifted, lowered."""
+    dim = out.shape[1]
+    exact = np.empty(dim)
+    for i in range(first, last):
+        # A row of negative weight is that of the opposite weights, turned back by the weight itself.
+        sign = -1.0 if weight[i] < 0 else 1.0
         for f in range(kappas.shape[0]):
             start, end, kappa = ends[f], ends[f + 1], kappas[f]
-            p, h = 0.0, np.float64(e[i, dim + f])
+            p, h = 0.0, sign * e[i, dim + f]
             for j in range(start, end):
                 p += np.float64(e[i, np.uintp(j)]) * np.float64(e[i, np.uintp(j)])
+            far = kappa < 0 and -kappa * p > FAR_TANGENT * h * h
+            if far:
+                # Far out the digits that the sum has lost count; there are few such rows.
+                h = sign * _exact_sum(i, starts, columns, values, lifted, start, end, dim + f, exact)
+                p = 0.0
+                for j in range(start, end):
+                    p += exact[np.uintp(j)] * exact[np.uintp(j)]
             size, ahead = math.sqrt(abs(kappa * p)), max(h, LEAST)
             z = kappa * p / (ahead * ahead)
-            if abs(z) < ARTANC_BELOW and (h > 0 or kappa <= 0):
+            if kappa == 0:
+                u = 1 / h if h != 0 else 0.0
+            elif abs(z) < ARTANC_BELOW and h > 0:
                 u = _horner(ARTANC, z) / ahead
+            elif size == 0:
+                u = 0.0  # no weight at all, or the origin's antipode: no direction
             elif kappa > 0:
-                size = max(size, LEAST)
-                u = 0.0 if p == 0 and h <= 0 else math.atan2(size, h) / size
+                u = math.atan2(size, h) / size
             else:
                 t = min(size / ahead, 1 - gap)
-                u = math.log((1 + t) / (1 - t)) / (2 * t * ahead)
-            kept[i, f, 0], kept[i, f, 1] = p, u
-            scale = 0.5 * weight[i] * u
-            for j in range(start, end):
-                out[i, np.uintp(j)] = scale * e[i, np.uintp(j)]
+                u = math.log((1 + t) / (1 - t)) / (2 * size)
+            kept[i, f, 0], kept[i, f, 1], kept[i, f, 2] = p, u, h
+            # At κ = 0 the weight is the height, and may be 0.
+            scale = 0.5 if kappa == 0 else 0.5 * weight[i] * sign * u
+            if far:
+                for j in range(start, end):
+                    out[i, np.uintp(j)] = scale * exact[np.uintp(j)]
+            else:
+                for j in range(start, end):
+                    out[i, np.uintp(j)] = scale * e[i, np.uintp(j)]
 
 
 @compiled
@@ -152,11 +203,12 @@ def _lower_backward(
     for i in range(rows):
         for f in range(kappas.shape[0]):
             start, end, kappa = ends[f], ends[f + 1], kappas[f]
-            p, u, h = kept[i, f, 0], kept[i, f, 1], np.float64(e[i, dim + f])
+            sign = -1.0 if weight[i] < 0 else 1.0
+            p, u, h = kept[i, f, 0], kept[i, f, 1], kept[i, f, 2]
             along = 0.0
             for j in range(start, end):
                 along += np.float64(grad[i, np.uintp(j)]) * np.float64(e[i, np.uintp(j)])
-            pull = 0.5 * weight[i] * along
+            pull = 0.5 * abs(weight[i]) * along
             square, bent, ahead = h * h, kappa * p, max(h, LEAST)
             inverse = 1 / max(square + bent, max(gap * square, LEAST))
             z = bent / (ahead * ahead)
@@ -165,10 +217,11 @@ def _lower_backward(
             else:
                 slope = 0.0 if bent == 0 else (h * inverse - u) / (2 * bent)
             by_kappa[f] += pull * slope * p
-            scale, turn = 0.5 * weight[i] * u, 2 * kappa * slope * pull
+            scale = 0.5 if kappa == 0 else 0.5 * abs(weight[i]) * u
+            turn = 2 * kappa * slope * pull
             for j in range(start, end):
                 by_e[i, np.uintp(j)] = scale * grad[i, np.uintp(j)] + turn * e[i, np.uintp(j)]
-            by_e[i, dim + f] = -pull * inverse
+            by_e[i, dim + f] = -sign * pull * inverse
 
 
 @compiled
@@ -272,19 +325,27 @@ def lift_backward(v: Tensor, factors: Factors, kept: Tensor, grad: Tensor) -> tu
     return by_v, sums
 
 
-def lower(e: Tensor, factors: Factors, weight: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Lowered rows in `dtype`, (N, D+F) → (N, D), and what the backward needs."""
-    n, count = len(e), len(factors.kappas)
-    lowered, kept = e.new_empty(n, e.shape[1] - count, dtype=dtype), e.new_empty(n, count, 2, dtype=torch.float64)
-    x, w, out, own, gap = _array(e), _array(weight), lowered.numpy(), kept.numpy(), ball_gap(e)
-    _in_blocks(n, lambda b, _: _lower(x[b], factors.ends, factors.kappas, gap, w[b], out[b], own[b]))
-    return lowered, kept
+def sum_and_lower(
+    lifted: Tensor, matrix: Tensor, factors: Factors, weight: Tensor, dtype: torch.dtype
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Lowered rows of A · lifted in `dtype`, (N, D+F) → (M, D), the sums, and what else the backward needs."""
+    sums = matrix @ lifted
+    m, count = matrix.shape[0], len(factors.kappas)
+    lowered = lifted.new_empty(m, lifted.shape[1] - count, dtype=dtype)
+    kept = lifted.new_empty(m, count, 3, dtype=torch.float64)
+    entries = matrix.crow_indices().numpy(), matrix.col_indices().numpy(), matrix.values().numpy()
+    e, x, w, out, own, gap = (*map(_array, (sums, lifted, weight, lowered, kept)), ball_gap(lifted))
+    _in_blocks(
+        m,
+        lambda b, _: _lower(b.start, min(b.stop, m), e, *entries, x, factors.ends, factors.kappas, gap, w, out, own),
+    )
+    return lowered, sums, kept
 
 
 def lower_backward(e: Tensor, factors: Factors, weight: Tensor, kept: Tensor, grad: Tensor) -> tuple[Tensor, Array]:
     """Gradients by e, (N, D+F), and by the curvatures, block by block, (B, F)."""
-    by_e = torch.empty_like(e, memory_format=torch.contiguous_format)
-    x, w, own, g, out, gap = _array(e), _array(weight), kept.numpy(), _array(grad), by_e.numpy(), ball_gap(e)
+    by_e = torch.empty_like(e)
+    x, w, own, g, out, gap = _array(e), _array(weight), kept.numpy(), _array(grad), by_e.numpy(), ball_gap(by_e)
     sums = factors.empty_sums(len(x))
     _in_blocks(
         len(x),

@@ -8,9 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn.inits import glorot, zeros
 
+from kappagcn.errors import GraphError
 from kappagcn.graphs.sparse import SparseMatrix
 from kappagcn.nn.functional import Manifold, dropconnect, linear, logits, pool
-from kappagcn.nn.sparse_input import Features, SparseInput
+from kappagcn.nn.inputs import Features, SparseInput, check_rows
+from kappagcn.nn.spaces import Space, as_manifold
 
 __all__ = ["KappaActivation", "KappaDropout", "KappaLinear", "KappaLogits", "KappaPool"]
 
@@ -44,6 +46,7 @@ class KappaLinear(SparseInput):
 
     def forward(self, x: Features) -> Tensor:
         """(N, in_channels) → (N, out_channels)."""
+        check_rows(x, self.in_channels, self.weight.dtype)
         return linear(self.features(x), dropconnect(self.weight, self.dropconnect, self.training), self.bias)
 
     def extra_repr(self) -> str:
@@ -102,16 +105,18 @@ class KappaLogits(nn.Module):
     Args:
         in_channels: D, the dimension of the space.
         num_classes: C.
-        manifold: The space, or product, of the points.
+        manifold: The space, or product, of the points; a signature or a number as in :class:`KappaGCNConv`.
 
     >>> from kappagcn.geometry import Stereographic
     >>> KappaLogits(2, 3, Stereographic(-1.0))(torch.ones(5, 2)).shape
     torch.Size([5, 3])
     """
 
-    def __init__(self, in_channels: int, num_classes: int, manifold: Manifold) -> None:
+    def __init__(self, in_channels: int, num_classes: int, manifold: Space) -> None:
         super().__init__()
-        self.manifold = manifold
+        if num_classes < 1:
+            raise GraphError(f"expected at least one class, found {num_classes}.")
+        self.manifold = as_manifold(manifold, in_channels)
         self.normals = nn.Parameter(torch.empty(num_classes, in_channels))
         self.points = nn.Parameter(torch.empty(num_classes, in_channels))
         self.reset_parameters()
@@ -124,6 +129,7 @@ class KappaLogits(nn.Module):
 
     def forward(self, v: Tensor) -> Tensor:
         """(N, D) → (N, C)."""
+        check_rows(v, self.normals.shape[1], self.normals.dtype)
         return logits(v, self.points, self.normals, self.manifold)
 
     def extra_repr(self) -> str:
@@ -135,7 +141,7 @@ class KappaPool(nn.Module):
     """Readout of whole graphs: the gyromidpoint of each graph's nodes. κ = 0: ``global_mean_pool``.
 
     Args:
-        manifold: The space, or product, of the nodes.
+        manifold: The space, or product, of the nodes; a signature or a number as in :class:`KappaGCNConv`.
         double: In float64, for nodes that lie far out.
 
     >>> from kappagcn.geometry import Stereographic
@@ -143,9 +149,9 @@ class KappaPool(nn.Module):
     torch.Size([2, 2])
     """
 
-    def __init__(self, manifold: Manifold, *, double: bool = False) -> None:
+    def __init__(self, manifold: Manifold | str | float, *, double: bool = False) -> None:
         super().__init__()
-        self.manifold, self.double_precision = manifold, double
+        self.manifold, self.double_precision = as_manifold(manifold, None), double
 
     def forward(self, v: Tensor, batch: Tensor | None = None, size: int | None = None) -> Tensor:
         """(N, D) and the graph of each node → (G, D)."""

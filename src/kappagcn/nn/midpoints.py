@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from kappagcn.geometry.numerics import ROW_EXPONENT
 from kappagcn.graphs.sparse import SparseMatrix
-from kappagcn.nn.rows import edge_rows, lift_rows, lower_rows
+from kappagcn.nn.rows import any_far, edge_rows, first_order, lift_rows, lower_rows
 
 __all__ = ["compiled", "count_edge_rows", "kernels_for", "midpoints", "torch_only"]
 
@@ -37,13 +37,12 @@ class _Compiled(torch.autograd.Function):
         weight = adjacency.row_sums()
         ctx.kernels, ctx.factors = kernels, kernels.Factors(dims, k.tolist())
         lifted, lifts = kernels.lift(v, ctx.factors, dtype)
-        sums = matrix @ lifted
-        out, lowers = kernels.lower(sums, ctx.factors, weight, v.dtype)
+        out, sums, lowers = kernels.sum_and_lower(lifted, matrix, ctx.factors, weight, v.dtype)
         ctx.save_for_backward(v, k, weight, lifts, sums, lowers)
         return out  # type: ignore[no-any-return]
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
         v, k, weight, lifts, sums, lowers = ctx.saved_tensors
         by_sums, by_k = ctx.kernels.lower_backward(sums, ctx.factors, weight, lowers, grad)
@@ -94,6 +93,7 @@ def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *,
         dims: Dimensions, which sum to D.
         double: Lift, multiply and lower in float64.
     """
+    adjacency.check(v)
     kernels = None if adjacency.values.requires_grad else kernels_for(v, k, adjacency.values)
     if kernels is not None:
         found: Tensor = _Compiled.apply(v, k, adjacency, dims, torch.float64 if double else v.dtype, kernels)
@@ -101,20 +101,27 @@ def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *,
     dtype = v.dtype
     if double:
         v, adjacency = v.double(), adjacency.to(torch.float64)
-    weight = adjacency.row_sums()
     parts = zip(v.split(dims, -1), k.to(v.dtype).unbind(), strict=True)
-    return torch.cat([lower_rows(e, kappa, weight) for e, kappa in _sums(parts, adjacency)], dim=-1).to(dtype)
+    return torch.cat([_by_torch(part, adjacency, kappa) for part, kappa in parts], dim=-1).to(dtype)
 
 
-def _sums(parts: Any, adjacency: SparseMatrix) -> Iterator[tuple[Tensor, Tensor]]:
-    for part, kappa in parts:
-        yield adjacency.product(lift_rows(part, kappa)), kappa
+def _by_torch(v: Tensor, adjacency: SparseMatrix, kappa: Tensor) -> Tensor:
+    lifted = lift_rows(v, kappa)
+    sums = adjacency.product(lifted)
+    if not torch.compiler.is_compiling() and v.dtype != torch.float64 and any_far(sums, kappa):
+        # Far out the digits that a sum in float32 loses count.
+        wide = adjacency.to(torch.float64)
+        return lower_rows(wide.product(lifted.double()), kappa.double(), wide.row_sums()).to(v.dtype)
+    return lower_rows(sums, kappa, adjacency.row_sums())
 
 
 @torch.no_grad()
 def count_edge_rows(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *, double: bool = False) -> int:
-    """How many midpoints lie beyond what the precision resolves for κ < 0, and were taken as just inside."""
+    """How many rows lie beyond what the precision resolves for κ < 0: on the way up, and on the way down."""
     if double:
         v, adjacency = v.double(), adjacency.to(torch.float64)
-    parts = zip(v.split(dims, -1), k.to(v.dtype).unbind(), strict=True)
-    return sum(int(edge_rows(e, kappa)) for e, kappa in _sums(parts, adjacency))
+    count = 0
+    for part, kappa in zip(v.split(dims, -1), k.to(v.dtype).unbind(), strict=True):
+        far = 2 * (-kappa).clamp(min=0).sqrt() * part.norm(dim=-1) > ROW_EXPONENT[part.dtype]
+        count += int(far.sum()) + int(edge_rows(adjacency.product(lift_rows(part, kappa)), kappa))
+    return count

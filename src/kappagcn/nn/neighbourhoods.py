@@ -42,7 +42,8 @@ def frechet(v: Tensor, adjacency: SparseMatrix, k: Tensor) -> Tensor:
         entries = order[torch.where(within, starts[nodes].unsqueeze(-1) + place, starts[nodes].unsqueeze(-1))]
         weights = adjacency.values[entries] * within
         total = weights.sum(-1, keepdim=True)
-        means = logmap0(frechet_mean(x[adjacency.cols[entries]], weights, k=k), k=k)
+        some = torch.where(total == 0, within.to(weights.dtype), weights)  # without weight any mean will do: times 0
+        means = logmap0(frechet_mean(x[adjacency.cols[entries]], some, k=k), k=k)
         out = out.index_put((nodes,), total * means)
     return out
 

@@ -17,20 +17,40 @@ infinite or NaN. ``edge_rows`` counts such rows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from kappagcn.errors import GeometryError
 from kappagcn.geometry.numerics import ROW_EXPONENT, ball_gap, row_series
 from kappagcn.geometry.numerics import ROW_FAR as FAR
+from kappagcn.geometry.numerics import ROW_FAR_TANGENT as FAR_TANGENT
 from kappagcn.geometry.numerics import ROW_LEAST as LEAST
 from kappagcn.geometry.numerics import ROW_LEAST_COSINE as LEAST_COSINE
 
-__all__ = ["arsin_rows", "edge_rows", "lift_rows", "lower_rows"]
+__all__ = ["any_far", "arsin_rows", "edge_rows", "first_order", "lift_rows", "lower_rows"]
 
 Kappa = float | Tensor
+
+
+def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A backward that has no derivative of its own, and says so where one is asked for."""
+    once = once_differentiable(backward)
+
+    @wraps(backward)
+    def checked(ctx: Any, *grads: Tensor) -> Any:
+        # torch itself objects only where the incoming gradient has a history.
+        if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            raise GeometryError(
+                "expected first derivatives alone of this layer, found create_graph=True; the functions of "
+                "kappagcn.geometry have second ones."
+            )
+        return once(ctx, *grads)
+
+    return checked
 
 
 def _kappa(k: Tensor) -> Kappa:
@@ -70,7 +90,7 @@ class _Lift(torch.autograd.Function):
         return torch.cat((v * twice, height.to(v.dtype).unsqueeze(-1)), dim=-1)
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         v, k, q, sinc, cosc, twice = ctx.saved_tensors
         kappa = _kappa(k)
@@ -91,31 +111,37 @@ class _Lower(torch.autograd.Function):
     def forward(ctx: Any, e: Tensor, k: Tensor, weight: Tensor) -> Tensor:
         kappa = _kappa(k)
         n, h = e[..., :-1], e[..., -1].double()
+        # A row of negative weight is that of the opposite weights, turned back by the weight itself.
+        h = torch.where(weight < 0, -h, h)
         p = _squares(n)
-        bent = p * kappa
+        size = (p * kappa).abs().sqrt()
+        divisor = size.clamp(min=LEAST)
 
         def spherical() -> Tensor:
-            size = bent.abs().sqrt().clamp(min=LEAST)
-            u = torch.atan2(size, h) / size
-            return torch.where((p == 0) & (h <= 0), 0, u)  # no weight at all, or the origin's antipode: no direction
+            u = torch.atan2(divisor, h) / divisor
+            return torch.where((size == 0) & (h <= 0), 0, u)  # no weight at all, or the origin's antipode: no direction
 
         def hyperbolic() -> Tensor:
             ahead = h.clamp(min=LEAST)
-            t = (bent.abs().sqrt() / ahead).clamp(min=LEAST, max=1 - ball_gap(e))
-            return t.atanh() / (t * ahead)
+            t = (size / ahead).clamp(min=LEAST, max=1 - ball_gap(e))
+            return torch.where(size / ahead < 1 - ball_gap(e), t.atanh() / (t * ahead), t.atanh() / divisor)
 
         u = _by_sign(kappa, spherical, hyperbolic)
-        scale = (0.5 * weight * u).to(e.dtype).unsqueeze(-1)
+        whole = weight.abs() * u
+        flat = kappa == 0  # there the weight is the height, and may be 0
+        whole = torch.where(flat, 1, whole) if isinstance(flat, Tensor) else (torch.ones_like(u) if flat else whole)
+        scale = (0.5 * whole).to(e.dtype).unsqueeze(-1)
         ctx.save_for_backward(e, k, p, h, u, weight, scale)
         return n * scale
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         e, k, p, h, u, weight, scale = ctx.saved_tensors
         kappa, n = _kappa(k), e[..., :-1]
         along = 0.5 * torch.linalg.vecdot(grad, n).double()
-        pull = weight * along
+        sign = torch.where(weight < 0, -1.0, 1.0).double()
+        pull = weight.abs() * along
         square, bent = h * h, p * kappa
         least = (ball_gap(e) * square).clamp(min=LEAST)  # as near the edge of the cone as forward lets rows come
         inverse = 1 / torch.maximum(square + bent, least)
@@ -126,11 +152,11 @@ class _Lower(torch.autograd.Function):
         by_e = by_k = by_weight = None
         if ctx.needs_input_grad[0]:
             by_n = torch.addcmul(grad * scale, n, (slope * pull * (2 * kappa)).to(e.dtype).unsqueeze(-1))
-            by_e = torch.cat((by_n, (-pull * inverse).to(e.dtype).unsqueeze(-1)), dim=-1)
+            by_e = torch.cat((by_n, (-sign * pull * inverse).to(e.dtype).unsqueeze(-1)), dim=-1)
         if ctx.needs_input_grad[1]:
             by_k = torch.dot(pull * slope, p).to(k.dtype)
         if ctx.needs_input_grad[2]:
-            by_weight = (u * along).to(weight.dtype)
+            by_weight = (sign * u * along).to(weight.dtype)
         return by_e, by_k, by_weight
 
 
@@ -145,7 +171,7 @@ class _Arsin(torch.autograd.Function):
         return length.to(sine.dtype)
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         sine, k, length = ctx.saved_tensors
         kappa, s = _kappa(k), sine.double()
@@ -177,6 +203,16 @@ def lower_rows(e: Tensor, k: Tensor, weight: Tensor) -> Tensor:
     """weight · lower(e), (N, D+1), (N,) → (N, D), for one κ; as :func:`kappagcn.geometry.lower` but never undefined."""
     lowered: Tensor = _Lower.apply(e, k, weight)
     return lowered
+
+
+def any_far(e: Tensor, k: Tensor) -> bool:
+    """Whether some row lies so far out (κ < 0) that the rounding errors of the sum it came from count."""
+    kappa = float(k.detach())
+    if kappa >= 0:
+        return False
+    with torch.no_grad():
+        n, h = e[..., :-1], e[..., -1]
+        return bool((-kappa * torch.linalg.vecdot(n, n) > FAR_TANGENT * h * h).any())
 
 
 def edge_rows(e: Tensor, k: Tensor) -> Tensor:

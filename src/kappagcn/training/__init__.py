@@ -3,12 +3,16 @@
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.evaluation import final_evaluation, load_model, predict
 from kappagcn.training.progress import reporting
-from kappagcn.training.run import TrainingResult, fit
+from kappagcn.training.run import RunFolder, TrainingResult, fit, train
 from kappagcn.training.stopping import EarlyStopping
+from kappagcn.training.tasks import NodeClassification, Task
 from kappagcn.training.trainer import Trainer, seeded
 
 __all__ = [
     "EarlyStopping",
+    "NodeClassification",
+    "RunFolder",
+    "Task",
     "Trainer",
     "TrainingConfig",
     "TrainingResult",
@@ -18,4 +22,5 @@ __all__ = [
     "predict",
     "reporting",
     "seeded",
+    "train",
 ]

@@ -10,16 +10,33 @@ from kappagcn.errors import TrainingError
 from kappagcn.graphs.splits import Split
 from kappagcn.models import NodeClassifier
 
-__all__ = ["check_graph", "check_training"]
+__all__ = ["check_graph", "check_labels", "check_training"]
 
 
-def check_graph(data: Data, in_channels: int | None = None) -> None:
-    """Refuse a graph whose features or edges no network can take."""
+LAYOUTS = (torch.strided, torch.sparse_csr, torch.sparse_coo)
+
+
+def check_graph(model: NodeClassifier, data: Data) -> None:
+    """Refuse a graph whose features or edges this network cannot take."""
+    if not isinstance(model, NodeClassifier):
+        raise TrainingError(
+            f"expected a network of kappagcn.models, found {type(model).__name__}; Trainer takes any with a task."
+        )
+    if not isinstance(data, Data):
+        raise TrainingError(f"expected a graph as PyG's Data, found {type(data).__name__}.")
+    in_channels, dtype = model.options.get("in_channels"), next(model.parameters()).dtype
     x = data.get("x")
-    if not isinstance(x, Tensor):
+    if x is None:
         raise TrainingError("expected features, data.x (N, D), found none. A one-hot matrix torch.eye(N) would do.")
-    if x.dim() != 2 or not x.is_floating_point():
-        raise TrainingError(f"expected features (N, D) of floating-point numbers, found {x.dtype} {tuple(x.shape)}.")
+    if not isinstance(x, Tensor) or x.dim() != 2 or not x.is_floating_point() or x.layout not in LAYOUTS:
+        found = f"{x.dtype} {tuple(x.shape)} {x.layout}" if isinstance(x, Tensor) else type(x).__name__
+        raise TrainingError(
+            f"expected features as a tensor (N, D) of floating-point numbers, dense, CSR or COO, found {found}."
+        )
+    if x.dtype != dtype:
+        raise TrainingError(
+            f"expected features of {dtype}, as the network's weights, found {x.dtype}. Use x.to({dtype})."
+        )
     values = x if x.layout == torch.strided else x.values() if x.layout == torch.sparse_csr else x.coalesce().values()
     bad = ~torch.isfinite(values)
     if bad.any():
@@ -38,17 +55,31 @@ def check_graph(data: Data, in_channels: int | None = None) -> None:
             f"edge_index. Features have one row for each of {x.shape[0]} nodes."
         )
     weight = data.get("edge_weight")
-    if weight is not None and not torch.isfinite(weight).all():
-        raise TrainingError("expected finite edge weights, found NaN or infinite ones in data.edge_weight.")
+    if weight is not None:
+        if not isinstance(weight, Tensor) or weight.shape != edges.shape[1:]:
+            raise TrainingError(f"expected one weight per edge, data.edge_weight ({edges.shape[1]},), found otherwise.")
+        if not torch.isfinite(weight).all() or (weight < 0).any():
+            raise TrainingError("expected finite edge weights from 0, found others in data.edge_weight.")
+
+
+def check_labels(data: Data) -> None:
+    """Refuse labels that are not one class per node."""
+    y, nodes = data.get("y"), data.x.shape[0]
+    if not isinstance(y, Tensor) or y.shape != (nodes,) or y.dtype != torch.int64:
+        found = f"{y.dtype} {tuple(y.shape)}" if isinstance(y, Tensor) else type(y).__name__
+        raise TrainingError(f"expected one class per node, data.y ({nodes},) of int64, found {found}.")
 
 
 def check_training(model: NodeClassifier, data: Data, split: Split) -> None:
     """Refuse a graph, labels or split that this network cannot be trained on."""
-    check_graph(data, model.options.get("in_channels"))
+    check_graph(model, data)
+    if not isinstance(split, Split):
+        raise TrainingError(
+            f"expected a Split, such as random_split(data.y, seed=0), or None for data's masks, found "
+            f"{type(split).__name__}."
+        )
     y, classes = data.get("y"), model.options.get("num_classes")
-    if not isinstance(y, Tensor) or y.shape != (data.x.shape[0],) or y.is_floating_point():
-        found = "none" if not isinstance(y, Tensor) else f"{y.dtype} {tuple(y.shape)}"
-        raise TrainingError(f"expected one class per node, data.y ({data.x.shape[0]},) of integers, found {found}.")
+    check_labels(data)
     split.check(data.x.shape[0])
     if classes is None:
         raise TrainingError("expected a network with classes, found num_classes=None.")

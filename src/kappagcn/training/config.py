@@ -31,10 +31,15 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for name in ("epochs", "patience", "seed"):
+            if not isinstance(getattr(self, name), int):
+                raise TrainingError(f"{name}: expected a whole number, found {getattr(self, name)!r}.")
         for name in ("epochs", "patience"):
             if getattr(self, name) < 1:
                 raise TrainingError(f"{name}: expected at least 1, found {getattr(self, name)}.")
         for name in ("lr", "curvature_lr", "l2"):
+            if not isinstance(getattr(self, name), int | float):
+                raise TrainingError(f"{name}: expected a number from 0, found {getattr(self, name)!r}.")
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise TrainingError(f"{name}: expected a number from 0, found {getattr(self, name)}.")
         if not 0 <= self.seed < 2**63:

@@ -13,7 +13,7 @@ from kappagcn.errors import CheckpointError, TrainingError
 from kappagcn.graphs.splits import Split
 from kappagcn.models import NodeClassifier, build_model
 from kappagcn.training.checkpoint import load_tensors
-from kappagcn.training.checks import check_graph
+from kappagcn.training.checks import check_graph, check_labels
 from kappagcn.training.tasks import inputs
 
 __all__ = ["final_evaluation", "load_model", "predict"]
@@ -21,7 +21,7 @@ __all__ = ["final_evaluation", "load_model", "predict"]
 
 @torch.no_grad()
 def _scores(model: NodeClassifier, data: Data) -> Tensor:
-    check_graph(data, model.options.get("in_channels"))
+    check_graph(model, data)
     model.eval()
     scores: Tensor = model(*inputs(model, data))
     return scores
@@ -32,13 +32,23 @@ def predict(model: NodeClassifier, data: Data) -> Tensor:
     return _scores(model, data).softmax(1)
 
 
-def final_evaluation(model: NodeClassifier, data: Data, split: Split) -> dict[str, float]:
-    """Accuracy, macro-averaged F1 and loss on the test nodes. Nothing may be chosen after this was looked at."""
+def final_evaluation(model: NodeClassifier, data: Data, split: Split | None = None) -> dict[str, float]:
+    """Accuracy, macro-averaged F1 and loss on the test nodes, by default those of ``data.test_mask``.
+
+    Nothing may be chosen after this was looked at.
+    """
+    split = Split.from_masks(data) if split is None else split
     nodes = split.final_test_nodes()
-    if not len(nodes) or int(data.y[nodes].min()) < 0:
-        raise TrainingError(f"{split.name}: expected test nodes with classes for the final evaluation, found others.")
-    truth, scores = data.y[nodes], _scores(model, data)[nodes]
-    found, classes = scores.argmax(1), scores.shape[1]
+    if not len(nodes):
+        raise TrainingError(f"{split.name}: expected test nodes for the final evaluation, found none.")
+    scores = _scores(model, data)[nodes]
+    check_labels(data)
+    truth, found, classes = data.y[nodes], scores.argmax(1), scores.shape[1]
+    if not 0 <= int(truth.min()) <= int(truth.max()) < classes:
+        raise TrainingError(
+            f"{split.name}: expected test nodes of classes 0 to {classes - 1}, found {int(truth.min())} to "
+            f"{int(truth.max())}."
+        )
     table = torch.bincount(classes * truth + found, minlength=classes * classes).reshape(classes, classes).double()
     either = table.sum(0) + table.sum(1)
     return {
@@ -51,10 +61,13 @@ def final_evaluation(model: NodeClassifier, data: Data, split: Split) -> dict[st
 def load_model(folder: str | Path) -> NodeClassifier:
     """The network of a finished run, with its best weights."""
     path = Path(folder) / "model.safetensors"
+    if not path.exists() and (Path(folder) / "checkpoint.safetensors").exists():
+        raise CheckpointError(f"{folder}: expected a finished run, found one that was interrupted; resume it first.")
     tensors, about = load_tensors(path)
     try:
         model = build_model(about["model"], **about["options"])
+        model = model.to(next(t.dtype for t in tensors.values() if t.is_floating_point()))
         model.load_state_dict(tensors)
-    except (KeyError, TypeError, RuntimeError) as problem:
+    except (KeyError, TypeError, RuntimeError, ValueError) as problem:
         raise CheckpointError(f"{path}: expected weights of a network of this version, found {problem}.") from None
     return model.eval()

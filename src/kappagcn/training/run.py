@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import signal
+import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.atomic import replacing
-from kappagcn.errors import CheckpointError, DivergedError, PrecisionWarning
+from kappagcn.errors import CheckpointError, DivergedError, PrecisionWarning, TrainingError
 from kappagcn.graphs.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.training.checkpoint import load_tensors, save_tensors
-from kappagcn.training.checks import check_training
+from kappagcn.training.checks import check_graph, check_training
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Record, Trainer
@@ -59,31 +65,43 @@ class RunFolder:
         self._written = 0
 
     def open(self, config: dict[str, Any], resume: bool) -> bool:
-        """Make the folder, or find the run in it; whether there is a state to go on from."""
+        """Find the run in the folder, if there is one; whether there is a state to go on from."""
         if self.path.exists() and not self.path.is_dir():
             raise CheckpointError(f"{self.path}: expected a folder for the run, found a file.")
-        known = self.config.exists() or self.checkpoint.exists()
-        if known and not resume:
+        if not self.config.exists():
+            return False
+        if not resume:
             raise CheckpointError(f"{self.path}: holds a run already; resume it, or name another folder.")
-        if known:
-            self._same(config)
-            for part in self.path.glob("*.part"):  # of a write that a kill cut short
-                part.unlink()
-            return self.checkpoint.exists()
-        self._write(self.config, json.dumps(config, indent=1) + "\n")
-        return False
+        self._same(config)
+        for part in self.path.glob("*.part"):  # of a write that a kill cut short
+            part.unlink()
+        return True
+
+    def begin(self, config: dict[str, Any], trainer: Trainer) -> None:
+        """The state to start from, then the settings, which say that there is a run."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self.metrics.unlink(missing_ok=True)
+        except OSError as problem:
+            raise CheckpointError(f"{self.path}: expected a folder to write in, found {problem.strerror}.") from None
+        self.save(trainer, [])
+        self._write(self.config, _json(config, indent=1) + "\n")
 
     def _same(self, config: dict[str, Any]) -> None:
         try:
             before = json.loads(self.config.read_text())
-        except (OSError, ValueError) as problem:
+            assert isinstance(before, dict)
+        except (OSError, ValueError, AssertionError) as problem:
             raise CheckpointError(f"{self.config}: expected the run's settings, found {problem}.") from None
-        wanted = json.loads(json.dumps(config))
-        for part in sorted(before.keys() | wanted.keys()):
-            if before.get(part) != wanted.get(part):
-                raise CheckpointError(
-                    f"{self.path}: expected to resume with {part} {before.get(part)}, found {wanted.get(part)}."
-                )
+        wanted = json.loads(_json(config))
+        differences = [
+            f"{name} {mine} instead of {its}" for name, its, mine in _differences(before, wanted) if its != mine
+        ]
+        if differences:
+            raise CheckpointError(
+                f"{self.path}: expected to resume with the settings and data of the run, found "
+                f"{', '.join(differences)}. Name another folder for another run."
+            )
 
     def _write(self, path: Path, text: str) -> None:
         try:
@@ -115,7 +133,61 @@ class RunFolder:
         kept = lines[: trainer.epoch]
         self._write(self.metrics, "".join(line + "\n" for line in kept))
         self._written = len(kept)
-        return [json.loads(line) for line in kept]
+        try:
+            return [json.loads(line) for line in kept]
+        except ValueError as problem:
+            raise CheckpointError(f"{self.metrics}: expected one record per line, found {problem}.") from None
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    """As JSON, with NumPy's and torch's numbers as numbers."""
+    try:
+        return json.dumps(value, indent=indent, default=lambda number: number.item())
+    except (AttributeError, TypeError, ValueError) as problem:
+        raise CheckpointError(f"expected settings of plain numbers and words to write down, found {problem}.") from None
+
+
+def _differences(before: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
+    for key in sorted(before.keys() | wanted.keys()):
+        its, mine = before.get(key), wanted.get(key)
+        if isinstance(its, dict) and isinstance(mine, dict):
+            yield from _differences(its, mine, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", its, mine
+
+
+def fingerprint(*tensors: Tensor | None) -> str:
+    """A short hash of numbers: the same for the same data."""
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        if tensor is not None:
+            if tensor.layout != torch.strided:
+                entries = tensor.detach().to_sparse_coo().coalesce()
+                digest.update(fingerprint(entries.indices(), entries.values()).encode())
+            else:
+                digest.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
+                digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[list[int]]:
+    """Ctrl-C within it is noted and waits for the end of the epoch; a second one does not."""
+    noted: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: Any) -> None:
+        noted.append(number)
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def train(
@@ -126,32 +198,31 @@ def train(
     callbacks: Sequence[Callback] = (),
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> list[Record]:
-    """Epochs until the trainer is over, with a checkpoint every few seconds and at the end.
-
-    Interrupted between two checkpoints it goes on from the first: a state in the middle of a step is none.
+    """Epochs until the trainer is over, with a checkpoint every few seconds, at the end, and on Ctrl-C.
 
     Raises:
         DivergedError: something became NaN; the last good state is saved.
     """
     history = [] if history is None else history
     saved = time.monotonic()
-    if folder is not None and not history:
-        folder.save(trainer, history)  # a run killed at once starts from the same weights
     try:
-        while not trainer.is_over():
-            history.append(trainer.run_epoch())
-            for callback in callbacks:
-                callback(history[-1])
-            if folder is not None and time.monotonic() - saved > checkpoint_seconds:
-                folder.save(trainer, history)
-                saved = time.monotonic()
+        with _interrupts_wait() as interrupts:
+            while not trainer.is_over():
+                history.append(trainer.run_epoch())
+                for callback in callbacks:
+                    callback(history[-1])
+                late = time.monotonic() - saved > checkpoint_seconds
+                if folder is not None and (late or interrupts or trainer.is_over()):
+                    folder.save(trainer, history)
+                    saved = time.monotonic()
+                if interrupts:
+                    where = "" if folder is None else f", saved in {folder.path}; resume=True goes on from there"
+                    raise KeyboardInterrupt(f"after epoch {trainer.epoch}{where}")
     except DivergedError as problem:
         if folder is not None:
             folder.save(trainer, history)
             problem.saved_at(folder.checkpoint)
         raise
-    if folder is not None:
-        folder.save(trainer, history)
     return history
 
 
@@ -187,7 +258,12 @@ def fit(
     >>> result.epochs
     5
     """
-    config = config or TrainingConfig()
+    config = TrainingConfig() if config is None else config
+    if not isinstance(config, TrainingConfig):
+        raise TrainingError(f"config: expected a TrainingConfig, found {type(config).__name__}.")
+    if resume and folder is None:
+        raise TrainingError("resume: expected the folder of the run to go on with, found none.")
+    check_graph(model, data)
     split = Split.from_masks(data) if split is None else split
     check_training(model, data, split)
     task = NodeClassification(model, data, split)
@@ -195,9 +271,19 @@ def fit(
     run, history = None, []
     if folder is not None:
         run = RunFolder(Path(folder))
-        about = {"model": model.name, "options": model.options, "training": asdict(config), "split": split.name}
+        about = {
+            "model": model.name,
+            "options": model.options,
+            "dtype": str(next(model.parameters()).dtype),
+            "training": asdict(config),
+            "split": split.name,
+            "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
+            "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), task.labels),
+        }
         if run.open(about, resume):
             history = run.load(trainer)
+        else:
+            run.begin(about, trainer)
     start = time.perf_counter()
     history = train(trainer, folder=run, history=history, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds)
     seconds = time.perf_counter() - start
@@ -209,8 +295,8 @@ def fit(
     capped = model.capped_rows(task.x, task.adjacency)
     if capped:
         warnings.warn(
-            f"{capped} hidden rows lie farther out than {model.options['space']} resolves in this precision and were "
-            f"taken as just inside; build the network with double=True.",
+            f"{capped} rows lie farther out than {model.options['space']} resolves in this precision and were taken as "
+            f"just inside; scale the features (TangentFeatures, PointFeatures), or build the network with double=True.",
             PrecisionWarning,
             stacklevel=2,
         )

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from kappagcn.errors import DivergedError
+from kappagcn.errors import DivergedError, TrainingError
 from kappagcn.geometry import Curvature
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.stopping import EarlyStopping
@@ -65,8 +65,10 @@ class Trainer:
         ]
         self.adam = torch.optim.Adam([g for g in groups if g["params"]], lr=config.lr, fused=True) if weights else None
         self.curved = [p for p in self.named.values() if id(p) in kappas]
+        if not self.named:
+            raise TrainingError("expected parameters to train, found none that require a gradient.")
         self.best = self._weights()
-        self._good = [p.detach().clone() for p in self.named.values()]
+        self._good: list[Tensor] = []
         with seeded(config.seed):
             self.random = torch.get_rng_state()
 
@@ -98,7 +100,7 @@ class Trainer:
         return {"epoch": epoch, "train_loss": loss, **metrics, "curvatures": self.kappas()}
 
     def _step(self, epoch: int) -> float:
-        torch._foreach_copy_(self._good, list(self.named.values()))
+        self._remember()
         for p in self.named.values():
             p.grad = None
         loss = self.task.loss()
@@ -106,25 +108,44 @@ class Trainer:
         if not math.isfinite(value):
             self._diverged("training loss", value, epoch)
         loss.backward()
-        self._check_all("gradient of", {name: p.grad for name, p in self.named.items() if p.grad is not None}, epoch)
+        self._check_all(
+            "the gradient of", {name: p.grad for name, p in self.named.items() if p.grad is not None}, epoch
+        )
         if self.adam is not None:
             self.adam.step()
         with torch.no_grad():
             for kappa in self.curved:
                 if kappa.grad is not None:
                     kappa.sub_(self.config.curvature_lr * kappa.grad)
-        self._check_all("weight", dict(self.named), epoch)
+        self._check_all("the weights", dict(self.named), epoch)
         return value
+
+    def _changing(self) -> list[Tensor]:
+        """All that a step changes: weights, and Adam's averages once there are some."""
+        states = [] if self.adam is None else self.adam.state.values()
+        return [*self.named.values(), *(t for state in states for t in state.values())]
+
+    def _remember(self) -> None:
+        """Copy it, to go back to if the step fails."""
+        now = [t.detach() for t in self._changing()]
+        if len(self._good) == len(now):
+            torch._foreach_copy_(self._good, now)
+        else:
+            self._good = [t.clone() for t in now]
 
     def _check_all(self, what: str, tensors: dict[str, Tensor], epoch: int) -> None:
         sizes = torch.stack(torch._foreach_norm([t.detach() for t in tensors.values()]))
         if not torch.isfinite(sizes).all():
             name = next(name for name, size in zip(tensors, sizes, strict=True) if not math.isfinite(size))
-            self._diverged(f"{what} {name}", float(tensors[name].detach().sum()), epoch)
+            self._diverged(f"norm of {what} {name}", float(sizes[list(tensors).index(name)]), epoch)
 
     def _diverged(self, quantity: str, value: float, epoch: int) -> None:
         with torch.no_grad():
-            torch._foreach_copy_(list(self.named.values()), self._good)
+            now = self._changing()
+            if len(now) > len(self._good) and self.adam is not None:  # the first step: there was no Adam before it
+                self.adam.state.clear()
+                now = self._changing()
+            torch._foreach_copy_(now, self._good)
         raise DivergedError(quantity, value, epoch)
 
     def is_over(self) -> bool:

@@ -1,0 +1,98 @@
+"""What layers are given: checked features, sparse ones kept in a form that multiplies fast, edges of every kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kappagcn.errors import GraphError
+from kappagcn.graphs.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
+
+__all__ = ["Adjacency", "Features", "SparseInput", "as_adjacency", "check_rows"]
+
+Features = Tensor | SparseMatrix
+Adjacency = Tensor | SparseMatrix
+
+
+def check_rows(x: Any, columns: int | None, dtype: torch.dtype | None = None) -> None:
+    """Refuse what is not rows of floating-point numbers, of this many columns and this dtype."""
+    if not isinstance(x, Tensor | SparseMatrix):
+        raise GraphError(f"x: expected a tensor (N, D), found {type(x).__name__}.")
+    own = x.values.dtype if isinstance(x, SparseMatrix) else x.dtype
+    wanted = "N, D" if columns is None else f"N, {columns}"
+    if len(x.shape) != 2 or (columns is not None and x.shape[1] != columns):
+        raise GraphError(f"x: expected ({wanted}), found {tuple(x.shape)}.")
+    if not own.is_floating_point:
+        raise GraphError(f"x: expected floating-point numbers, found {own}; use x.float().")
+    mixed = torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda")
+    if dtype is not None and own != dtype and not mixed:
+        raise GraphError(
+            f"x: expected {dtype}, as the layer's weights, found {own}; use x.to({dtype}) or layer.to({own})."
+        )
+
+
+class SparseInput(nn.Module):
+    """A module that keeps the last sparse tensor it was given in a form that multiplies fast."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._features: tuple[Tensor, int, SparseMatrix] | None = None
+
+    def features(self, x: Features) -> Features:
+        """A sparse tensor as a :class:`SparseMatrix`, the same one while the same tensor comes, unchanged."""
+        if not isinstance(x, Tensor) or x.layout == torch.strided:
+            return x
+        version = (x._values() if x.layout == torch.sparse_coo else x.values())._version
+        if self._features is None or self._features[0] is not x or self._features[1] != version:
+            matrix = SparseMatrix.from_tensor(x)
+            matrix.values = matrix.values.clone()
+            self._features = (x, version, matrix)
+        return self._features[2]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_features": None}  # a copy of the layer is no copy of the data
+
+
+def as_adjacency(
+    x: Features | tuple[Features, Features | None],
+    edge_index: Adjacency,
+    edge_weight: Tensor | None,
+    size: tuple[int, int] | None,
+    *,
+    normalization: str,
+    add_self_loops: bool,
+    dtype: torch.dtype,
+) -> SparseMatrix:
+    """The normalised matrix (M, N) of edges given in any form; a :class:`SparseMatrix` is used as it is."""
+    if isinstance(edge_index, SparseMatrix):
+        if edge_weight is not None:
+            raise GraphError("expected no edge_weight beside a SparseMatrix, which has its own.")
+        return edge_index
+    if isinstance(edge_index, Tensor) and edge_index.layout != torch.strided:
+        if edge_weight is not None:
+            raise GraphError("expected no edge_weight beside a sparse adjacency tensor, which has its own.")
+        given = SparseMatrix.from_tensor(edge_index)
+        edge_index, edge_weight = torch.stack([given.cols, given.rows]), given.values
+        if given.shape[0] != given.shape[1] and size is None:
+            size = (given.shape[1], given.shape[0])
+    if isinstance(x, tuple):
+        source, target = x
+        size = (source.shape[0], target.shape[0]) if target is not None else size
+        if size is None:
+            raise GraphError("expected the number of targets where x is (sources, None): give size=(N, M).")
+    else:
+        source = x
+    if size is not None:
+        if size[0] != source.shape[0]:
+            raise GraphError(f"size: expected {source.shape[0]} sources, as x has rows, found {size[0]}.")
+        return bipartite_adjacency(edge_index, size, edge_weight, normalization=normalization, dtype=dtype)
+    return normalized_adjacency(
+        edge_index,
+        edge_weight,
+        source.shape[0],
+        normalization=normalization,
+        add_self_loops=add_self_loops,
+        dtype=dtype,
+    )
