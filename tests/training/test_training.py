@@ -5,11 +5,13 @@ import json
 import math
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -27,6 +29,7 @@ from kappagcn.training import (
     predict,
     reporting,
     seeded,
+    train,
 )
 from kappagcn.training.tasks import NodeClassification
 
@@ -501,3 +504,141 @@ def test_lines_of_progress_where_there_is_no_terminal(capsys, monkeypatch):
     with reporting("disease", 50) as report:
         report({"epoch": 3, "train_loss": 0.5, "stopping_accuracy": 0.75})
     assert capsys.readouterr().err == "disease: epoch 3 of at most 50, loss 0.5000, accuracy 0.750\n"
+
+
+# Findings of reviews --------------------------------------------------------------------------------------------------
+
+
+def test_a_run_goes_on_only_with_its_own_data_and_nodes(data, split, tmp_path):
+    """Else test nodes of one split could train in another under the same name."""
+    config = TrainingConfig(epochs=3)
+    fit(network(), data, split, config, folder=tmp_path)
+    other = random_split(data.y, 0, test_seed=5)
+    assert other.name == split.name
+    with pytest.raises(CheckpointError, match=r"nodes \w+ instead of"):
+        fit(network(), data, other, config, folder=tmp_path, resume=True)
+    for change in ({"x": 2 * data.x}, {"edge_index": data.edge_index[:, 2:]}):
+        with pytest.raises(CheckpointError, match=r"found data \w+ instead of"):
+            fit(network(), data.clone().update(change), split, config, folder=tmp_path, resume=True)
+    with pytest.raises(CheckpointError, match=r"dtype torch\.float64 instead of torch\.float32"):
+        fit(
+            network().double(), data.clone().update({"x": data.x.double()}), split, config, folder=tmp_path, resume=True
+        )
+
+
+def test_a_network_of_doubles_comes_back_as_one(data, split, tmp_path):
+    data.x = data.x.double()
+    model = network().double()
+    fit(model, data, split, TrainingConfig(epochs=3), folder=tmp_path)
+    assert torch.equal(predict(load_model(tmp_path), data), predict(model, data))
+
+
+def test_a_nan_after_the_step_takes_adam_back_too(data, split, tmp_path):
+    """The saved state is that of a run that ended one epoch before."""
+    from kappagcn.training.checkpoint import load_tensors
+
+    with seeded(0):
+        model = Poisoned("stopping", 5)
+    with pytest.raises(DivergedError, match="epoch 5"):
+        fit(model, data, split, TrainingConfig(epochs=20), folder=tmp_path / "poisoned")
+    with seeded(0):
+        clean = Poisoned("never", 0)
+    fit(clean, data, split, TrainingConfig(epochs=4), folder=tmp_path / "clean")
+    saved, wanted = (load_tensors(tmp_path / name / "checkpoint.safetensors")[0] for name in ("poisoned", "clean"))
+    same(saved, wanted)
+
+
+INTERRUPTED = KILLED.replace("checkpoint_seconds=0.02", "checkpoint_seconds=1000")
+
+
+def test_ctrl_c_saves_the_last_whole_epoch(tmp_path):
+    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "run"), "100000"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    for _ in range(20):
+        process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    last = int(re.search(r"KeyboardInterrupt: after epoch (\d+), saved in", err)[1])
+    assert last >= 20
+    assert "resume=True goes on from there" in err
+    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == last
+
+
+def test_a_training_of_ones_own(tmp_path):
+    """Any module, with a task: folder, callbacks and resume as for node classifiers."""
+
+    class Line(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.slope = nn.Parameter(torch.zeros(()))
+
+    class Task:
+        def __init__(self, model):
+            self.model = model
+
+        def loss(self):
+            return (self.model.slope - 3) ** 2
+
+        def metrics(self):
+            return {"loss": float(self.loss())}
+
+        def watched(self, metrics):
+            return metrics["loss"], -metrics["loss"]
+
+    model = Line()
+    trainer = Trainer(model, Task(model), TrainingConfig(epochs=600, patience=600, lr=0.1))
+    history = train(trainer)
+    trainer.take_best()
+    assert len(history) == 600
+    assert float(model.slope.detach()) == pytest.approx(3, abs=1e-3)
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    with pytest.raises(TrainingError, match="expected parameters to train, found none"):
+        Trainer(model, Task(model), TrainingConfig())
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda m, d, s: fit(m, d, TrainingConfig()), "expected a Split, such as random_split"),
+        (lambda m, d, s: fit(m, d, "random"), "expected a Split, .*found str"),
+        (lambda m, d, s: fit(m, d, s, {"epochs": 3}), "expected a TrainingConfig, found dict"),
+        (lambda m, d, s: fit(m, d, s, resume=True), "expected the folder of the run"),
+        (lambda m, d, s: fit(nn.Linear(3, 2), d, s), "expected a network of kappagcn.models, found Linear"),
+        (lambda m, d, s: fit(m, "cora", s), "expected a graph as PyG's Data, found str"),
+        (lambda m, d, s: fit(m, d.update({"x": d.x.double()}), s), "features of torch.float32, as the"),
+        (lambda m, d, s: fit(m, d.update({"x": d.x.numpy()}), s), "as a tensor .*found ndarray"),
+        (lambda m, d, s: fit(m, d.update({"y": d.y.int()}), s), "of int64, found torch.int32"),
+        (lambda m, d, s: fit(m, d.update({"edge_weight": [1.0]}), s), "expected one weight per edge"),
+        (lambda m, d, s: fit(m, d.update({"edge_weight": -torch.ones(d.num_edges)}), s), "edge weights from 0"),
+        (lambda m, d, s: predict("runs/a", d), "expected a network of kappagcn.models, found str"),
+        (lambda m, d, s: final_evaluation(m, d.update({"y": d.y + 5}), s), "classes 0 to 1, found 5 to 6"),
+        (lambda m, d, s: final_evaluation(m, d.update({"y": None}), s), "data.y .*found NoneType"),
+        (lambda m, d, s: TrainingConfig(epochs=2.5), "epochs: expected a whole number, found 2.5"),
+        (lambda m, d, s: TrainingConfig(lr="0.1"), "lr: expected a number from 0, found '0.1'"),
+    ],
+)
+def test_common_mistakes_end_in_a_sentence(call, words, data, split):
+    with pytest.raises(TrainingError, match=words):
+        call(network(), data, split)
+
+
+def test_garbage_in_the_metrics_is_named(data, split, tmp_path):
+    fit(network(), data, split, TrainingConfig(epochs=3), folder=tmp_path)
+    (tmp_path / "metrics.jsonl").write_text("{}\nnot json\n{}\n")
+    with pytest.raises(CheckpointError, match=r"metrics\.jsonl: expected one record per line"):
+        fit(network(), data, split, TrainingConfig(epochs=3), folder=tmp_path, resume=True)
+
+
+def test_files_of_a_run_have_the_usual_mode(data, split, tmp_path):
+    fit(network(), data, split, TrainingConfig(epochs=1), folder=tmp_path)
+    (tmp_path / "plain").write_text("")
+    assert {path.stat().st_mode for path in tmp_path.iterdir()} == {(tmp_path / "plain").stat().st_mode}
+
+
+def test_options_may_be_numpy_numbers(data, split, tmp_path):
+    with seeded(0):
+        model = KappaGCN(np.int64(10), np.int64(2), "H4", dropout=np.float32(0.25))
+    fit(model, data, split, TrainingConfig(epochs=1), folder=tmp_path)
+    assert torch.equal(predict(load_model(tmp_path), data), predict(model, data))

@@ -20,11 +20,19 @@ __all__ = ["SparseMatrix", "bipartite_adjacency", "normalized_adjacency"]
 NORMALIZATIONS = ("symmetric", "row", "none")
 
 
+def multiply(matrix: Tensor, x: Tensor) -> Tensor:
+    """A CSR tensor times dense rows, in their own precision also under autocast."""
+    if torch.is_autocast_enabled(x.device.type):
+        with torch.autocast(x.device.type, enabled=False):
+            return matrix @ x
+    return matrix @ x
+
+
 class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, transpose: Tensor, x: Tensor) -> Tensor:
         ctx.matrices = matrix, transpose
-        return matrix @ x
+        return multiply(matrix, x)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, None, Tensor]:

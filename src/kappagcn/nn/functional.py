@@ -66,7 +66,8 @@ def aggregate(
     if aggregation not in AGGREGATIONS:
         raise GraphError(f"expected aggregation {', '.join(AGGREGATIONS)}, found {aggregation!r}.")
     if _is_half(v):
-        return aggregate(v.float(), adjacency, manifold, aggregation=aggregation, double=double).to(v.dtype)
+        with torch.autocast(v.device.type, enabled=False):
+            return aggregate(v.float(), adjacency, manifold, aggregation=aggregation, double=double).to(v.dtype)
     k, dims = _factors(v, manifold)
     if aggregation == "midpoint":
         return midpoints(v, adjacency.to(v.dtype), k, dims, double=double)
@@ -116,8 +117,9 @@ def logits(v: Tensor, p: Tensor, a: Tensor, manifold: Manifold) -> Tensor:
         a: Normals of the hyperplanes, (C, D).
         manifold: A space, or a product of spaces whose dimensions sum to D.
     """
-    if _is_half(v):
-        return logits(v.float(), p.float(), a.float(), manifold).to(v.dtype)
+    if _is_half(v) or torch.is_autocast_enabled(v.device.type):
+        with torch.autocast(v.device.type, enabled=False):
+            return logits(v.float(), p.float(), a.float(), manifold).to(v.dtype)
     k, dims = _factors(v, manifold)
     if p.shape != a.shape or p.dim() != 2 or p.shape[1] != v.shape[-1]:
         raise GraphError(f"expected p and a as (C, {v.shape[-1]}), found {tuple(p.shape)} and {tuple(a.shape)}.")

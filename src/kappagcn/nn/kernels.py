@@ -33,6 +33,7 @@ from kappagcn.geometry.numerics import (
     ball_gap,
     row_series_terms,
 )
+from kappagcn.graphs.sparse import multiply
 
 __all__ = ["distances", "distances_backward", "lift", "lift_backward", "lower_backward", "sum_and_lower"]
 
@@ -329,7 +330,7 @@ def sum_and_lower(
     lifted: Tensor, matrix: Tensor, factors: Factors, weight: Tensor, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Lowered rows of A · lifted in `dtype`, (N, D+F) → (M, D), the sums, and what else the backward needs."""
-    sums = matrix @ lifted
+    sums = multiply(matrix, lifted)
     m, count = matrix.shape[0], len(factors.kappas)
     lowered = lifted.new_empty(m, lifted.shape[1] - count, dtype=dtype)
     kept = lifted.new_empty(m, count, 3, dtype=torch.float64)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.geometry.numerics import ROW_EXPONENT
-from kappagcn.graphs.sparse import SparseMatrix
+from kappagcn.graphs.sparse import SparseMatrix, multiply
 from kappagcn.nn.rows import any_far, edge_rows, first_order, lift_rows, lower_rows
 
 __all__ = ["compiled", "count_edge_rows", "kernels_for", "midpoints", "torch_only"]
@@ -46,7 +46,7 @@ class _Compiled(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
         v, k, weight, lifts, sums, lowers = ctx.saved_tensors
         by_sums, by_k = ctx.kernels.lower_backward(sums, ctx.factors, weight, lowers, grad)
-        by_v, by_k_too = ctx.kernels.lift_backward(v, ctx.factors, lifts, ctx.transpose @ by_sums)
+        by_v, by_k_too = ctx.kernels.lift_backward(v, ctx.factors, lifts, multiply(ctx.transpose, by_sums))
         return by_v, k.new_tensor(by_k.sum(0) + by_k_too.sum(0)), None, None, None, None
 
 

@@ -13,16 +13,24 @@ from torch import Tensor
 from kappagcn.atomic import replacing
 from kappagcn.errors import CheckpointError
 
-__all__ = ["load_tensors", "save_tensors"]
+__all__ = ["load_tensors", "plain_json", "save_tensors"]
 
 Tensors = dict[str, Tensor]
+
+
+def plain_json(value: Any, indent: int | None = None) -> str:
+    """As JSON, with NumPy's and torch's numbers as numbers."""
+    try:
+        return json.dumps(value, indent=indent, default=lambda number: number.item())
+    except (AttributeError, TypeError, ValueError) as problem:
+        raise CheckpointError(f"expected settings of plain numbers and words to write down, found {problem}.") from None
 
 
 def save_tensors(path: Path, tensors: Tensors, about: dict[str, Any]) -> None:
     """Write tensors and what is to be known about them; numbers come back to the last digit."""
     # One copy per name: tensors that share memory cannot be stored.
     whole = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
-    content = save(whole, {"kappagcn": json.dumps(about)})
+    content = save(whole, {"kappagcn": plain_json(about)})
     try:
         with replacing(path) as file:
             file.write(content)

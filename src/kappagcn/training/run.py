@@ -22,7 +22,7 @@ from kappagcn.atomic import replacing
 from kappagcn.errors import CheckpointError, DivergedError, PrecisionWarning, TrainingError
 from kappagcn.graphs.splits import Split
 from kappagcn.models import NodeClassifier
-from kappagcn.training.checkpoint import load_tensors, save_tensors
+from kappagcn.training.checkpoint import load_tensors, plain_json, save_tensors
 from kappagcn.training.checks import check_graph, check_training
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.tasks import NodeClassification
@@ -85,7 +85,7 @@ class RunFolder:
         except OSError as problem:
             raise CheckpointError(f"{self.path}: expected a folder to write in, found {problem.strerror}.") from None
         self.save(trainer, [])
-        self._write(self.config, _json(config, indent=1) + "\n")
+        self._write(self.config, plain_json(config, indent=1) + "\n")
 
     def _same(self, config: dict[str, Any]) -> None:
         try:
@@ -93,7 +93,7 @@ class RunFolder:
             assert isinstance(before, dict)
         except (OSError, ValueError, AssertionError) as problem:
             raise CheckpointError(f"{self.config}: expected the run's settings, found {problem}.") from None
-        wanted = json.loads(_json(config))
+        wanted = json.loads(plain_json(config))
         differences = [
             f"{name} {mine} instead of {its}" for name, its, mine in _differences(before, wanted) if its != mine
         ]
@@ -137,14 +137,6 @@ class RunFolder:
             return [json.loads(line) for line in kept]
         except ValueError as problem:
             raise CheckpointError(f"{self.metrics}: expected one record per line, found {problem}.") from None
-
-
-def _json(value: Any, indent: int | None = None) -> str:
-    """As JSON, with NumPy's and torch's numbers as numbers."""
-    try:
-        return json.dumps(value, indent=indent, default=lambda number: number.item())
-    except (AttributeError, TypeError, ValueError) as problem:
-        raise CheckpointError(f"expected settings of plain numbers and words to write down, found {problem}.") from None
 
 
 def _differences(before: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
