@@ -5,6 +5,7 @@ import pickle
 
 import pytest
 import torch
+from torch import Tensor
 from torch_geometric.nn import GCNConv
 
 from graph_samples import DOUBLE, random_graph, space
@@ -299,3 +300,14 @@ def test_rows_too_far_to_lift_are_counted():
     model = KappaGCN(3, 2, "H3(-1)")
     assert model.capped_rows(0.1 * x, edge_index) == 0
     assert model.capped_rows(100 * x, edge_index) > 20
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")  # torch's own
+@pytest.mark.parametrize("kind", ["matrix", "csr", "coo"])
+def test_sparse_features_compile(kind):
+    x = X.relu()
+    sparse = {"matrix": SparseMatrix.from_tensor, "csr": Tensor.to_sparse_csr, "coo": Tensor.to_sparse_coo}[kind](x)
+    conv = KappaGCNConv(3, 2, -1.0)
+    compiled = torch.compile(conv, backend="aot_eager")
+    for edges in (EDGES, normalized_adjacency(EDGES)):
+        assert torch.allclose(compiled(sparse, edges), conv(x, edges), atol=1e-6)

@@ -97,8 +97,8 @@ class SparseMatrix:
                 "edge_index with edge_weight."
             )
         entries = matrix.to_sparse_coo().coalesce()
-        rows, cols = entries.indices()
-        return cls(rows, cols, entries.values(), (matrix.shape[0], matrix.shape[1]))
+        rows, cols = entries.indices().clone()  # views of a sparse tensor cannot be compiled
+        return cls(rows, cols, entries.values().clone(), (matrix.shape[0], matrix.shape[1]))
 
     def __matmul__(self, x: Tensor) -> Tensor:
         return self.product(x)

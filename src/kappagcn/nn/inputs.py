@@ -46,9 +46,7 @@ class SparseInput(nn.Module):
             return x
         version = (x._values() if x.layout == torch.sparse_coo else x.values())._version
         if self._features is None or self._features[0] is not x or self._features[1] != version:
-            matrix = SparseMatrix.from_tensor(x)
-            matrix.values = matrix.values.clone()
-            self._features = (x, version, matrix)
+            self._features = (x, version, SparseMatrix.from_tensor(x))
         return self._features[2]
 
     def __getstate__(self) -> dict[str, Any]:
