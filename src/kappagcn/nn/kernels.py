@@ -277,6 +277,9 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:
 
 def _in_blocks(rows: int, work: Callable[[slice, int], None]) -> None:
     """Work on all rows, block by block. Other threads help; where they wake too late, nobody waits for them."""
+    if rows <= BLOCK:
+        work(slice(0, rows), 0)
+        return
     blocks = iter([(slice(start, start + BLOCK), start // BLOCK) for start in range(0, rows, BLOCK)])
 
     def drain() -> None:
@@ -296,11 +299,16 @@ def _array(x: Tensor) -> Array:
     return found
 
 
+@cache
+def _ends(dims: tuple[int, ...]) -> Array:
+    return np.cumsum([0, *dims])
+
+
 class Factors:
     """Dimensions and curvatures of the factors, as the compiled functions take them."""
 
     def __init__(self, dims: list[int], kappas: list[float]) -> None:
-        self.ends, self.kappas = np.cumsum([0, *dims]), np.array(kappas)
+        self.ends, self.kappas = _ends(tuple(dims)), np.array(kappas)
 
     def empty_sums(self, rows: int) -> Array:
         """A place for each block's gradients by the curvatures."""
@@ -335,7 +343,14 @@ def sum_and_lower(
     lowered = lifted.new_empty(m, lifted.shape[1] - count, dtype=dtype)
     kept = lifted.new_empty(m, count, 3, dtype=torch.float64)
     entries = matrix.crow_indices().numpy(), matrix.col_indices().numpy(), matrix.values().numpy()
-    e, x, w, out, own, gap = (*map(_array, (sums, lifted, weight, lowered, kept)), ball_gap(lifted))
+    e, x, w, out, own, gap = (
+        _array(sums),
+        lifted.numpy(),
+        _array(weight),
+        lowered.numpy(),
+        kept.numpy(),
+        ball_gap(lifted),
+    )
     _in_blocks(
         m,
         lambda b, _: _lower(b.start, min(b.stop, m), e, *entries, x, factors.ends, factors.kappas, gap, w, out, own),

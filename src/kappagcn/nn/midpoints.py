@@ -17,6 +17,7 @@ from kappagcn.nn.rows import any_far, edge_rows, first_order, lift_rows, lower_r
 
 __all__ = ["compiled", "count_edge_rows", "kernels_for", "midpoints", "torch_only"]
 
+COMPILED_FOR = (torch.float32, torch.float64)
 _torch_only = False
 
 
@@ -47,7 +48,8 @@ class _Compiled(torch.autograd.Function):
         v, k, weight, lifts, sums, lowers = ctx.saved_tensors
         by_sums, by_k = ctx.kernels.lower_backward(sums, ctx.factors, weight, lowers, grad)
         by_v, by_k_too = ctx.kernels.lift_backward(v, ctx.factors, lifts, multiply(ctx.transpose, by_sums))
-        return by_v, k.new_tensor(by_k.sum(0) + by_k_too.sum(0)), None, None, None, None
+        by_k = (by_k.sum(0) if len(by_k) > 1 else by_k[0]) + (by_k_too.sum(0) if len(by_k_too) > 1 else by_k_too[0])
+        return by_v, torch.from_numpy(by_k).to(k.dtype), None, None, None, None
 
 
 @cache
@@ -79,8 +81,10 @@ def kernels_for(*tensors: Tensor) -> ModuleType | None:
     """The compiled functions, where these tensors can go through them."""
     if torch.compiler.is_compiling() or not compiled():
         return None
-    fit = all(t.device.type == "cpu" and t.dtype in (torch.float32, torch.float64) for t in tensors)
-    return _kernels() if fit else None
+    for t in tensors:
+        if not t.is_cpu or t.dtype not in COMPILED_FOR:
+            return None
+    return _kernels()
 
 
 def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *, double: bool = False) -> Tensor:
