@@ -245,7 +245,8 @@ def fit(
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
-    >>> data = disease(200)
+    >>> from kappagcn.nn import TangentFeatures
+    >>> data = TangentFeatures(scale=0.1)(disease(200))
     >>> result = fit(KappaGCN(10, 2, "H4"), data, random_split(data.y, 0), TrainingConfig(epochs=5))
     >>> result.epochs
     5
