@@ -205,6 +205,7 @@ def test_a_resumed_run_ends_in_the_same_bits(stop, data, split, tmp_path):
     with pytest.raises(Stopped):
         fit(network("U2xH2"), data, split, config, folder=tmp_path / "b", callbacks=[interrupt], checkpoint_seconds=0)
     other = network("U2xH2", seed=99)  # its own weights do not matter: the checkpoint has them
+    torch.manual_seed(stop)  # nor does the caller's random state
     resumed = fit(other, data, split, config, folder=tmp_path / "b", resume=True)
     assert resumed.history == whole.history
     same(dict(other.state_dict()), dict(one.state_dict()))
@@ -439,6 +440,7 @@ def test_test_labels_are_never_seen_in_training(data, split):
     spoilt.y[split.final_test_nodes()] = 1 - data.y[split.final_test_nodes()]
     two = fit(model := network(), spoilt, split, config)
     assert one.history == two.history
+    assert (NodeClassification(model, data, split).labels[split.final_test_nodes()] == -1).all()
     right, wrong = final_evaluation(model, data, split), final_evaluation(model, spoilt, split)
     assert right["accuracy"] == pytest.approx(1 - wrong["accuracy"])
     with pytest.raises(TestNodesError):
