@@ -86,11 +86,7 @@ class GCN(NodeClassifier):
 
     def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """The last hidden layer, (N, hidden)."""
-        adjacency = self.adjacency(x, edge_index, edge_weight)
-        v = self.input_dropout(self._convs()[0].features(x))
-        for i, conv in enumerate(self._convs()[:-1]):
-            v = self.activation(conv(self.dropout(v) if i else v, adjacency))
-        return cast(Tensor, v)
+        return self._through(self._convs()[:-1], x, self.adjacency(x, edge_index, edge_weight))
 
     def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""
@@ -166,11 +162,7 @@ class HGCN(NodeClassifier):
 
     def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """The last hidden layer as tangent vectors at the origin, (N, hidden)."""
-        adjacency = self.adjacency(x, edge_index, edge_weight)
-        v = self.input_dropout(self._convs()[0].features(x))
-        for i, conv in enumerate(self._convs()):
-            v = self.activation(conv(self.dropout(v) if i else v, adjacency))
-        return cast(Tensor, v)
+        return self._through(self._convs(), x, self.adjacency(x, edge_index, edge_weight))
 
     def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""
@@ -222,10 +214,7 @@ class MLP(NodeClassifier):
 
     def tangent(self, x: Features, edge_index: Adjacency | None = None, edge_weight: Tensor | None = None) -> Tensor:
         """The last hidden layer, (N, hidden)."""
-        v = self.input_dropout(self._linears()[0].features(x))
-        for i, layer in enumerate(self._linears()[:-1]):
-            v = self.activation(layer(self.dropout(v) if i else v))
-        return cast(Tensor, v)
+        return self._through(self._linears()[:-1], x)
 
     def forward(self, x: Features, edge_index: Adjacency | None = None, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
 from kappagcn.nn import KappaDropout, SparseMatrix
-from kappagcn.nn.inputs import Features
+from kappagcn.nn.inputs import Features, SparseInput
 
 __all__ = ["ACTIVATIONS", "NodeClassifier"]
 
@@ -51,6 +51,14 @@ class NodeClassifier(nn.Module):
     def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """The last hidden layer as tangent vectors at the origin, (N, D)."""
         raise NotImplementedError
+
+    def _through(self, layers: Sequence[SparseInput], x: Features, *graph: Adjacency) -> Tensor:
+        """Hidden layers one after the other, each with the activation, with dropout between them."""
+        v: Any = self.input_dropout(layers[0].features(x))
+        for i, layer in enumerate(layers):
+            v = self.activation(layer(self.dropout(v) if i else v, *graph))
+        found: Tensor = v
+        return found
 
     def embed(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """The last hidden layer as points of its space, (N, D)."""

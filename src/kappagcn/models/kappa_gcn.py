@@ -115,18 +115,12 @@ class KappaGCN(NodeClassifier):
 
     def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """The last hidden layer as tangent vectors at the origin, (N, D)."""
-        return self._hidden(x, self.adjacency(x, edge_index, edge_weight))
-
-    def _hidden(self, x: Features, adjacency: SparseMatrix, last: int | None = None) -> Tensor:
-        v = self.input_dropout(self._convs()[0].features(x))
-        for i, conv in enumerate(self._convs()[:last]):
-            v = self.activation(conv(self.dropout(v) if i else v, adjacency))
-        return cast(Tensor, v)
+        return self._through(self._convs(), x, self.adjacency(x, edge_index, edge_weight))
 
     def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C); without classes the last hidden layer."""
         adjacency = self.adjacency(x, edge_index, edge_weight)
-        v = self._hidden(x, adjacency)
+        v = self._through(self._convs(), x, adjacency)
         if self.logits is None:
             return v
         if self.training and self.adjacency_dropout:
@@ -144,6 +138,6 @@ class KappaGCN(NodeClassifier):
         adjacency, count = self.adjacency(x, edge_index, edge_weight), 0
         for i, conv in enumerate(self._convs()):
             if conv.aggregation == "midpoint":
-                v = conv.linear(self._hidden(x, adjacency, i) if i else x)
+                v = conv.linear(self._through(self._convs()[:i], x, adjacency) if i else x)
                 count += capped_rows(v, adjacency, conv.manifold, double=conv.double_precision)
         return count
