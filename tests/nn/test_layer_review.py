@@ -191,6 +191,21 @@ def test_hgcns_bias_is_exact_however_far_out(size, dtype):
         assert (G.tangent_dist(moved, v, k=-1.0) - 2 * b.norm()).abs().max() < 1e-3
 
 
+@pytest.mark.parametrize("size", [100.0, 478.0, 1e4, 1e10])
+def test_hgcns_bias_is_finite_at_any_distance(size):
+    """On Airport rows went out to |v| = 478 in training, where squares of sines overflowed."""
+    v = (X / X.norm(dim=1, keepdim=True) * size).requires_grad_()
+    b = torch.tensor([5.0, -3.0, 4.0], requires_grad=True)
+    k = torch.tensor(-1.06, requires_grad=True)
+    out = translated(v, b, k)
+    out.sum().backward()
+    for found in (out, v.grad, b.grad, k.grad):
+        assert torch.isfinite(found).all()
+    assert (out - v).norm(dim=1).max() < 1.01 * b.norm() + 1e-6 * size
+    near, farther = translated(v.detach()[:1] * (80 / size), b, k), translated(v.detach()[:1] * (90 / size), b, k)
+    assert torch.allclose(farther - near, v.detach()[:1] * (10 / size), atol=1e-3)  # no seam where rows are cut
+
+
 def test_gradients_of_the_bias():
     v, b = X.double().requires_grad_(), torch.tensor([0.3, -0.2, 0.1], dtype=DOUBLE, requires_grad=True)
     k = torch.tensor(-0.7, dtype=DOUBLE, requires_grad=True)

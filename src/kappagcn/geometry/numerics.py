@@ -62,6 +62,7 @@ ROW_EXPONENT = {torch.float32: 40.0, torch.float64: 340.0}
 # |z| below which so many terms of a function's own series are exact to float64's rounding.
 ROW_VALUE_SERIES_BELOW = {"sinc": 0.25, "artanc": 0.03, "arsinc": 0.03}
 ROW_VALUE_TERMS = {"sinc": 7, "cosc": 8, "artanc": 10, "arsinc": 10}
+ROW_TRANSLATED = 150.0  # √−κ·r whose exponential, times another's and squared, fits float64
 ROW_FAR = 2.0  # cosh of a radius beyond which rounding errors grow
 ROW_FAR_TANGENT = 0.95  # tanh² of a radius beyond which a sum's own rounding errors count
 ROW_LEAST_COSINE = 1e-7  # of a distance to a hyperplane: a quarter turn away its derivative is infinite

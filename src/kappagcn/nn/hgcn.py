@@ -9,7 +9,8 @@ from torch_geometric.utils import softmax
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, Stereographic
-from kappagcn.geometry.numerics import arsinc
+from kappagcn.geometry.numerics import ROW_TRANSLATED, arsinc, positive_root
+from kappagcn.geometry.vectors import norm
 from kappagcn.graphs.sparse import SparseMatrix
 from kappagcn.nn.functional import aggregate, dropconnect, linear
 from kappagcn.nn.inputs import Adjacency, Features, SparseInput, as_adjacency, check_rows
@@ -25,11 +26,19 @@ def translated(v: Tensor, b: Tensor, k: Tensor) -> Tensor:
     hyperboloid whose distance from the origin is arsin_κ of its first part: exact however far out, in float64.
     """
     dtype, k = v.dtype, k.double()
-    e, shift = lift_rows(v.double(), k), lift_rows(b.double().unsqueeze(0), k)
+    near, excess = _within(v.double(), k)
+    e, shift = lift_rows(near, k), lift_rows(_within(b.double().unsqueeze(0), k)[0], k)
     x, h, other, g = e[:, :-1], e[:, -1:], shift[:, :-1], shift[:, -1:]
     along = k * (x * other).sum(-1, keepdim=True)
     moved = other + (g - along / (1 + h)) * x
-    return (0.5 * arsinc(k * (moved * moved).sum(-1, keepdim=True)) * moved).to(dtype)
+    return (0.5 * arsinc(k * (moved * moved).sum(-1, keepdim=True)) * moved + excess).to(dtype)
+
+
+def _within(v: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """v cut where squares of sines still fit float64, and the rest: out there a translation only adds to the radius."""
+    radius = 2 * positive_root(-k) * norm(v)
+    near = v * (ROW_TRANSLATED / radius.clamp(min=ROW_TRANSLATED))
+    return near, v - near
 
 
 class HGCNConv(SparseInput):
