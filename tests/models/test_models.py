@@ -73,7 +73,6 @@ def test_sparse_features_and_a_prepared_adjacency_are_the_same(name, data):
     model = MODELS[name]().eval()
     want = model(data.x, data.edge_index)
     adjacency = model.adjacency(data.x, data.edge_index)
-    adjacency = data.edge_index if adjacency is None else adjacency
     for x in (data.x, data.x.to_sparse_coo(), SparseMatrix.from_tensor(data.x)):
         assert torch.allclose(model(x, adjacency), want, atol=1e-5)
 
@@ -106,7 +105,7 @@ def test_as_curvature_vanishes_the_network_is_gcn_at_first_order(signature):
     torch.manual_seed(0)
     flat = KappaGCN(10, 3, "E4").double()
     first = GCNConv(10, 4).double()
-    first.lin.weight.data = flat.convs[0].weight.data.t().clone()
+    first.lin.weight.data = flat.hidden[0].weight.data.t().clone()
     second = GCNConv(4, 3, bias=False).double()
     second.lin.weight.data = 4 * flat.logits.normals.data.clone()
     want = second(first(x, data.edge_index).relu(), data.edge_index)
@@ -127,7 +126,7 @@ def test_layers_share_one_space_or_have_their_own():
     assert len(shared.curvatures()) == 2
     own = KappaGCN(10, 2, ["H4", "H4"])
     assert len(own.curvatures()) == 2
-    assert own.convs[0].manifold is not own.convs[1].manifold
+    assert own.hidden[0].manifold is not own.hidden[1].manifold
     assert len(KappaGCN(10, 2, "H4xE4", trainable=False).curvatures()) == 2
     fixed = KappaGCN(10, 2, "H4", trainable=False)
     assert all("curvature" not in name for name, _ in fixed.named_parameters())
@@ -141,9 +140,9 @@ def test_a_network_without_classes_ends_in_its_space(data):
 def test_rows_beyond_the_precision_are_counted(data):
     model = KappaGCN(10, 2, "H4", activation="none")
     data.x = torch.ones(150, 10)  # all in one place: midpoints as far out as the points
-    model.convs[0].weight.data.fill_(0.05)
+    model.hidden[0].weight.data.fill_(0.05)
     assert model.capped_rows(data.x, data.edge_index) == 0
-    model.convs[0].weight.data.fill_(0.3)
+    model.hidden[0].weight.data.fill_(0.3)
     far = model.capped_rows(data.x, data.edge_index)
     assert far == 150
     wider = KappaGCN(10, 2, "H4", activation="none", double=True)

@@ -67,7 +67,7 @@ def test_a_step_is_adam_for_weights_gradient_descent_for_curvature_and_l2_on_the
     trainer = Trainer(model, NodeClassification(model, data, split), config, regularised=model.first_layer())
     for _ in range(3):
         record = trainer.run_epoch()
-    first = twin.convs[0].weight
+    first = twin.hidden[0].weight
     kappas = [c.raw for c in twin.curvatures()]
     others = [p for p in twin.parameters() if not any(p is q for q in [first, *kappas])]
     adam = torch.optim.Adam([first, *others], lr=0.02)
@@ -372,7 +372,7 @@ class Poisoned(KappaGCN):
         if now and self.where == "loss" and self.training:
             return out * math.nan
         if now and self.where == "gradient" and self.training:
-            weight = self.convs[0].weight
+            weight = self.hidden[0].weight
             return out + 0 * (weight.sum() - weight.sum().detach()).sqrt()  # the root's slope at 0 is infinite
         if now and self.where == "stopping" and not self.training:
             return out + math.inf
@@ -383,7 +383,7 @@ class Poisoned(KappaGCN):
     ("where", "quantity"),
     [
         ("loss", "training loss"),
-        ("gradient", r"norm of the gradient of convs\.0\.weight"),
+        ("gradient", r"norm of the gradient of hidden\.0\.weight"),
         ("stopping", "stopping loss"),
     ],
 )
@@ -422,7 +422,7 @@ def test_a_weight_that_overflows_is_named(data, split):
 def test_rows_beyond_the_precision_are_told(data, split):
     data.x = torch.ones(200, 10)
     model = network(activation="none", dropout=0.0)
-    model.convs[0].weight.data.fill_(1.0)
+    model.hidden[0].weight.data.fill_(1.0)
     with pytest.warns(PrecisionWarning, match="double=True"):
         result = fit(model, data, split, TrainingConfig(epochs=1))
     assert result.capped_rows > 0

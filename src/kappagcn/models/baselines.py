@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import cast
+from typing import Any
 
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
-from kappagcn.models.classifier import Adjacency, NodeClassifier
-from kappagcn.nn import HGCNConv, KappaGCNConv, KappaLinear, SparseMatrix
-from kappagcn.nn.inputs import Features
+from kappagcn.models.classifier import NodeClassifier
+from kappagcn.nn import HGCNConv, KappaGCNConv, KappaLinear
+from kappagcn.nn.inputs import Adjacency, Features
 
 __all__ = ["GCN", "HGCN", "MLP"]
 
@@ -63,8 +63,7 @@ class GCN(NodeClassifier):
         bias: bool = True,
     ) -> None:
         super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, activation=activation)
-        sizes = [*_sizes(in_channels, hidden, layers), (hidden, num_classes)]
-        self.convs = nn.ModuleList(
+        *inner, self.output = (
             KappaGCNConv(
                 *size,
                 0.0,
@@ -74,29 +73,15 @@ class GCN(NodeClassifier):
                 dropconnect=dropconnect,
                 adjacency_dropout=adjacency_dropout,
             )
-            for size in sizes
+            for size in [*_sizes(in_channels, hidden, layers), (hidden, num_classes)]
         )
-
-    def _convs(self) -> list[KappaGCNConv]:
-        return [cast(KappaGCNConv, conv) for conv in self.convs]
-
-    def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> SparseMatrix:
-        """Â, to be made once and given as edge_index."""
-        return self._convs()[0].adjacency(x, edge_index, edge_weight)
-
-    def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
-        """The last hidden layer, (N, hidden)."""
-        return self._through(self._convs()[:-1], x, self.adjacency(x, edge_index, edge_weight))
+        self.hidden = nn.ModuleList(inner)
 
     def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""
         adjacency = self.adjacency(x, edge_index, edge_weight)
-        scores: Tensor = self._convs()[-1](self.dropout(self.tangent(x, adjacency)), adjacency)
+        scores: Tensor = self.output(self.dropout(self.tangent(x, adjacency)), adjacency)
         return scores
-
-    def first_layer(self) -> list[nn.Parameter]:
-        """Weights of the first convolution."""
-        return [self._convs()[0].weight]
 
 
 class HGCN(NodeClassifier):
@@ -138,7 +123,7 @@ class HGCN(NodeClassifier):
         normalize: str = "row",
     ) -> None:
         super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, activation=activation)
-        self.convs = nn.ModuleList(
+        self.hidden = nn.ModuleList(
             HGCNConv(
                 *size,
                 curvature=curvature,
@@ -150,28 +135,13 @@ class HGCN(NodeClassifier):
             )
             for size in _sizes(in_channels, hidden, layers)
         )
-        self.manifold = self._convs()[-1].manifold
+        self.manifold = self.hidden[-1].manifold
         self.decoder = KappaLinear(hidden, num_classes)
-
-    def _convs(self) -> list[HGCNConv]:
-        return [cast(HGCNConv, conv) for conv in self.convs]
-
-    def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> SparseMatrix:
-        """Â, to be made once and given as edge_index."""
-        return self._convs()[0].adjacency(x, edge_index, edge_weight)
-
-    def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
-        """The last hidden layer as tangent vectors at the origin, (N, hidden)."""
-        return self._through(self._convs(), x, self.adjacency(x, edge_index, edge_weight))
 
     def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""
         scores: Tensor = self.decoder(self.dropout(self.tangent(x, edge_index, edge_weight)))
         return scores
-
-    def first_layer(self) -> list[nn.Parameter]:
-        """Weights of the first convolution."""
-        return [self._convs()[0].weight]
 
 
 class MLP(NodeClassifier):
@@ -204,23 +174,18 @@ class MLP(NodeClassifier):
     ) -> None:
         super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, activation=activation)
         sizes = [*_sizes(in_channels, hidden, layers), (hidden, num_classes)]
-        self.linears = nn.ModuleList(KappaLinear(*size, dropconnect=dropconnect) for size in sizes)
+        *inner, self.output = (KappaLinear(*size, dropconnect=dropconnect) for size in sizes)
+        self.hidden = nn.ModuleList(inner)
 
-    def _linears(self) -> list[KappaLinear]:
-        return [cast(KappaLinear, layer) for layer in self.linears]
-
-    def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> None:
-        """None: the graph is not looked at."""
+    def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Any:
+        """The edges as they are: the graph is not looked at."""
+        return edge_index
 
     def tangent(self, x: Features, edge_index: Adjacency | None = None, edge_weight: Tensor | None = None) -> Tensor:
         """The last hidden layer, (N, hidden)."""
-        return self._through(self._linears()[:-1], x)
+        return self._through(self.hidden, x)
 
     def forward(self, x: Features, edge_index: Adjacency | None = None, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""
-        scores: Tensor = self._linears()[-1](self.dropout(self.tangent(x)))
+        scores: Tensor = self.output(self.dropout(self.tangent(x)))
         return scores
-
-    def first_layer(self) -> list[nn.Parameter]:
-        """Weights of the first layer."""
-        return [self._linears()[0].weight]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
@@ -10,12 +10,11 @@ from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
-from kappagcn.nn import KappaDropout, SparseMatrix
-from kappagcn.nn.inputs import Features, SparseInput
+from kappagcn.nn import KappaDropout
+from kappagcn.nn.inputs import Adjacency, Features
 
 __all__ = ["ACTIVATIONS", "NodeClassifier"]
 
-Adjacency = Tensor | SparseMatrix
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
     "tanh": torch.tanh,
@@ -28,11 +27,13 @@ class NodeClassifier(nn.Module):
     """A network over the nodes of a graph, with one hidden representation in some space and logits from it.
 
     Attributes:
+        hidden: The hidden layers, each of which can prepare sparse features and, but for the MLP's, an adjacency.
         manifold: The space of the last hidden layer, None where there is no notion of one.
         options: The arguments that build the same network, as plain numbers and words.
     """
 
     name: ClassVar[str]
+    hidden: Any  # an nn.ModuleList, whose items mypy knows nothing of
     manifold: Stereographic | ProductManifold | None
     options: dict[str, Any]
 
@@ -48,13 +49,17 @@ class NodeClassifier(nn.Module):
         self.activation = ACTIVATIONS[activation]
         self.dropout, self.input_dropout = KappaDropout(dropout), KappaDropout(input_dropout)
 
+    def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Any:
+        """The SparseMatrix the network multiplies with, to be made once and given as edge_index."""
+        return self.hidden[0].adjacency(x, edge_index, edge_weight)
+
     def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """The last hidden layer as tangent vectors at the origin, (N, D)."""
-        raise NotImplementedError
+        return self._through(self.hidden, x, self.adjacency(x, edge_index, edge_weight))
 
-    def _through(self, layers: Sequence[SparseInput], x: Features, *graph: Adjacency) -> Tensor:
+    def _through(self, layers: Any, x: Features, *graph: Adjacency) -> Tensor:
         """Hidden layers one after the other, each with the activation, with dropout between them."""
-        v: Any = self.input_dropout(layers[0].features(x))
+        v = self.input_dropout(self.hidden[0].features(x))
         for i, layer in enumerate(layers):
             v = self.activation(layer(self.dropout(v) if i else v, *graph))
         found: Tensor = v
@@ -66,16 +71,12 @@ class NodeClassifier(nn.Module):
         return v if self.manifold is None else self.manifold.expmap0(v)
 
     def first_layer(self) -> list[nn.Parameter]:
-        """The parameters that L² regularisation looks at."""
-        raise NotImplementedError
+        """The weights that L² regularisation looks at."""
+        return [self.hidden[0].weight]
 
     def curvatures(self) -> list[Curvature]:
         """All curvatures, trained or not, in the order of layers and factors."""
         return [module for module in self.modules() if isinstance(module, Curvature)]
-
-    def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> SparseMatrix | None:
-        """The matrix the network multiplies with, to be made once and given as edge_index; None for none."""
-        raise NotImplementedError
 
     def capped_rows(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> int:
         """How many hidden rows lie farther out than the precision resolves, and were taken as just inside."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
-from kappagcn.models.classifier import Adjacency, NodeClassifier
-from kappagcn.nn import KappaGCNConv, KappaLogits, SparseMatrix, capped_rows
-from kappagcn.nn.inputs import Features
+from kappagcn.models.classifier import NodeClassifier
+from kappagcn.nn import KappaGCNConv, KappaLogits, capped_rows
+from kappagcn.nn.inputs import Adjacency, Features
 
 __all__ = ["KappaGCN"]
 
@@ -88,7 +87,7 @@ class KappaGCN(NodeClassifier):
             manifolds = [ProductManifold.from_signature(each, trainable=trainable) for each in space]
         self.manifold = manifolds[-1]
         sizes = [in_channels, *(manifold.dim for manifold in manifolds)]
-        self.convs = nn.ModuleList(
+        self.hidden = nn.ModuleList(
             KappaGCNConv(
                 sizes[i],
                 manifold.dim,
@@ -106,38 +105,24 @@ class KappaGCN(NodeClassifier):
         self.logits = None if num_classes is None else KappaLogits(sizes[-1], num_classes, manifolds[-1])
         self.adjacency_dropout = adjacency_dropout
 
-    def _convs(self) -> list[KappaGCNConv]:
-        return [cast(KappaGCNConv, conv) for conv in self.convs]
-
-    def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> SparseMatrix:
-        """Â, to be made once and given as edge_index."""
-        return self._convs()[0].adjacency(x, edge_index, edge_weight)
-
-    def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
-        """The last hidden layer as tangent vectors at the origin, (N, D)."""
-        return self._through(self._convs(), x, self.adjacency(x, edge_index, edge_weight))
-
     def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C); without classes the last hidden layer."""
         adjacency = self.adjacency(x, edge_index, edge_weight)
-        v = self._through(self._convs(), x, adjacency)
+        v = self.tangent(x, adjacency)
         if self.logits is None:
             return v
         if self.training and self.adjacency_dropout:
             adjacency = adjacency.dropout(self.adjacency_dropout)
         scores: Tensor = self.logits(self.dropout(v))
-        return adjacency.to(scores.dtype).product(scores)
-
-    def first_layer(self) -> list[nn.Parameter]:
-        """Weights of the first convolution."""
-        return [self._convs()[0].weight]
+        out: Tensor = adjacency.product(scores)
+        return out
 
     @torch.no_grad()
     def capped_rows(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> int:
         """How many midpoints of all layers lie farther out than the precision resolves."""
         adjacency, count = self.adjacency(x, edge_index, edge_weight), 0
-        for i, conv in enumerate(self._convs()):
+        for i, conv in enumerate(self.hidden):
             if conv.aggregation == "midpoint":
-                v = conv.linear(self._through(self._convs()[:i], x, adjacency) if i else x)
+                v = conv.linear(self._through(self.hidden[:i], x, adjacency) if i else x)
                 count += capped_rows(v, adjacency, conv.manifold, double=conv.double_precision)
         return count

@@ -79,5 +79,4 @@ class NodeClassification:
 def inputs(model: NodeClassifier, data: Data) -> tuple[Features, SparseMatrix | Tensor]:
     """Features and matrix in the form that every epoch multiplies with, made once."""
     x = data.x if data.x.layout == torch.strided else SparseMatrix.from_tensor(data.x)
-    adjacency = model.adjacency(x, data.edge_index, data.get("edge_weight"))
-    return x, data.edge_index if adjacency is None else adjacency
+    return x, model.adjacency(x, data.edge_index, data.get("edge_weight"))
