@@ -4,7 +4,6 @@ import copy
 import itertools
 from contextlib import nullcontext
 
-import mpmath
 import pytest
 import torch
 from hypothesis import given
@@ -21,6 +20,7 @@ from kappagcn.graphs.sparse import SparseMatrix, normalized_adjacency
 from kappagcn.nn import aggregate
 from kappagcn.nn.midpoints import count_edge_rows, midpoints, torch_only
 from kappagcn.nn.rows import lift_rows
+from layers import exact_midpoint
 
 
 def pair(kappa, in_channels, out_channels, **options):
@@ -245,23 +245,6 @@ def test_it_compiles_and_exports(signature, normalize):
     assert torch.allclose(exported(x, edges, weights), want, atol=1e-5)
 
 
-def exact(weights, vectors, kappa):
-    """The aggregated tangent vector in 50 digits, κ < 0."""
-    with mpmath.workdps(50):
-        s = mpmath.sqrt(-kappa)
-        n, h = [mpmath.mpf(0)] * len(vectors[0]), mpmath.mpf(0)
-        for w, v in zip(weights, vectors, strict=True):
-            size = mpmath.sqrt(sum(mpmath.mpf(c) ** 2 for c in v))
-            h += mpmath.mpf(w) * mpmath.cosh(2 * s * size)
-            n = [
-                a + mpmath.mpf(w) * mpmath.sinh(2 * s * size) / s * mpmath.mpf(c) / size
-                for a, c in zip(n, v, strict=True)
-            ]
-        size = mpmath.sqrt(sum(a**2 for a in n))
-        rho = mpmath.atanh(s * size / h) / s
-        return [float(sum(map(mpmath.mpf, weights)) * rho / 2 * a / size) for a in n]
-
-
 @BOTH
 @pytest.mark.parametrize(("radius", "double", "bound"), [(2, False, 2e-6), (4, False, 2e-5), (12, True, 1e-6)])
 def test_the_error_by_radius_is_what_the_docs_promise(radius, double, bound, path):
@@ -283,7 +266,7 @@ def test_the_error_by_radius_is_what_the_docs_promise(radius, double, bound, pat
                 own = cols[rows == i]
                 if not len(own):
                     continue
-                want = torch.tensor(exact(weights[i, own].tolist(), points[own].tolist(), kappa), dtype=DOUBLE)
+                want = torch.tensor(exact_midpoint(weights[i, own].tolist(), points[own].tolist(), kappa), dtype=DOUBLE)
                 assert (found[i] - want).norm() < bound * want.norm() + bound * 1e-3
 
 

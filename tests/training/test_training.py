@@ -21,6 +21,7 @@ from kappagcn.graphs import Split, disease, random_split
 from kappagcn.models import GCN, HGCN, MLP, KappaGCN
 from kappagcn.training import (
     EarlyStopping,
+    RunFolder,
     Trainer,
     TrainingConfig,
     final_evaluation,
@@ -588,12 +589,27 @@ def test_a_training_of_ones_own(tmp_path):
         def watched(self, metrics):
             return metrics["loss"], -metrics["loss"]
 
-    model = Line()
-    trainer = Trainer(model, Task(model), TrainingConfig(epochs=600, patience=600, lr=0.1))
-    history = train(trainer)
-    trainer.take_best()
+    def run(folder, callbacks=(), resume=False):
+        model = Line()
+        trainer = Trainer(model, Task(model), TrainingConfig(epochs=600, patience=600, lr=0.1))
+        place = RunFolder(folder)
+        history = place.start({"task": "a line"}, trainer, resume=resume)
+        history = train(trainer, folder=place, history=history, callbacks=callbacks, checkpoint_seconds=0)
+        trainer.take_best()
+        return model, history
+
+    def stop(record):
+        if record["epoch"] == 50:
+            raise InterruptedError
+
+    model, history = run(tmp_path / "whole")
     assert len(history) == 600
     assert float(model.slope.detach()) == pytest.approx(3, abs=1e-3)
+    with pytest.raises(InterruptedError):
+        run(tmp_path / "stopped", [stop])
+    other, resumed = run(tmp_path / "stopped", resume=True)
+    assert resumed == history
+    assert torch.equal(other.slope, model.slope)
     for parameter in model.parameters():
         parameter.requires_grad_(False)
     with pytest.raises(TrainingError, match="expected parameters to train, found none"):

@@ -64,20 +64,27 @@ class RunFolder:
         self.metrics, self.model = self.path / "metrics.jsonl", self.path / "model.safetensors"
         self._written = 0
 
-    def open(self, config: dict[str, Any], resume: bool) -> bool:
-        """Find the run in the folder, if there is one; whether there is a state to go on from."""
+    def start(self, config: dict[str, Any], trainer: Trainer, *, resume: bool = False) -> list[Record]:
+        """Begin a run, or with `resume` go on with the one that is there; the history so far.
+
+        Args:
+            config: What must be the same for a run to go on.
+            trainer: Whose state is saved, or takes the saved one.
+            resume: Whether a run that is there may be gone on with; it is never overwritten.
+        """
         if self.path.exists() and not self.path.is_dir():
             raise CheckpointError(f"{self.path}: expected a folder for the run, found a file.")
         if not self.config.exists():
-            return False
+            self._begin(config, trainer)
+            return []
         if not resume:
             raise CheckpointError(f"{self.path}: holds a run already; resume it, or name another folder.")
         self._same(config)
         for part in self.path.glob("*.part"):  # of a write that a kill cut short
             part.unlink()
-        return True
+        return self._load(trainer)
 
-    def begin(self, config: dict[str, Any], trainer: Trainer) -> None:
+    def _begin(self, config: dict[str, Any], trainer: Trainer) -> None:
         """The state to start from, then the settings, which say that there is a run."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -120,7 +127,7 @@ class RunFolder:
         self._written = len(history)
         save_tensors(self.checkpoint, trainer.tensors(), trainer.about())
 
-    def load(self, trainer: Trainer) -> list[Record]:
+    def _load(self, trainer: Trainer) -> list[Record]:
         """The state and its history."""
         tensors, about = load_tensors(self.checkpoint)
         try:
@@ -273,10 +280,7 @@ def fit(
             "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
             "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), task.labels),
         }
-        if run.open(about, resume):
-            history = run.load(trainer)
-        else:
-            run.begin(about, trainer)
+        history = run.start(about, trainer, resume=resume)
     start = time.perf_counter()
     history = train(trainer, folder=run, history=history, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds)
     seconds = time.perf_counter() - start
