@@ -18,13 +18,14 @@ MAY_IMPORT = {
     "nn": {"geometry", "graphs"},
     "models": {"geometry", "nn"},
     "training": {"geometry", "graphs", "models", "atomic"},
+    "experiments": {"geometry", "graphs", "nn", "models", "training", "atomic"},
     "progress": set(),
     "figures": {"geometry"},
     "testing": {"geometry"},
     "demo": {"geometry", "graphs", "figures"},
-    "cli": {"demo", "graphs", "_version"},
+    "cli": {"demo", "graphs", "experiments", "_version"},
     "__main__": {"cli"},
-    "__init__": {"_version", "geometry", "graphs", "nn", "models", "training"},
+    "__init__": {"_version", "geometry", "graphs", "nn", "models", "training", "experiments"},
     "errors": set(),
     "_version": set(),
 }
@@ -74,13 +75,14 @@ def test_importing_the_geometry_imports_nothing_heavy_besides_torch():
 
 
 def test_public_names_exist_and_are_documented():
+    import kappagcn.experiments as experiments
     import kappagcn.geometry as geometry
     import kappagcn.graphs as graphs
     import kappagcn.models as models
     import kappagcn.nn as nn
     import kappagcn.training as training
 
-    for module in (kappagcn, geometry, graphs, nn, models, training):
+    for module in (kappagcn, geometry, graphs, nn, models, training, experiments):
         for name in module.__all__:
             thing = getattr(module, name)
             assert not callable(thing) or thing.__doc__, name

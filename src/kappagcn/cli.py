@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -140,6 +141,76 @@ def _print_rows(rows: list[tuple[str, str]]) -> None:
     table = Table.grid(padding=(0, 2))
     for name, value in rows:
         table.add_row(escape(name), escape(value))
+    Console(highlight=False).print(table)
+
+
+class Item(str, Enum):
+    """What `reproduce` knows."""
+
+    search = "search"
+    table2 = "table2"
+    table3 = "table3"
+    further = "further"
+
+
+@app.command(epilog="Example: kappagcn reproduce table2 cora_ml/S16 --quick --out quick")
+def reproduce(
+    item: Annotated[Item, typer.Argument(help="Accuracy, curvatures, the search for settings, more datasets.")],
+    parts: Annotated[
+        list[str] | None,
+        typer.Argument(help="Only these datasets, rows, or cells such as cora_ml/H16; all without any."),
+    ] = None,
+    splits: Annotated[int, typer.Option(min=1, max=20, help="Splits per cell.")] = 5,
+    runs: Annotated[int, typer.Option(min=1, help="Runs per split.")] = 2,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once; by default one per core.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="One split, one run, a tenth of the epochs.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print all settings and stop.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder with the records; runs that are there are not done again.")] = Path(
+        "results"
+    ),
+    data: DataFolder = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON on standard output.")] = False,
+) -> None:
+    """Repeat the paper's node classification: what is not yet in the records is run, then the table is printed."""
+    import os
+    import time
+
+    from kappagcn.experiments import reproduce as job
+
+    start = time.monotonic()
+
+    def report(record: dict[str, Any], done: int, count: int) -> None:
+        left = (time.monotonic() - start) / done * (count - done)
+        left_words = f", about {left / 60:.0f} min left" if left > 30 else ""
+        messages.print(escape(f"{done} of {count}: {job.line(record)}{left_words}"), soft_wrap=True)
+
+    try:
+        plan = job.Plan(item.value, parts or [], out, data, splits=splits, runs=runs, quick=quick)
+        if dry_run:
+            print(json.dumps([{"cell": name, **each.record()} for name, each in plan.experiments()], indent=1))
+            return
+        _make(out)
+        plan.run(processes=jobs or os.cpu_count() or 1, report=report)
+        table = plan.table()
+    except KeyboardInterrupt:
+        messages.print(
+            escape(f"kappagcn: stopped; finished runs are in {out}. The same command does the others."), soft_wrap=True
+        )
+        raise typer.Exit(1) from None
+    except (KappaGCNError, OSError) as error:
+        raise _failed(error) from None
+    if as_json:
+        print(json.dumps({"item": item.value, "columns": table.columns, "rows": table.rows}, ensure_ascii=False))
+    else:
+        _print_table(table.columns, table.rows)
+
+
+def _print_table(columns: list[str], rows: list[list[str]]) -> None:
+    from rich.table import Table
+
+    table = Table(*columns, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*(escape(word) for word in row))
     Console(highlight=False).print(table)
 
 

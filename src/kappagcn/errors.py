@@ -4,6 +4,7 @@ from pathlib import Path
 
 __all__ = [
     "CheckpointError",
+    "ConfigError",
     "ConvergenceWarning",
     "DataMissingError",
     "DivergedError",
@@ -16,6 +17,7 @@ __all__ = [
     "NonUniqueMeanWarning",
     "OutsideBallError",
     "PrecisionWarning",
+    "RecordError",
     "SignatureError",
     "SplitError",
     "TestNodesError",
@@ -76,6 +78,14 @@ class TestNodesError(KappaGCNError):
 
 class TrainingError(KappaGCNError, ValueError):
     """Something that cannot be trained, or not like this; said before training starts."""
+
+
+class ConfigError(KappaGCNError, ValueError):
+    """Settings of an experiment that cannot be read or contradict each other."""
+
+
+class RecordError(KappaGCNError):
+    """A file of records that cannot be read or written."""
 
 
 class CheckpointError(KappaGCNError):

@@ -22,11 +22,15 @@ class Factor(NamedTuple):
     kappa: float  # at the start
 
 
-def parse_signature(signature: str) -> list[Factor]:
+def parse_signature(signature: str, *, start: float = 1.0) -> list[Factor]:
     """The factors of a signature.
 
     Factors are joined by ``x`` (``×`` and ``*`` do as well). A factor is a letter and a dimension, then optionally the
     starting curvature in parentheses and a power. H starts at −1, S at 1, U at 0; E is flat and stays so.
+
+    Args:
+        signature: Such as ``"H8xS8"``.
+        start: Where H and S start, but for the sign, when their factor does not say.
 
     >>> parse_signature("H2^2xE3")
     [Factor(letter='H', dim=2, kappa=-1.0), Factor(letter='H', dim=2, kappa=-1.0), Factor(letter='E', dim=3, kappa=0.0)]
@@ -34,10 +38,12 @@ def parse_signature(signature: str) -> list[Factor]:
     if not isinstance(signature, str) or not signature.strip():
         raise SignatureError(f'signature: expected factors such as "H8xS8", found {signature!r}.')
     parts = re.split(r"\s*[x×*]\s*(?![^(]*\))", signature.strip())
-    return [factor for part in parts for factor in _parse_part(part, signature)]
+    if not 0 < start < float("inf"):
+        raise SignatureError(f"start: expected a size of curvature above 0, found {start}.")
+    return [factor for part in parts for factor in _parse_part(part, signature, start)]
 
 
-def _parse_part(part: str, signature: str) -> list[Factor]:
+def _parse_part(part: str, signature: str, start: float) -> list[Factor]:
     where = f"in {signature!r}" if part != signature else "as a signature"
     match = PART.fullmatch(part)
     if match is None:
@@ -50,12 +56,12 @@ def _parse_part(part: str, signature: str) -> list[Factor]:
     dim, power = int(match["dim"]), int(match["power"] or 1)
     if dim < 1 or power < 1:
         raise SignatureError(f"expected dimension and power of at least 1, found {part!r} {where}.")
-    return [Factor(letter, dim, _start(letter, match["kappa"], part, where))] * power
+    return [Factor(letter, dim, _start(letter, match["kappa"], start, part, where))] * power
 
 
-def _start(letter: str, kappa: str | None, part: str, where: str) -> float:
+def _start(letter: str, kappa: str | None, start: float, part: str, where: str) -> float:
     if kappa is None:
-        return STARTS[letter]
+        return start * STARTS[letter]
     try:
         value = float(kappa.replace("−", "-"))
     except ValueError:

@@ -19,7 +19,7 @@ from kappagcn.graphs.generators import balanced_tree, cycle, path, sphere, star,
 from kappagcn.graphs.gromov import Hyperbolicity, hyperbolicity
 from kappagcn.graphs.named import BUILT_IN, CLASSICS, classic, load_graph
 from kappagcn.graphs.paths import path_blocks, shortest_paths
-from kappagcn.graphs.preprocess import induced, largest_component, normalize_rows, standardize
+from kappagcn.graphs.preprocess import induced, largest_component, normalize_rows, standardize, standardize_columns
 from kappagcn.graphs.sources import catalogue
 from kappagcn.graphs.split_files import read_split, save_split
 from kappagcn.graphs.splits import (
@@ -83,6 +83,7 @@ __all__ = [
     "shortest_paths",
     "sphere",
     "standardize",
+    "standardize_columns",
     "star",
     "torus",
 ]

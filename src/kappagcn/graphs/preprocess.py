@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+from kappagcn.errors import GraphError
 from kappagcn.graphs.undirected import as_features, assemble, components, from_tensor
 
-__all__ = ["induced", "largest_component", "normalize_rows", "standardize"]
+__all__ = ["column_statistics", "induced", "largest_component", "normalize_rows", "standardize", "standardize_columns"]
 
 NAMES = ("name", "attr_names", "class_names")  # not of nodes, however many there are
 FLOOR = 1e-12  # PPNP's: rows without features stay zero
@@ -78,3 +79,29 @@ def normalize_rows(x: Tensor) -> Tensor:
         norms = np.maximum(np.abs(matrix).sum(axis=1), FLOOR).astype(np.float32)
         return as_features(sp.diags_array(1 / norms) @ matrix, sparse=True)
     return x / x.abs().sum(dim=1, keepdim=True).clamp_min(FLOOR)
+
+
+def column_statistics(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and standard deviation of each column of dense features; 0 and 1 for those that hold only zeros and ones.
+
+    A constant column counts as one of those, whatever its value.
+    """
+    if x.layout != torch.strided:
+        raise GraphError("standardize: expected dense features, found sparse ones, which would become dense.")
+    spread = x.std(dim=0, correction=0)
+    kept = (spread == 0) | ((x == 0) | (x == 1)).all(dim=0)
+    return torch.where(kept, 0, x.mean(dim=0)), torch.where(kept, 1, spread)
+
+
+def standardize_columns(x: Tensor, statistics: tuple[Tensor, Tensor] | None = None) -> Tensor:
+    """Each column of dense features brought to mean 0 and standard deviation 1; columns of zeros and ones stay.
+
+    Args:
+        x: Features, (N, D).
+        statistics: What :func:`column_statistics` said of the features a network was trained on; by default of x.
+
+    >>> standardize_columns(torch.tensor([[1.0, 1.0], [3.0, 0.0]])).tolist()
+    [[-1.0, 1.0], [1.0, 0.0]]
+    """
+    mean, spread = column_statistics(x) if statistics is None else statistics
+    return (x - mean) / spread

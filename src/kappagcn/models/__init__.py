@@ -9,7 +9,7 @@ from kappagcn.models.baselines import GCN, HGCN, MLP
 from kappagcn.models.classifier import NodeClassifier
 from kappagcn.models.kappa_gcn import KappaGCN
 
-__all__ = ["GCN", "HGCN", "MLP", "KappaGCN", "NodeClassifier", "build_model"]
+__all__ = ["GCN", "HGCN", "MLP", "MODELS", "KappaGCN", "NodeClassifier", "build_model"]
 
 MODELS: dict[str, type[NodeClassifier]] = {model.name: model for model in (KappaGCN, GCN, HGCN, MLP)}
 

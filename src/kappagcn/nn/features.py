@@ -18,6 +18,7 @@ from torch_geometric.transforms import BaseTransform
 from kappagcn.errors import GraphError
 from kappagcn.geometry.numerics import artanc
 from kappagcn.geometry.signature import parse_signature
+from kappagcn.graphs.preprocess import standardize_columns
 from kappagcn.graphs.undirected import as_features, from_tensor
 
 __all__ = ["PointFeatures", "TangentFeatures", "point_features", "tangent_features"]
@@ -54,14 +55,12 @@ def tangent_features(x: Tensor, *, scale: float = 1.0, standardize: bool = False
     Args:
         x: Features, dense or sparse CSR.
         scale: They are multiplied by this.
-        standardize: First bring each column of dense features to mean 0 and standard deviation 1.
+        standardize: First bring columns of dense features to mean 0 and standard deviation 1, but for those of zeros
+            and ones.
     """
     x = _floating(x)
     if standardize:
-        if x.layout != torch.strided:
-            raise GraphError("standardize: expected dense features, found sparse ones, which would become dense.")
-        spread = x.std(dim=0, correction=0)
-        x = (x - x.mean(dim=0)) / torch.where(spread == 0, 1, spread)
+        x = standardize_columns(x)
     return _scale_rows(x, torch.full((x.shape[0],), scale, dtype=x.dtype))
 
 

@@ -1,0 +1,296 @@
+"""KappaGCNClassifier: node classification in one line, in scikit-learn's manner."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import Data
+
+from kappagcn.errors import CheckpointError, GraphError, SplitError, TrainingError
+from kappagcn.experiments.config import Experiment
+from kappagcn.experiments.defaults import default_experiment
+from kappagcn.experiments.labelled import encoded, read_labelled, unlabelled
+from kappagcn.graphs import Split, random_split
+from kappagcn.graphs.preprocess import column_statistics
+from kappagcn.graphs.undirected import as_features
+from kappagcn.models import NodeClassifier, build_model
+from kappagcn.nn.features import tangent_features
+from kappagcn.training import fit, reporting, seeded
+from kappagcn.training import predict as probabilities
+from kappagcn.training.checkpoint import load_tensors, save_tensors
+from kappagcn.training.tasks import inputs
+
+__all__ = ["KappaGCNClassifier"]
+
+Array = NDArray[Any]
+STOPPING = 0.1  # of the labelled nodes, where no mask says which
+
+
+class KappaGCNClassifier:
+    """Classes of a graph's nodes from some of them, by a κ-GCN.
+
+    A graph is PyG's ``Data``; a SciPy or NumPy adjacency matrix with features `x` (N, D) and labels `y` (N,); or a
+    NetworkX graph with `x` as names of node attributes and `y` as the name of one. Directed edges count in both
+    directions. Labels may be numbers or words; −1, None, NaN and "" mean that there is none. Without features every
+    node is a feature of its own; there can be no other graph to predict for then.
+
+    Which nodes train is what ``data.train_mask`` says, ``val_mask`` deciding when to stop; without them all labelled
+    nodes train but for a tenth, which decides.
+
+    Args:
+        space: Signature, such as ``"H16"``, ``"S16"``, ``"H8xS8"``, or ``"E16"`` for a GCN. Curved factors start at
+            ±0.1 where they do not say otherwise, as ``"H16(-1)"`` does.
+        layers: Hidden layers.
+        normalize: Of features: ``"rows"``, ``"columns"``, ``"none"``, or ``"auto"``: rows for words, columns otherwise.
+        scale: Features are multiplied by it.
+        dropout: Of hidden rows; ``"auto"``: 0.5 for words, otherwise 0.
+        adjacency_dropout: Of edges.
+        dropconnect: Of weights.
+        l2: Weight of half the squares of the first layer's weights; ``"auto"``: 5e-3 for words, otherwise 0.
+        lr: Of the weights.
+        curvature_lr: Of the curvatures; 0 keeps them as they are.
+        epochs: At most so many.
+        patience: Epochs without a lower loss before training stops.
+        seed: Of weights, dropout, and the nodes that decide.
+        progress: Show epochs on standard error.
+
+    Attributes:
+        classes_: Labels in the order of `predict_proba`'s columns.
+        model_: The network.
+        curvatures_: Learned, one per factor.
+        history_: Numbers of each epoch.
+
+    >>> from kappagcn.graphs import disease, random_split
+    >>> data = disease()
+    >>> classifier = KappaGCNClassifier("H8", epochs=30).fit(data)
+    >>> classifier.predict().shape, classifier.embed().shape
+    ((1000,), (1000, 8))
+    """
+
+    def __init__(
+        self,
+        space: str = "H16",
+        *,
+        layers: int = 1,
+        normalize: str = "auto",
+        scale: float = 1.0,
+        dropout: float | str = "auto",
+        adjacency_dropout: float = 0.0,
+        dropconnect: float = 0.0,
+        l2: float | str = "auto",
+        lr: float = 0.01,
+        curvature_lr: float = 0.01,
+        epochs: int = 2000,
+        patience: int = 200,
+        seed: int = 0,
+        progress: bool = True,
+    ) -> None:
+        self.space, self.layers = space, layers
+        self.normalize, self.scale = normalize, scale
+        self.dropout, self.adjacency_dropout, self.dropconnect = dropout, adjacency_dropout, dropconnect
+        self.l2, self.lr, self.curvature_lr = l2, lr, curvature_lr
+        self.epochs, self.patience = epochs, patience
+        self.seed, self.progress = seed, progress
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments, as scikit-learn asks for them."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> KappaGCNClassifier:
+        """Change arguments; the next `fit` uses them."""
+        for name, value in params.items():
+            if name not in self.get_params():
+                raise TrainingError(f"expected {', '.join(self.get_params())}, found {name!r}.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        plain = {name: p.default for name, p in inspect.signature(type(self)).parameters.items()}
+        changed = (f"{name}={value!r}" for name, value in self.get_params().items() if value != plain[name])
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def experiment(self, data: Data) -> Experiment:
+        """All settings for a graph, defaults filled in."""
+        default = default_experiment(str(data.get("name") or "graph"), data, self.space)
+        own: dict[str, Any] = {
+            "layers": self.layers,
+            "dropout": default.options["dropout"] if self.dropout == "auto" else self.dropout,
+            "adjacency_dropout": self.adjacency_dropout,
+            "dropconnect": self.dropconnect,
+        }
+        normalize = default.features.normalize if self.normalize == "auto" else self.normalize
+        training = replace(
+            default.training,
+            epochs=self.epochs,
+            patience=self.patience,
+            lr=self.lr,
+            curvature_lr=self.curvature_lr,
+            l2=default.training.l2 if self.l2 == "auto" else self.l2,  # type: ignore[arg-type]
+            seed=self.seed,
+        )
+        features = replace(default.features, normalize=normalize, scale=self.scale)
+        return replace(default, options={**default.options, **own}, features=features, training=training)
+
+    def fit(self, graph: Any, x: Any = None, y: Any = None) -> KappaGCNClassifier:
+        """Train on the labelled nodes of a graph.
+
+        Args:
+            graph: The graph.
+            x: Features, where the graph does not have them.
+            y: Labels, where the graph does not have them.
+        """
+        data, labels = read_labelled(graph, x, y)
+        if labels is None:
+            raise GraphError("expected labels, data.y or y, found none.")
+        own_features = data.get("x") is not None
+        if not own_features:
+            data.x = as_features(sp.eye_array(data.num_nodes, format="csr"), sparse=True)
+        experiment = self.experiment(data)
+        classes, data.y = encoded(labels)
+        split = _split(data, self.seed)
+        statistics = column_statistics(data.x) if experiment.features.normalize == "columns" else None
+        data.x = _scaled(experiment, data.x, statistics)
+        with seeded(self.seed):
+            model = experiment.build(data.num_features, len(classes))
+        with reporting("training", self.epochs) as report:
+            callbacks = [report] if self.progress else []
+            result = fit(model, data, split, experiment.training, callbacks=callbacks)
+        self.classes_, self.model_, self.history_ = classes, model, result.history
+        self._data: Data | None = data
+        self._experiment, self._statistics, self._own_features = experiment, statistics, own_features
+        return self
+
+    @property
+    def curvatures_(self) -> list[float]:
+        """Learned, one per factor of each layer."""
+        return [curvature.value for curvature in self._fitted().curvatures()]
+
+    def _fitted(self) -> NodeClassifier:
+        if not hasattr(self, "model_"):
+            raise TrainingError("expected a classifier that was fitted or loaded, found a new one. Call fit first.")
+        model: NodeClassifier = self.model_
+        return model
+
+    def _graph(self, graph: Any, x: Any, y: Any = None) -> tuple[Data, Array | None]:
+        """The fitted graph, or another one with its features prepared as those of the fitted one were."""
+        self._fitted()
+        if graph is None:
+            if self._data is None:
+                raise TrainingError("expected a graph, which a saved classifier does not hold, found none.")
+            return self._data, None
+        data, labels = read_labelled(graph, x, y)
+        if not self._own_features:
+            raise GraphError(
+                "expected no other graph: this classifier was fitted without features, so it knows its own nodes only."
+            )
+        if data.get("x") is None or data.x.shape[1] != self.model_.options["in_channels"]:
+            found = "none" if data.get("x") is None else str(data.x.shape[1])
+            raise GraphError(f"expected {self.model_.options['in_channels']} features, as in fit, found {found}.")
+        data.x = _scaled(self._experiment, data.x, self._statistics)
+        return data, labels
+
+    def predict_proba(self, graph: Any = None, x: Any = None) -> Array:
+        """Probabilities of the classes, (N, C): for the fitted graph, or another with the same features."""
+        data, _ = self._graph(graph, x)
+        found: Array = probabilities(self.model_, data).numpy()
+        return found
+
+    def predict(self, graph: Any = None, x: Any = None) -> Array:
+        """The most probable label of every node, (N,)."""
+        found: Array = self.classes_[self.predict_proba(graph, x).argmax(axis=1)]
+        return found
+
+    @torch.no_grad()
+    def embed(self, graph: Any = None, x: Any = None) -> Array:
+        """The last hidden layer as points of the space, (N, D)."""
+        data, _ = self._graph(graph, x)
+        self.model_.eval()
+        found: Array = self.model_.embed(*inputs(self.model_, data)).numpy()
+        return found
+
+    def score(self, graph: Any = None, x: Any = None, y: Any = None, *, nodes: Sequence[int] | None = None) -> float:
+        """Accuracy on `nodes`, or those of ``data.test_mask``; on all labelled ones of another graph that has neither.
+
+        Args:
+            graph: A graph with labels; the fitted one by default.
+            x: Its features, where it does not have them.
+            y: Labels, where the graph does not have them.
+            nodes: Which nodes count.
+        """
+        data, labels = self._graph(graph, x, y)
+        if labels is None and y is not None:
+            labels = np.asarray(y)
+        if labels is None and graph is None:
+            labels = np.array([None, *self.classes_], object)[data.y.numpy() + 1]
+        if labels is None:
+            raise GraphError("expected labels to compare with, data.y or y, found none.")
+        if nodes is not None:
+            where = np.asarray(nodes)
+        elif data.get("test_mask") is not None:
+            where = data.test_mask.nonzero().flatten().numpy()
+        elif graph is None:
+            raise SplitError("expected nodes that did not train, as nodes= or data.test_mask, found neither.")
+        else:
+            where = np.flatnonzero(~unlabelled(labels))
+        if not len(where) or unlabelled(labels)[where].any():
+            raise GraphError("expected nodes that all have a label, found some without, or no nodes.")
+        return float((self.predict_proba(graph, x).argmax(axis=1)[where] == self._numbers(labels[where])).mean())
+
+    def _numbers(self, labels: Array) -> Array:
+        """Places of labels among the classes, −1 for those that are none."""
+        places = {label: i for i, label in enumerate(self.classes_.tolist())}
+        return np.array([places.get(label, -1) for label in labels.tolist()])
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything but the graph to one file without pickles."""
+        model = self._fitted()
+        about = {
+            "classifier": self.get_params(),
+            "classes": self.classes_.tolist(),
+            "experiment": self._experiment.record(),
+            "options": model.options,
+            "own_features": self._own_features,
+        }
+        tensors = {f"model/{name}": t for name, t in model.state_dict().items()}
+        if self._statistics is not None:
+            tensors |= {"features/mean": self._statistics[0], "features/spread": self._statistics[1]}
+        save_tensors(Path(path), tensors, about)
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> KappaGCNClassifier:
+        """A classifier as it was saved, to predict for graphs with the same features."""
+        tensors, about = load_tensors(Path(path))
+        try:
+            classifier = cls(**about["classifier"])
+            model = build_model("kappa-gcn", **about["options"])
+            model.load_state_dict({name[6:]: t for name, t in tensors.items() if name.startswith("model/")})
+            classifier.classes_ = np.array(about["classes"])
+            classifier._experiment = Experiment.from_record(about["experiment"])
+            classifier._own_features = about["own_features"]
+        except (KeyError, TypeError, RuntimeError, ValueError) as problem:
+            raise CheckpointError(f"{path}: expected a classifier of this version, found {problem}.") from None
+        mean = tensors.get("features/mean")
+        classifier._statistics = None if mean is None else (mean, tensors["features/spread"])
+        classifier.model_, classifier.history_ = model.eval(), []
+        classifier._data = None
+        return classifier
+
+
+def _split(data: Data, seed: int) -> Split:
+    if data.get("train_mask") is not None:
+        return Split.from_masks(data)
+    return random_split(data.y, seed, train=1 - STOPPING, stopping=STOPPING, validation=0.0)
+
+
+def _scaled(experiment: Experiment, x: Tensor, statistics: tuple[Tensor, Tensor] | None) -> Tensor:
+    return tangent_features(experiment.features.normalized(x, statistics), scale=experiment.features.scale)

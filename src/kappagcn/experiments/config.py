@@ -1,0 +1,182 @@
+"""An experiment as a file says it: dataset, features, network, training. Seeds and splits are the protocol's."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+from torch_geometric.data import Data
+
+from kappagcn.atomic import replacing
+from kappagcn.errors import ConfigError, KappaGCNError
+from kappagcn.geometry.signature import parse_signature
+from kappagcn.graphs import normalize_rows, standardize_columns
+from kappagcn.models import MODELS, NodeClassifier, build_model
+from kappagcn.nn.features import point_features, tangent_features
+from kappagcn.training import TrainingConfig
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["Experiment", "FeatureConfig", "load_experiment", "save_experiment"]
+
+NORMALIZE = ("none", "rows", "columns")
+ENTER = ("points", "tangent")
+
+
+@dataclass(frozen=True)
+class FeatureConfig:
+    """What happens to features before training, once.
+
+    Args:
+        normalize: ``"rows"`` divides each row by its L¹ norm, ``"columns"`` standardises each real-valued column.
+        enter: ``"points"`` scales rows as the paper does and reads them as points; ``"tangent"`` reads them as tangent
+            vectors.
+        scale: Tangent vectors are multiplied by it.
+    """
+
+    normalize: str = "rows"
+    enter: str = "points"
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("normalize", NORMALIZE), ("enter", ENTER)):
+            if getattr(self, name) not in allowed:
+                raise ConfigError(f"features.{name}: expected {', '.join(allowed)}, found {getattr(self, name)!r}.")
+        if not (isinstance(self.scale, int | float) and math.isfinite(self.scale) and self.scale > 0):
+            raise ConfigError(f"features.scale: expected a number above 0, found {self.scale!r}.")
+
+    def normalized(self, x: Tensor, statistics: tuple[Tensor, Tensor] | None = None) -> Tensor:
+        """Features with rows or columns made comparable; columns by `statistics`, where others than their own count."""
+        if self.normalize == "rows":
+            return normalize_rows(x)
+        return standardize_columns(x, statistics) if self.normalize == "columns" else x
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A network on a dataset.
+
+    Args:
+        dataset: A built-in name.
+        model: ``"kappa-gcn"``, ``"gcn"``, ``"hgcn"`` or ``"mlp"``.
+        options: Arguments of the network but for the numbers of features and classes.
+        features: How features enter.
+        training: How it is trained; its seed is the protocol's.
+
+    >>> Experiment("disease", "kappa-gcn", {"space": "H8"}).space
+    'H8'
+    """
+
+    dataset: str
+    model: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    features: FeatureConfig = field(default_factory=FeatureConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+    def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            raise ConfigError(f"model: expected {', '.join(MODELS)}, found {self.model!r}.")
+
+    @property
+    def space(self) -> str:
+        """The signature of the hidden layer."""
+        if self.model == "kappa-gcn":
+            return str(self.options.get("space", "H16"))
+        return f"{'H' if self.model == 'hgcn' else 'E'}{self.options.get('hidden', 16)}"
+
+    def kappas(self) -> list[float]:
+        """Curvatures at the start of the hidden layer's factors."""
+        if self.model == "hgcn":
+            return [float(self.options.get("curvature", -1.0))]
+        return [factor.kappa for factor in parse_signature(self.space)]
+
+    def prepare(self, data: Data) -> Data:
+        """The graph with its features as the network takes them."""
+        prepared = data.clone()
+        prepared.x = self.features.normalized(prepared.x)
+        if self.features.enter == "points":
+            split = bool(self.options.get("split_input", False))
+            prepared.x = point_features(prepared.x, self.kappas(), split=split)
+        prepared.x = tangent_features(prepared.x, scale=self.features.scale)
+        return prepared
+
+    def build(self, in_channels: int, num_classes: int) -> NodeClassifier:
+        """The network with fresh weights."""
+        try:
+            return build_model(self.model, in_channels=in_channels, num_classes=num_classes, **self.options)
+        except TypeError as problem:
+            raise ConfigError(f"options: expected arguments of {self.model}, found {problem}.") from None
+
+    def seeded(self, seed: int) -> TrainingConfig:
+        """The training settings with a seed."""
+        return replace(self.training, seed=seed)
+
+    def record(self) -> dict[str, Any]:
+        """Everything as plain numbers and words; :meth:`from_record` is the way back."""
+        training = {name: value for name, value in asdict(self.training).items() if name != "seed"}
+        return {
+            "dataset": self.dataset,
+            "model": self.model,
+            "options": dict(self.options),
+            "features": asdict(self.features),
+            "training": training,
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], where: str = "experiment") -> Experiment:
+        """An experiment from plain numbers and words, as a TOML file or a run's record has them."""
+        unknown = set(record) - {each.name for each in fields(cls)}
+        if unknown:
+            raise ConfigError(f"{where}: expected dataset, model, options, features, training, found {min(unknown)!r}.")
+        if not {"dataset", "model"} <= set(record):
+            raise ConfigError(f"{where}: expected a dataset and a model, found {', '.join(record) or 'nothing'}.")
+        try:
+            return cls(
+                str(record["dataset"]),
+                str(record["model"]),
+                dict(record.get("options", {})),
+                _part(FeatureConfig, record.get("features", {}), "features"),
+                _part(TrainingConfig, record.get("training", {}), "training"),
+            )
+        except KappaGCNError as problem:
+            raise ConfigError(f"{where}: {problem}") from None
+
+
+def _part(kind: Any, values: Any, name: str) -> Any:
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{name}: expected a table of settings, found {values!r}.")
+    unknown = set(values) - {each.name for each in fields(kind)}
+    if unknown:
+        known = ", ".join(each.name for each in fields(kind))
+        raise ConfigError(f"{name}: expected {known}, found {min(unknown)!r}.")
+    return kind(**values)
+
+
+def load_experiment(path: str | Path) -> Experiment:
+    """An experiment from a TOML file."""
+    try:
+        with Path(path).open("rb") as file:
+            return Experiment.from_record(tomllib.load(file), str(path))
+    except OSError as problem:
+        raise ConfigError(f"{path}: expected a TOML file, found {problem.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise ConfigError(f"{path}: expected TOML, found {problem}.") from None
+
+
+def save_experiment(experiment: Experiment, path: str | Path) -> None:
+    """Write the TOML file that :func:`load_experiment` reads."""
+    record = experiment.record()
+    lines = [f"{name} = {json.dumps(record.pop(name))}" for name in ("dataset", "model")]
+    for name, table in record.items():
+        lines += ["", f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]
+    with replacing(Path(path)) as file:
+        file.write(("\n".join(lines) + "\n").encode())

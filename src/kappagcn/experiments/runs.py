@@ -1,0 +1,247 @@
+"""One run is one record; many runs go over processes, each with one thread, and never twice."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kappagcn.errors import DivergedError, PrecisionWarning, RecordError
+from kappagcn.experiments.config import Experiment
+from kappagcn.experiments.protocol import load_benchmark
+from kappagcn.training import final_evaluation, fit, seeded
+
+__all__ = ["Job", "RecordFile", "run", "run_all"]
+
+Record = dict[str, Any]
+PATH_POINTS = 20  # of a curvature's way that a record keeps
+PACKAGES = ("kappagcn", "torch", "torch_geometric", "numpy", "scipy", "numba")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to do.
+
+    Args:
+        experiment: What.
+        split: Number of the split.
+        run: Number of the run on it; the seed is 1000 · split + run.
+        purpose: ``"test"`` for reported numbers, ``"validation"`` for choosing: test nodes are then never looked at.
+    """
+
+    experiment: Experiment
+    split: int
+    run: int = 0
+    purpose: str = "test"
+
+    @property
+    def seed(self) -> int:
+        """Of weights and dropout."""
+        return 1000 * self.split + self.run
+
+    @property
+    def key(self) -> str:
+        """The same for the same run."""
+        return json.dumps([self.experiment.record(), self.purpose, self.split, self.run], sort_keys=True)
+
+
+def versions() -> dict[str, str | None]:
+    """Of everything that moves digits; None for what is not installed."""
+    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def machine() -> str:
+    """Processor and number of cores, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        name = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        name = platform.processor() or platform.machine()
+    return f"{name}, {os.cpu_count()} cores, {platform.system()}"
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Sums in the same order whatever the machine and the number of processes."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def run(job: Job, root: str | Path | None = None) -> Record:
+    """Train and evaluate; a run that diverges is a record that says so.
+
+    Args:
+        job: What to run.
+        root: Folder in which datasets are looked for first.
+
+    >>> job = Job(Experiment("disease", "kappa-gcn", {"space": "H4"}, training=TrainingConfig(epochs=5)), split=0)
+    >>> run(job)["epochs"]
+    5
+    """
+    benchmark = load_benchmark(job.experiment.dataset, root)
+    split = benchmark.split(job.split, job.purpose)
+    record: Record = {
+        "experiment": job.experiment.record(),
+        "purpose": job.purpose,
+        "split": job.split,
+        "split_name": split.name,
+        "run": job.run,
+        "seed": job.seed,
+        "versions": versions(),
+        "machine": machine(),
+    }
+    start = time.perf_counter()
+    with _one_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrecisionWarning)  # the record says how many
+        data = job.experiment.prepare(benchmark.data)
+        with seeded(job.seed):
+            model = job.experiment.build(data.num_features, benchmark.num_classes)
+        try:
+            result = fit(model, data, split, job.experiment.seeded(job.seed))
+        except DivergedError as problem:
+            return record | {"failed": str(problem), "seconds": round(time.perf_counter() - start, 2)}
+        if job.purpose == "test":
+            record["test"] = final_evaluation(model, data, split)
+    best = result.best
+    return record | {
+        "stopping_accuracy": best["stopping_accuracy"],
+        "validation_accuracy": best.get("validation_accuracy"),
+        "epochs": result.epochs,
+        "best_epoch": result.best_epoch,
+        "stopped_by": result.stopped_by,
+        "seconds": round(time.perf_counter() - start, 2),
+        "epoch_milliseconds": round(1000 * result.seconds / result.epochs, 2),
+        "curvatures": best["curvatures"],
+        "curvature_path": _thinned(result.history),
+        "capped_rows": result.capped_rows,
+    }
+
+
+def _thinned(history: list[Record]) -> list[list[float]]:
+    """[epoch, κ …] for some epochs from the first to the last; nothing where there is no curvature."""
+    if not history[0]["curvatures"]:
+        return []
+    step = max(1, -(-len(history) // PATH_POINTS))
+    kept = [*history[::step], *([] if (len(history) - 1) % step == 0 else [history[-1]])]
+    return [[each["epoch"], *(round(kappa, 5) for kappa in each["curvatures"])] for each in kept]
+
+
+class RecordFile:
+    """Records, one a line, appended as runs finish. A line that a kill cut short does not count.
+
+    >>> import tempfile
+    >>> file = RecordFile(Path(tempfile.mkdtemp()) / "records.jsonl")
+    >>> file.append({"seed": 0})
+    >>> file.records()
+    [{'seed': 0}]
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def records(self) -> list[Record]:
+        """All whole lines."""
+        if not self.path.exists():
+            return []
+        try:
+            lines = self.path.read_text().split("\n")
+        except (OSError, UnicodeDecodeError) as problem:
+            raise RecordError(f"{self.path}: expected records, found {problem}.") from None
+        cut = len(lines) - 1  # what follows the last line's end is nothing, or a line that a kill cut short
+        return [self._record(line, number) for number, line in enumerate(lines[:cut], 1) if line]
+
+    def _record(self, line: str, number: int) -> Record:
+        try:
+            found: Record = json.loads(line)
+        except ValueError:
+            raise RecordError(
+                f"{self.path}, line {number}: expected one record a line, found {line[:40]!r}. Remove the line; its "
+                "run is then done again."
+            ) from None
+        return found
+
+    def append(self, record: Record) -> None:
+        """Add a record in one write."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            whole = not self.path.exists() or self.path.read_bytes()[-1:] in (b"", b"\n")
+            with self.path.open("ab") as file:
+                if not whole:  # a kill cut the last line short
+                    file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
+                file.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
+        except OSError as problem:
+            raise RecordError(f"{self.path}: cannot be written ({problem.strerror}).") from None
+
+    def finished(self) -> dict[str, Record]:
+        """Records by the key of their run."""
+        return {_key(record): record for record in self.records()}
+
+
+def _key(record: Record) -> str:
+    experiment = Experiment.from_record(record["experiment"])
+    return Job(experiment, record["split"], record["run"], record["purpose"]).key
+
+
+def run_all(
+    jobs: Iterable[tuple[Job, RecordFile]],
+    *,
+    root: str | Path | None = None,
+    processes: int = 1,
+    report: Callable[[Record, int, int], None] | None = None,
+) -> None:
+    """Do all runs that are not yet in their files.
+
+    Args:
+        jobs: Runs and where each is kept.
+        root: Folder in which datasets are looked for first.
+        processes: How many at once; numbers do not depend on it.
+        report: Called with each finished record, how many are done and how many there are.
+    """
+    finished: dict[Path, dict[str, Record]] = {}
+    todo = []
+    for job, file in jobs:
+        if job.key not in finished.setdefault(file.path, file.finished()):
+            todo.append((job, file))
+    for done, (record, file) in enumerate(_results(todo, root, processes), 1):
+        file.append(record)
+        if report is not None:
+            report(record, done, len(todo))
+
+
+def _results(
+    todo: list[tuple[Job, RecordFile]], root: str | Path | None, processes: int
+) -> Iterator[tuple[Record, RecordFile]]:
+    if processes == 1 or len(todo) < 2:
+        yield from ((run(job, root), file) for job, file in todo)
+        return
+    pool = ProcessPoolExecutor(min(processes, len(todo)), mp_context=get_context("spawn"))
+    try:
+        waiting: dict[Future[Record], RecordFile] = {pool.submit(run, job, root): file for job, file in todo}
+        while waiting:
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                yield future.result(), waiting.pop(future)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

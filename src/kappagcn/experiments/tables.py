@@ -1,0 +1,115 @@
+"""Tables from records: the paper's Tables 2 and 3 with its own numbers beside ours, and others of the same form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from kappagcn.experiments.cells import CURVED, DATASETS, ROWS, Cell
+
+__all__ = ["Estimate", "Table", "accuracy_table", "bootstrapped", "curvature_table"]
+
+Record = dict[str, Any]
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean and how far it may be off, at 95 %; None where one value says nothing of that."""
+
+    mean: float
+    interval: float | None
+
+    def __str__(self) -> str:
+        spread = "" if self.interval is None else f" ± {self.interval:.3f}"
+        return f"{self.mean:.3f}{spread}".replace("-", "−")
+
+
+def bootstrapped(values: Sequence[float]) -> Estimate:
+    """The mean with PPNP's interval: of 1000 resamples' means, the farther of the 2.5 and 97.5 percentiles.
+
+    >>> str(bootstrapped([0.8, 0.82, 0.81, 0.83]))
+    '0.815 ± 0.010'
+    """
+    array = np.asarray(values, float)
+    if len(array) == 1:
+        return Estimate(float(array[0]), None)
+    drawn = np.random.default_rng(0).choice(array, (RESAMPLES, len(array))).mean(axis=1)
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    mean = float(array.mean())
+    return Estimate(mean, float(max(mean - low, high - mean)))
+
+
+@dataclass(frozen=True)
+class Table:
+    """Words in rows and columns."""
+
+    columns: list[str]
+    rows: list[list[str]]
+
+    def markdown(self) -> str:
+        """As Markdown writes tables.
+
+        >>> print(Table(["a", "b"], [["1", "2"]]).markdown())
+        | a | b |
+        | --- | --- |
+        | 1 | 2 |
+        """
+        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+@cache
+def paper() -> dict[str, Any]:
+    """What Tables 2 and 3 of arXiv:1911.05076 print."""
+    text = resources.files("kappagcn.experiments").joinpath("paper.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def accuracy(records: Sequence[Record]) -> Estimate | None:
+    """On the test nodes; None without a finished run."""
+    values = [record["test"]["accuracy"] for record in records if "test" in record]
+    return bootstrapped(values) if values else None
+
+
+def curvatures(records: Sequence[Record]) -> list[Estimate]:
+    """Of each factor, in the epoch whose weights were kept."""
+    found = [record["curvatures"] for record in records if "test" in record]
+    return [bootstrapped(factor) for factor in zip(*found, strict=True)]
+
+
+def accuracy_table(records: Callable[[Cell], Sequence[Record]], wanted: Sequence[Cell]) -> Table:
+    """Table 2: mean test accuracy with its interval, and the paper's in parentheses."""
+
+    def entry(cell: Cell) -> str:
+        ours, (mean, interval) = accuracy(records(cell)), paper()["accuracy"][cell.row][cell.dataset]
+        return f"{ours or 'no runs'} (paper {mean:.3f} ± {interval:.3f})"
+
+    return _table(entry, wanted)
+
+
+def curvature_table(records: Callable[[Cell], Sequence[Record]], wanted: Sequence[Cell]) -> Table:
+    """Table 3: mean learned curvature of each factor, and the paper's in parentheses."""
+
+    def entry(cell: Cell) -> str:
+        ours = ", ".join(map(str, curvatures(records(cell)))) or "no runs"
+        theirs = ", ".join(f"{k:.2f} ± {i:.2f}" for k, i in paper()["curvature"][cell.row][cell.dataset])
+        return f"{ours} (paper {theirs})".replace("-", "−")
+
+    return _table(entry, [cell for cell in wanted if cell.row in CURVED])
+
+
+def _table(entry: Callable[[Cell], str], wanted: Sequence[Cell]) -> Table:
+    """Networks as rows, datasets as columns."""
+    datasets = [dataset for dataset in DATASETS if any(cell.dataset == dataset for cell in wanted)]
+    rows = [row for row in ROWS if any(cell.row == row for cell in wanted)]
+    lines = [[entry(cell) if (cell := Cell(d, row)) in wanted else "" for d in datasets] for row in rows]
+    titles = [ROWS[row] for row in rows]
+    return Table(["", *(DATASETS[d] for d in datasets)], [[t, *each] for t, each in zip(titles, lines, strict=True)])
