@@ -155,7 +155,7 @@ class KappaGCNClassifier:
         if not own_features:
             data.x = as_features(sp.eye_array(data.num_nodes, format="csr"), sparse=True)
         experiment = self.experiment(data)
-        classes, data.y = encoded(labels)
+        classes, data.y = encoded(labels, data.get("class_names"))
         split = _split(data, self.seed)
         statistics = column_statistics(data.x) if experiment.features.normalize == "columns" else None
         data.x = _scaled(experiment, data.x, statistics)
@@ -206,7 +206,8 @@ class KappaGCNClassifier:
 
     def predict(self, graph: Any = None, x: Any = None) -> Array:
         """The most probable label of every node, (N,)."""
-        found: Array = self.classes_[self.predict_proba(graph, x).argmax(axis=1)]
+        places = self.predict_proba(graph, x).argmax(axis=1)
+        found: Array = self.classes_[places]
         return found
 
     @torch.no_grad()

@@ -172,11 +172,16 @@ def load_experiment(path: str | Path) -> Experiment:
         raise ConfigError(f"{path}: expected TOML, found {problem}.") from None
 
 
+def _toml(value: Any) -> str:
+    """Words, numbers and lists: JSON's way of writing them, but for one sign that TOML wants escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def save_experiment(experiment: Experiment, path: str | Path) -> None:
     """Write the TOML file that :func:`load_experiment` reads."""
     record = experiment.record()
-    lines = [f"{name} = {json.dumps(record.pop(name))}" for name in ("dataset", "model")]
+    lines = [f"{name} = {_toml(record.pop(name))}" for name in ("dataset", "model")]
     for name, table in record.items():
-        lines += ["", f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]
+        lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
     with replacing(Path(path)) as file:
         file.write(("\n".join(lines) + "\n").encode())

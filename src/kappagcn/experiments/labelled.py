@@ -69,8 +69,8 @@ def unlabelled(labels: Array) -> Array:
     return np.array([v is None or v == "" or v != v or v == -1 for v in labels.tolist()], bool)
 
 
-def encoded(labels: Array) -> tuple[Array, Tensor]:
-    """Classes in their order, and the place of each node's among them, −1 for none."""
+def encoded(labels: Array, order: Sequence[str] | None = None) -> tuple[Array, Tensor]:
+    """Classes, sorted or in the order given, and the place of each node's among them, −1 for none."""
     unknown = unlabelled(labels)
     if unknown.all():
         raise GraphError("expected labelled nodes, found none.")
@@ -80,6 +80,9 @@ def encoded(labels: Array) -> tuple[Array, Tensor]:
         raise GraphError("expected labels of one kind, numbers or words, found both.") from None
     if len(classes) < 2:
         raise GraphError(f"expected at least two classes, found {classes[0]!r} alone.")
+    if order is not None and set(order) >= set(classes.tolist()):
+        ranks = np.argsort([list(order).index(name) for name in classes.tolist()])
+        classes, places = classes[ranks], np.argsort(ranks)[places]
     y = np.full(len(labels), -1)
     y[~unknown] = places
     return classes, torch.from_numpy(y)

@@ -97,6 +97,7 @@ def run(job: Job, root: str | Path | None = None) -> Record:
         job: What to run.
         root: Folder in which datasets are looked for first.
 
+    >>> from kappagcn.training import TrainingConfig
     >>> job = Job(Experiment("disease", "kappa-gcn", {"space": "H4"}, training=TrainingConfig(epochs=5)), split=0)
     >>> run(job)["epochs"]
     5

@@ -1,0 +1,188 @@
+"""KappaGCNClassifier: the same whatever the graph comes as, for new graphs, saved and loaded."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from torch_geometric.data import Data
+
+from kappagcn import KappaGCNClassifier
+from kappagcn.errors import CheckpointError, GraphError, SplitError, TrainingError
+from kappagcn.graphs import classic, disease, random_split
+from kappagcn.graphs.undirected import adjacency
+
+FEW = {"epochs": 15, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def data():
+    data = disease(200)
+    del data.class_names
+    return data
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return KappaGCNClassifier("H4xS2", **FEW).fit(data)
+
+
+def as_networkx(data, labels):
+    graph = nx.Graph()
+    for i, row in enumerate(data.x.tolist()):
+        graph.add_node(i, x=row, kind=labels[i])
+    graph.add_edges_from(data.edge_index.T.tolist())
+    return graph
+
+
+def test_the_same_from_pyg_scipy_and_networkx(data, fitted):
+    words = np.array(["well", "ill"])[data.y.numpy()]
+    order = [1, 0]  # "ill" comes before "well"
+    matrix = sp.csr_array(adjacency(data))
+    from_scipy = KappaGCNClassifier("H4xS2", **FEW).fit(matrix, data.x.numpy(), data.y.numpy())
+    dense = KappaGCNClassifier("H4xS2", **FEW).fit(matrix.toarray(), data.x, data.y.tolist())
+    from_networkx = KappaGCNClassifier("H4xS2", **FEW).fit(as_networkx(data, words), ["x"], "kind")
+    by_array = KappaGCNClassifier("H4xS2", **FEW).fit(as_networkx(data, words), data.x.numpy(), words)
+    wanted = fitted.predict_proba()
+    assert wanted.shape == (200, 2)
+    np.testing.assert_allclose(wanted.sum(axis=1), 1, rtol=1e-6)
+    assert np.array_equal(from_scipy.predict_proba(), wanted)
+    assert np.array_equal(dense.predict_proba(), wanted)
+    assert from_networkx.classes_.tolist() == ["ill", "well"]
+    assert np.array_equal(from_networkx.predict_proba(), by_array.predict_proba())
+    assert np.array_equal(from_networkx.predict(), from_networkx.classes_[from_networkx.predict_proba().argmax(1)])
+    swapped = KappaGCNClassifier("H4xS2", **FEW).fit(matrix, data.x.numpy(), np.array(order)[data.y.numpy()])
+    assert np.array_equal(from_networkx.predict_proba(), swapped.predict_proba())
+
+
+def test_it_learns_and_scores(data):
+    split = random_split(data.y, 0)
+    masked = data.clone()
+    for name, nodes in (("train", split.train), ("val", split.stopping), ("test", split.final_test_nodes())):
+        masked[f"{name}_mask"] = torch.zeros(200, dtype=torch.bool).index_fill_(0, nodes, True)
+    classifier = KappaGCNClassifier("S4", epochs=200, progress=False).fit(masked)
+    assert classifier.score() > 0.8
+    right = classifier.predict() == data.y.numpy()
+    assert classifier.score() == right[split.final_test_nodes()].mean()
+    assert classifier.score(nodes=[0, 1, 2]) == right[:3].mean()
+    assert classifier.score(data) == right.mean()
+    assert classifier.score(data, nodes=[5]) == right[5]
+    assert classifier.score(sp.csr_array(adjacency(data)), data.x, data.y) == right.mean()
+    assert len(classifier.curvatures_) == 1
+    assert classifier.curvatures_[0] != 0.1
+    scrambled = masked.clone()
+    scrambled.y = data.y.clone()
+    scrambled.y[split.final_test_nodes()] = 1 - data.y[split.final_test_nodes()]
+    again = KappaGCNClassifier("S4", epochs=200, progress=False).fit(scrambled)
+    assert np.array_equal(again.predict_proba(), classifier.predict_proba())
+
+
+def test_other_graphs_are_prepared_as_the_fitted_one_was(data, fitted):
+    shuffle = torch.randperm(200, generator=torch.Generator().manual_seed(0))
+    place = torch.empty_like(shuffle)
+    place[shuffle] = torch.arange(200)
+    moved = Data(x=data.x[shuffle], edge_index=place[data.edge_index], num_nodes=200)
+    np.testing.assert_allclose(fitted.predict_proba(moved), fitted.predict_proba()[shuffle], atol=1e-6)
+    # A part of the graph has other means than the whole; rows whose neighbours are all there must not notice.
+    few = Data(x=data.x[:2], edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=2)
+    many = Data(x=torch.cat([data.x[:2], 100 + data.x]), edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=202)
+    np.testing.assert_allclose(fitted.predict_proba(few), fitted.predict_proba(many)[:2], atol=1e-6)
+    np.testing.assert_allclose(fitted.embed(few), fitted.embed(many)[:2], atol=1e-6)
+
+
+def test_saved_and_loaded_it_predicts_the_same(data, fitted, tmp_path):
+    loaded = KappaGCNClassifier.load(fitted.save(tmp_path / "c.safetensors"))
+    assert np.array_equal(loaded.predict_proba(data), fitted.predict_proba())
+    assert np.array_equal(loaded.embed(data), fitted.embed())
+    assert loaded.classes_.tolist() == fitted.classes_.tolist()
+    assert loaded.get_params() == fitted.get_params()
+    assert loaded.curvatures_ == fitted.curvatures_
+    assert loaded.score(data) == (fitted.predict() == data.y.numpy()).mean()
+    with pytest.raises(TrainingError, match="expected a graph, which a saved classifier does not hold"):
+        loaded.predict()
+    (tmp_path / "other").write_bytes(b"nonsense")
+    with pytest.raises(CheckpointError, match="expected"):
+        KappaGCNClassifier.load(tmp_path / "other")
+
+
+def test_points_lie_in_the_space(fitted):
+    points, manifold = fitted.embed(), fitted.model_.manifold
+    hyperbolic = manifold.factors[0]
+    assert points.shape == (200, 6)
+    assert (np.linalg.norm(points[:, :4], axis=1) < (-hyperbolic.curvature.value) ** -0.5).all()
+    assert np.linalg.norm(points, axis=1).max() > 0.1
+
+
+def test_without_features_and_with_unknown_labels():
+    karate = classic("karate")
+    labels = np.array(["Mr. Hi", "Officer"], object)[karate.y.numpy()]
+    labels[5:30] = None
+    classifier = KappaGCNClassifier("H4", epochs=100, progress=False).fit(sp.csr_array(adjacency(karate)), y=labels)
+    assert classifier.classes_.tolist() == ["Mr. Hi", "Officer"]
+    truth = np.array(["Mr. Hi", "Officer"])[karate.y.numpy()]
+    assert (classifier.predict() == truth)[5:30].mean() > 0.7
+    assert classifier.score(y=truth, nodes=np.arange(5, 30)) == (classifier.predict() == truth)[5:30].mean()
+    with pytest.raises(GraphError, match="fitted without features"):
+        classifier.predict(karate)
+
+
+def test_named_classes_of_a_graph():
+    classifier = KappaGCNClassifier("S4", **FEW).fit(classic("karate"))
+    assert set(classifier.predict()) <= {"Mr. Hi", "Officer"}
+    data = disease(200)
+    data.class_names = ["well", "ill"]
+    named = KappaGCNClassifier("S4", **FEW).fit(data)
+    assert named.classes_.tolist() == ["well", "ill"]
+    del data.class_names
+    plain = KappaGCNClassifier("S4", **FEW).fit(data)
+    assert np.array_equal(named.predict_proba(), plain.predict_proba())
+    assert np.array_equal(named.predict() == "ill", plain.predict() == 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        (lambda d: ("cora",), GraphError, "expected PyG's Data"),
+        (lambda d: (Data(x=d.x, edge_index=d.edge_index),), GraphError, "expected labels"),
+        (lambda d: (sp.csr_array(adjacency(d)), d.x[:50], d.y), GraphError, "expected features of 200 nodes"),
+        (lambda d: (sp.csr_array(adjacency(d)), d.x, d.y[:50]), GraphError, "expected labels of 200 nodes"),
+        (lambda d: (sp.csr_array(adjacency(d)), d.x, [-1] * 200), GraphError, "expected labelled nodes"),
+        (lambda d: (sp.csr_array(adjacency(d)), d.x, [3] * 200), GraphError, "expected at least two classes"),
+        (lambda d: (as_networkx(d, d.y.tolist()), ["x"], "colour"), GraphError, "expected nodes with an attribute"),
+    ],
+)
+def test_wrong_graphs_are_refused(data, arguments, error, words):
+    with pytest.raises(error, match=words):
+        KappaGCNClassifier(**FEW).fit(*arguments(data))
+
+
+def test_wrong_use_is_refused(data, fitted):
+    with pytest.raises(TrainingError, match="Call fit first"):
+        KappaGCNClassifier().predict()
+    with pytest.raises(SplitError, match="expected nodes that did not train"):
+        fitted.score()
+    with pytest.raises(GraphError, match="expected 10 features, as in fit, found 3"):
+        fitted.predict(Data(x=data.x[:, :3], edge_index=data.edge_index))
+    with pytest.raises(GraphError, match="expected labels to compare with"):
+        fitted.score(Data(x=data.x, edge_index=data.edge_index))
+    with pytest.raises(TrainingError, match="found 'colour'"):
+        fitted.set_params(colour=1)
+    with pytest.raises(ValueError, match="found 'Q'"):
+        KappaGCNClassifier("Q3", **FEW).fit(data)
+
+
+def test_parameters_as_scikit_learn_asks_for_them():
+    classifier = KappaGCNClassifier("S8", lr=0.02)
+    assert repr(classifier) == "KappaGCNClassifier(space='S8', lr=0.02)"
+    assert type(classifier)(**classifier.get_params()).get_params() == classifier.get_params()
+    assert classifier.set_params(lr=0.5).lr == 0.5
+
+
+def test_defaults_are_filled_in(data):
+    words = Data(x=torch.eye(4), edge_index=torch.empty(2, 0, dtype=torch.long))
+    found = KappaGCNClassifier("H4xS4(2)").experiment(words)
+    assert found.options["space"] == "H4(-0.1)xS4(2)"
+    assert (found.features.normalize, found.options["dropout"], found.training.l2) == ("rows", 0.5, 5e-3)
+    found = KappaGCNClassifier("H4", dropout=0.2, l2=1e-3, normalize="none").experiment(data)
+    assert (found.features.normalize, found.options["dropout"], found.training.l2) == ("none", 0.2, 1e-3)
+    assert KappaGCNClassifier("H4").experiment(data).features.normalize == "columns"
