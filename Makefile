@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench accuracy graphs layers clean
+.PHONY: help demo test lint format bench accuracy graphs layers tables clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,10 @@ graphs: $(READY) ## shortest paths against their peers, curvature of all dataset
 
 layers: $(READY) ## κ-GCN layers against PyG's and our own GCN, precision by radius, κ through zero; needs KAPPAGCN_DATA
 	@$(BIN)/python benchmarks/layers.py && $(BIN)/python benchmarks/crossing.py && $(BIN)/python benchmarks/readme.py
+
+tables: $(READY) ## node classification: the paper's Tables 2 and 3 and more graphs, from records; runs what is missing; needs KAPPAGCN_DATA
+	@$(BIN)/kappagcn reproduce table2 && $(BIN)/kappagcn reproduce table3 && $(BIN)/kappagcn reproduce further
+	@$(BIN)/python benchmarks/node_classification.py && $(BIN)/python benchmarks/readme.py
 
 clean: ## remove the virtual environment and caches
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info src/*.egg-info

@@ -10,6 +10,7 @@ import sys
 
 import accuracy
 import geometry
+import node_classification
 import record
 
 README = record.DOCS.parent / "README.md"
@@ -52,7 +53,13 @@ def layers_rows() -> list[str]:
 
 def refreshed(text: str) -> str:
     """The text with the rows between its markers made anew."""
-    tables = {"accuracy": accuracy_rows(), "speed": speed_rows(), "paths": paths_rows(), "layers": layers_rows()}
+    tables = {
+        "accuracy": accuracy_rows(),
+        "speed": speed_rows(),
+        "paths": paths_rows(),
+        "layers": layers_rows(),
+        "nodes": node_classification.table2_rows(),
+    }
     for marker, rows in tables.items():
         pattern = rf"(<!-- {marker} -->\n\n(?:\|.*\n){{2}})(?:\|.*\n)*"
         text, count = re.subn(pattern, lambda m, rows=rows: m[1] + "\n".join(rows) + "\n", text)

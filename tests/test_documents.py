@@ -10,6 +10,7 @@ import curvature as graph_curvature
 import geometry as speed
 import graphs as paths_speed
 import layers
+import node_classification
 import readme
 import record
 
@@ -17,7 +18,9 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/geometry.md", "docs/graphs.md", "docs/networks.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/geometry.md", "docs/graphs.md", "docs/networks.md", "docs/classify.md"]
+)
 def test_python_in_documents_runs_and_prints_what_it_says(name, capsys):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), re.DOTALL)
     assert blocks
@@ -54,6 +57,10 @@ def test_the_readmes_links_lead_somewhere(target):
 )
 def test_pages_are_made_from_their_records(name, module, page):
     assert (ROOT / "docs" / page).read_text() == module.page(record.load(name))
+
+
+def test_the_page_about_node_classification_is_made_from_the_records():
+    assert (ROOT / "docs" / "node-classification.md").read_text() == node_classification.page()
 
 
 def test_the_accuracy_record_meets_the_targets():

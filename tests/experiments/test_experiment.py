@@ -1,7 +1,11 @@
 """Settings, splits, runs and their records."""
 
 import json
+import subprocess
+import sys
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -209,3 +213,41 @@ def test_airport_comes_undivided_and_featureless_graphs_as_one_hot():
     assert torch.equal(usa.x.to_dense(), torch.eye(usa.num_nodes))
     public = Benchmark("actor", data_root)
     assert [public.split(i).name for i in range(2)] == ["actor public 0", "actor public 1"]
+
+
+LONG = """
+import sys
+from pathlib import Path
+from kappagcn.experiments import Experiment, Job, RecordFile, run_all
+from kappagcn.training import TrainingConfig
+
+if __name__ == "__main__":
+    job = Experiment("disease", "gcn", {}, training=TrainingConfig(epochs=10**6, patience=10**6))
+    run_all([(Job(job, split), RecordFile(Path(sys.argv[1]))) for split in range(4)], processes=2)
+"""
+
+
+def children(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the system does not list processes in /proc")
+def test_workers_end_with_a_killed_parent(tmp_path):
+    script = tmp_path / "long.py"
+    script.write_text(LONG)
+    parent = subprocess.Popen([sys.executable, str(script), str(tmp_path / "records.jsonl")])
+    try:
+        wait_until(lambda: len(children(parent.pid)) >= 3)  # two workers, and Python's own keeper of resources
+        time.sleep(8)  # workers import before they can watch
+        workers = children(parent.pid)
+    finally:
+        parent.kill()
+        parent.wait()
+    wait_until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
+def wait_until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)

@@ -32,13 +32,15 @@ def test_cells_by_name():
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_all_networks_have_the_same_budget_and_draws(dataset):
     found = {row: settings(Cell(dataset, row)) for row in ROWS}
-    assert {len(each) for each in found.values()} == {DRAWS}
-    for one in zip(*found.values(), strict=True):
+    for each in found.values():
+        assert len({json.dumps(e.record()) for e in each}) == DRAWS
+    curved = {row: each for row, each in found.items() if row != "gcn" or dataset != "airport"}  # too few to draw from
+    for one in zip(*curved.values(), strict=True):
         assert len({json.dumps(e.record()["features"]) for e in one}) == 1
         assert len({(e.training.lr, e.training.l2, e.options["dropout"], e.options["dropconnect"]) for e in one}) == 1
-        assert [e.model for e in one] == ["gcn", "hgcn", "kappa-gcn", "kappa-gcn", "kappa-gcn"]
         assert all(e.training.epochs == 2000 and e.training.patience == 200 for e in one)
-        for row, experiment in zip(ROWS, one, strict=True):
+        for row, experiment in zip(curved, one, strict=True):
+            assert experiment.model == (row if row in ("gcn", "hgcn") else "kappa-gcn")
             build = experiment.build(30, 3)
             assert build.hidden[0].weight.numel() == 30 * 16 or (row == "prod" and experiment.options["split_input"])
     assert settings(Cell(dataset, "H16")) == found["H16"]

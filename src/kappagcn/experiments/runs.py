@@ -6,13 +6,14 @@ import importlib.metadata
 import json
 import os
 import platform
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -232,13 +233,25 @@ def run_all(
             report(record, done, len(todo))
 
 
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for its next run forever."""
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 def _results(
     todo: list[tuple[Job, RecordFile]], root: str | Path | None, processes: int
 ) -> Iterator[tuple[Record, RecordFile]]:
     if processes == 1 or len(todo) < 2:
         yield from ((run(job, root), file) for job, file in todo)
         return
-    pool = ProcessPoolExecutor(min(processes, len(todo)), mp_context=get_context("spawn"))
+    pool = ProcessPoolExecutor(min(processes, len(todo)), get_context("spawn"), initializer=_end_with_parent)
     try:
         waiting: dict[Future[Record], RecordFile] = {pool.submit(run, job, root): file for job, file in todo}
         while waiting:

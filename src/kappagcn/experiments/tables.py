@@ -13,13 +13,13 @@ import numpy as np
 
 from kappagcn.experiments.cells import CURVED, DATASETS, ROWS, Cell
 
-__all__ = ["Estimate", "Table", "accuracy_table", "bootstrapped", "curvature_table"]
+__all__ = ["Estimate", "Table", "accuracy_table", "bootstrapped", "curvature_table", "difference"]
 
 Record = dict[str, Any]
 RESAMPLES = 1000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Estimate:
     """A mean and how far it may be off, at 95 %; None where one value says nothing of that."""
 
@@ -77,6 +77,21 @@ def accuracy(records: Sequence[Record]) -> Estimate | None:
     """On the test nodes; None without a finished run."""
     values = [record["test"]["accuracy"] for record in records if "test" in record]
     return bootstrapped(values) if values else None
+
+
+def difference(ours: Sequence[Record], theirs: Sequence[Record]) -> Estimate:
+    """How much more accurate one network is than another, on the splits and seeds that both have.
+
+    >>> one = [{"split": s, "run": 0, "test": {"accuracy": 0.8 + 0.1 * s}} for s in range(2)]
+    >>> other = [{"split": s, "run": 0, "test": {"accuracy": 0.7 + 0.1 * s}} for s in range(2)]
+    >>> str(difference(one, other))
+    '0.100 ± 0.000'
+    """
+    mine, other = (
+        {(record["split"], record["run"]): record["test"]["accuracy"] for record in each if "test" in record}
+        for each in (ours, theirs)
+    )
+    return bootstrapped([mine[key] - other[key] for key in mine if key in other])
 
 
 def curvatures(records: Sequence[Record]) -> list[Estimate]:
