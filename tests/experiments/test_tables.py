@@ -12,8 +12,7 @@ from kappagcn.experiments import accuracy_table as accuracy_table_of
 from kappagcn.experiments import curvature_table as curvature_table_of
 from kappagcn.experiments.cells import CURVED, record_file
 from kappagcn.experiments.reproduce import FURTHER, Plan, line
-from kappagcn.experiments.search import DRAWS, KEPT, chosen, kept
-from kappagcn.experiments.search import FURTHER as FURTHER_SPLITS
+from kappagcn.experiments.search import BUDGETS, chosen, kept
 from kappagcn.experiments.tables import Estimate, paper
 from random_graphs import data_folder, needs_data
 
@@ -32,8 +31,9 @@ def test_cells_by_name():
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_all_networks_have_the_same_budget_and_draws(dataset):
     found = {row: settings(Cell(dataset, row)) for row in ROWS}
+    draws = BUDGETS[dataset].draws
     for each in found.values():
-        assert len({json.dumps(e.record()) for e in each}) == DRAWS
+        assert len({json.dumps(e.record()) for e in each}) == draws
     curved = {row: each for row, each in found.items() if row != "gcn" or dataset != "airport"}  # too few to draw from
     for one in zip(*curved.values(), strict=True):
         assert len({json.dumps(e.record()["features"]) for e in one}) == 1
@@ -46,14 +46,15 @@ def test_all_networks_have_the_same_budget_and_draws(dataset):
     assert settings(Cell(dataset, "H16")) == found["H16"]
     drawn = [e.training.lr for e in found["gcn"][1:]]
     assert abs(drawn.count(0.01) - drawn.count(0.02)) <= 1
-    assert [k < 0 for e in found["H16"] for k in e.kappas()] == [True] * DRAWS
-    assert [k > 0 for e in found["S16"] for k in e.kappas()] == [True] * DRAWS
+    assert [k < 0 for e in found["H16"] for k in e.kappas()] == [True] * draws
+    assert [k > 0 for e in found["S16"] for k in e.kappas()] == [True] * draws
 
 
 def test_the_search_keeps_the_best_of_one_split_and_chooses_the_best_mean(tmp_path):
     cell = Cell("cora_ml", "S16")
+    budget = BUDGETS["cora_ml"]
     file, every = record_file(tmp_path, cell), settings(cell)
-    first = dict(enumerate(np.random.default_rng(0).permutation(DRAWS) / 100))
+    first = dict(enumerate(np.random.default_rng(0).permutation(budget.draws) / 100))
 
     def add(experiment, split, score):
         job = Job(experiment, split, 0, "validation")
@@ -63,14 +64,14 @@ def test_the_search_keeps_the_best_of_one_split_and_chooses_the_best_mean(tmp_pa
     for i, experiment in enumerate(every):
         add(experiment, 0, None if first[i] == 0.19 else first[i])  # the best diverged
     stay = kept(cell, tmp_path)
-    order = sorted((i for i in first if first[i] < 0.19), key=lambda i: -first[i])[:KEPT]
+    order = sorted((i for i in first if first[i] < 0.19), key=lambda i: -first[i])[: budget.kept]
     assert stay == [every[i] for i in order]
     for place, experiment in enumerate(stay):
-        for split in range(1, 1 + FURTHER_SPLITS):
+        for split in range(1, budget.splits):
             add(experiment, split, 0.5 if place == 2 else 0.3)
     best, score = chosen(cell, tmp_path)
     assert best == stay[2]
-    assert score == pytest.approx((first[order[2]] + 0.5 * FURTHER_SPLITS) / (1 + FURTHER_SPLITS))
+    assert score == pytest.approx((first[order[2]] + 0.5 * (budget.splits - 1)) / budget.splits)
 
 
 def test_bootstrap_interval_is_that_of_the_mean():
@@ -131,7 +132,7 @@ def test_a_plan_runs_once_and_makes_its_table(tmp_path):
 def test_the_committed_settings_are_those_the_committed_search_chose(cell):
     best, _ = chosen(cell, RESULTS / "search")
     assert cell.experiment() == best
-    assert len(record_file(RESULTS / "search", cell).finished()) == DRAWS + KEPT * FURTHER_SPLITS
+    assert len(record_file(RESULTS / "search", cell).finished()) == BUDGETS[cell.dataset].runs
     assert all("test" not in record for record in record_file(RESULTS / "search", cell).records())
 
 

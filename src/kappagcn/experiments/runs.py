@@ -14,6 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from kappagcn.training import final_evaluation, fit, seeded
 __all__ = ["Job", "RecordFile", "run", "run_all"]
 
 Record = dict[str, Any]
+WATCH_SECONDS = 0.5
 PATH_POINTS = 20  # of a curvature's way that a record keeps
 PACKAGES = ("kappagcn", "torch", "torch_geometric", "numpy", "scipy", "numba")
 
@@ -233,16 +235,16 @@ def run_all(
             report(record, done, len(todo))
 
 
-def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for its next run forever."""
-    threading.Thread(target=_wait_for_parent, daemon=True).start()
+def _start_watch(stop: Event) -> None:
+    threading.Thread(target=_watch, args=(stop,), daemon=True).start()
 
 
-def _wait_for_parent() -> None:
+def _watch(stop: Event) -> None:
+    """End the worker when it is told to, or when its parent was killed: it would wait for its next run forever."""
     parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    while parent is not None and parent.is_alive() and not stop.wait(WATCH_SECONDS):
+        pass
+    os._exit(1)
 
 
 def _results(
@@ -251,11 +253,16 @@ def _results(
     if processes == 1 or len(todo) < 2:
         yield from ((run(job, root), file) for job, file in todo)
         return
-    pool = ProcessPoolExecutor(min(processes, len(todo)), get_context("spawn"), initializer=_end_with_parent)
+    context = get_context("spawn")
+    stop = context.Event()
+    pool = ProcessPoolExecutor(min(processes, len(todo)), context, initializer=_start_watch, initargs=(stop,))
     try:
         waiting: dict[Future[Record], RecordFile] = {pool.submit(run, job, root): file for job, file in todo}
         while waiting:
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 yield future.result(), waiting.pop(future)
+    except BaseException:
+        stop.set()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

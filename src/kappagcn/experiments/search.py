@@ -1,9 +1,9 @@
 """The search for what the paper leaves open: on validation nodes alone, with the same budget for every network.
 
-For each cell of Table 2, `DRAWS` settings are trained on one split; the best `KEPT` of them on `FURTHER` more; the one
-with the best mean accuracy on the validation nodes is chosen. The first setting is the paper's own as far as it says,
-the others are drawn from lists. What networks have in common is drawn alike for all of them, but where a network
-without curvature would try the same twice.
+For each cell of Table 2 some settings are trained on one split, the best few of them on more splits, and the one with
+the best mean accuracy on the validation nodes is chosen. How many is a `Budget`, the same for all networks. The first
+setting is the paper's own as far as it says, the others are drawn from lists. What networks have in common is drawn
+alike for all of them, but where a network without curvature would try the same twice.
 """
 
 from __future__ import annotations
@@ -12,16 +12,30 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from kappagcn.experiments.cells import Cell, record_file
+from kappagcn.experiments.cells import DATASETS, Cell, record_file
 from kappagcn.experiments.config import Experiment, FeatureConfig
 from kappagcn.experiments.runs import Job, Record, run_all
 from kappagcn.training import TrainingConfig
 
-__all__ = ["DRAWS", "FURTHER", "KEPT", "chosen", "search", "settings"]
+__all__ = ["BUDGETS", "Budget", "chosen", "search", "settings"]
 
-DRAWS, KEPT, FURTHER = 20, 5, 3
+
+class Budget(NamedTuple):
+    """How much is tried for a cell."""
+
+    draws: int  # settings on the first split
+    kept: int  # of them on the others
+    splits: int  # in all
+
+    @property
+    def runs(self) -> int:
+        """In all."""
+        return self.draws + self.kept * (self.splits - 1)
+
+
+BUDGETS = {dataset: Budget(20, 5, 4) for dataset in DATASETS} | {"pubmed": Budget(12, 3, 3)}  # its runs take longest
 
 # Features (normalize, enter, scale) and everything else to draw from; words are sparse counts, columns real numbers.
 WORDS: dict[str, tuple[Any, ...]] = {
@@ -77,21 +91,22 @@ def settings(cell: Cell) -> list[Experiment]:
     lists = (COLUMNS if cell.dataset == "airport" else WORDS) | CURVED
     papers = {**PAPER, "features": (lists["features"][0][0], "points", 1.0)}
     found = [_setting(cell, papers)]
-    for drawn in _draws(lists):
+    count = BUDGETS[cell.dataset].draws
+    for drawn in _draws(lists, count - 1):
         setting = _setting(cell, drawn)
         if setting not in found:  # a network without curvature may be drawn the same twice
             found.append(setting)
-        if len(found) == DRAWS:
+        if len(found) == count:
             break
     return found
 
 
-def _draws(lists: dict[str, tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
-    """Settings without end, in rounds in which each list is used evenly."""
+def _draws(lists: dict[str, tuple[Any, ...]], count: int) -> Iterator[dict[str, Any]]:
+    """Settings without end, in rounds of `count` in which each list is used evenly."""
     rng = random.Random(0)
     while True:
-        columns = {name: _evenly(values, DRAWS - 1, rng) for name, values in lists.items()}
-        yield from ({name: column[i] for name, column in columns.items()} for i in range(DRAWS - 1))
+        columns = {name: _evenly(values, count, rng) for name, values in lists.items()}
+        yield from ({name: column[i] for name, column in columns.items()} for i in range(count))
 
 
 def _evenly(values: tuple[Any, ...], count: int, rng: random.Random) -> list[Any]:
@@ -146,7 +161,7 @@ def search(
         (Job(e, split, 0, "validation"), record_file(folder, cell))
         for cell in cells
         for e in kept(cell, folder)
-        for split in range(1, 1 + FURTHER)
+        for split in range(1, BUDGETS[cell.dataset].splits)
     ]
     run_all(todo, root=root, processes=processes, report=report)
     return {cell: chosen(cell, folder)[0] for cell in cells}
@@ -156,7 +171,8 @@ def kept(cell: Cell, folder: Path) -> list[Experiment]:
     """The settings that the first split leaves in."""
     finished = record_file(folder, cell).finished()
     scores = [(_accuracy(finished[Job(e, 0, 0, "validation").key]), -i, e) for i, e in enumerate(settings(cell))]
-    return [experiment for _, _, experiment in sorted(scores, reverse=True, key=lambda each: each[:2])[:KEPT]]
+    best = [experiment for _, _, experiment in sorted(scores, reverse=True, key=lambda each: each[:2])]
+    return best[: BUDGETS[cell.dataset].kept]
 
 
 def chosen(cell: Cell, folder: Path) -> tuple[Experiment, float]:
@@ -164,7 +180,7 @@ def chosen(cell: Cell, folder: Path) -> tuple[Experiment, float]:
     finished = record_file(folder, cell).finished()
 
     def mean(experiment: Experiment) -> float:
-        keys = [Job(experiment, split, 0, "validation").key for split in range(1 + FURTHER)]
+        keys = [Job(experiment, split, 0, "validation").key for split in range(BUDGETS[cell.dataset].splits)]
         return sum(_accuracy(finished[key]) for key in keys) / len(keys)
 
     best = max(kept(cell, folder), key=mean)
