@@ -158,10 +158,13 @@ def reproduce(
     item: Annotated[Item, typer.Argument(help="Accuracy, curvatures, the search for settings, more datasets.")],
     parts: Annotated[
         list[str] | None,
-        typer.Argument(help="Only these datasets, rows, or cells such as cora_ml/H16; all without any."),
+        typer.Argument(help="Only these datasets and rows, or cells such as cora_ml/H16."),
     ] = None,
-    splits: Annotated[int, typer.Option(min=1, max=20, help="Splits per cell.")] = 5,
-    runs: Annotated[int, typer.Option(min=1, help="Runs per split.")] = 2,
+    splits: Annotated[int | None, typer.Option(min=1, max=20, help="Splits per cell; 5 by default.")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="Runs per split; 2 by default, 1 for further.")] = None,
+    configs: Annotated[
+        Path | None, typer.Option(help="Folder of settings: the search writes what it chose there, tables read it.")
+    ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once; by default one per core.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="One split, one run, a tenth of the epochs.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print all settings and stop.")] = False,
@@ -185,12 +188,14 @@ def reproduce(
         messages.print(escape(f"{done} of {count}: {job.line(record)}{left_words}"), soft_wrap=True)
 
     try:
-        plan = job.Plan(item.value, parts or [], out, data, splits=splits, runs=runs, quick=quick)
+        plan = job.Plan(item.value, parts or [], out, data, configs=configs, splits=splits, runs=runs, quick=quick)
         if dry_run:
-            print(json.dumps([{"cell": name, **each.record()} for name, each in plan.experiments()], indent=1))
+            print(json.dumps([{"cell": cell.name, **each.record()} for cell, each in plan.experiments()], indent=1))
             return
         _make(out)
         plan.run(processes=jobs or os.cpu_count() or 1, report=report)
+        if item is Item.search and configs is not None:
+            plan.save_chosen(configs)
         table = plan.table()
     except KeyboardInterrupt:
         messages.print(

@@ -9,8 +9,10 @@ from torch_geometric.data import Data
 
 from kappagcn import KappaGCNClassifier
 from kappagcn.errors import CheckpointError, GraphError, SplitError, TrainingError
+from kappagcn.experiments.defaults import are_words
 from kappagcn.graphs import classic, disease, random_split
 from kappagcn.graphs.undirected import adjacency
+from kappagcn.training.checkpoint import load_tensors, save_tensors
 
 FEW = {"epochs": 15, "progress": False}
 
@@ -124,6 +126,8 @@ def test_without_features_and_with_unknown_labels():
     assert classifier.score(y=truth, nodes=np.arange(5, 30)) == (classifier.predict() == truth)[5:30].mean()
     with pytest.raises(GraphError, match="fitted without features"):
         classifier.predict(karate)
+    with pytest.raises(GraphError, match="expected features"):
+        classifier.save("nowhere")
 
 
 def test_named_classes_of_a_graph():
@@ -148,12 +152,98 @@ def test_named_classes_of_a_graph():
         (lambda d: (sp.csr_array(adjacency(d)), d.x, d.y[:50]), GraphError, "expected labels of 200 nodes"),
         (lambda d: (sp.csr_array(adjacency(d)), d.x, [-1] * 200), GraphError, "expected labelled nodes"),
         (lambda d: (sp.csr_array(adjacency(d)), d.x, [3] * 200), GraphError, "expected at least two classes"),
+        (lambda d: (sp.csr_array(adjacency(d)), d.x, np.array([0, "b"] * 100, object)), GraphError, "of one kind"),
+        (lambda d: (Data(x=d.x, edge_index=d.edge_index, y=d.y, class_names=["a"]),), GraphError, "class_names"),
+        (lambda d: (Data(x=d.x, edge_index=d.edge_index, y=torch.ones(200, 2)),), GraphError, "labels of 200 nodes"),
         (lambda d: (as_networkx(d, d.y.tolist()), ["x"], "colour"), GraphError, "expected nodes with an attribute"),
     ],
 )
 def test_wrong_graphs_are_refused(data, arguments, error, words):
     with pytest.raises(error, match=words):
         KappaGCNClassifier(**FEW).fit(*arguments(data))
+
+
+@pytest.mark.parametrize("masks", [["test"], ["val", "test"], ["val"]])
+def test_masks_without_a_train_mask_keep_their_nodes_out_of_training(data, masks):
+    split = random_split(data.y, 0)
+    nodes = {"val": split.stopping, "test": split.final_test_nodes()}
+    masked, flipped = data.clone(), data.clone()
+    flipped.y = data.y.clone()
+    for name in masks:
+        for each in (masked, flipped):
+            each[f"{name}_mask"] = torch.zeros(200, dtype=torch.bool).index_fill_(0, nodes[name], True)
+    held = nodes[masks[-1]]
+    flipped.y[held] = 1 - data.y[held]
+    one, other = (KappaGCNClassifier("S4", **FEW).fit(each) for each in (masked, flipped))
+    if masks[-1] == "test":
+        assert np.array_equal(one.predict_proba(), other.predict_proba())
+    else:  # they decide only when to stop, and which epoch is kept
+        assert [each["train_loss"] for each in one.history_] == [each["train_loss"] for each in other.history_]
+        assert one.history_[-1]["stopping_accuracy"] == pytest.approx(1 - other.history_[-1]["stopping_accuracy"])
+
+
+def test_features_and_labels_in_many_forms(data):
+    matrix = sp.csr_array(adjacency(data))
+    plain = KappaGCNClassifier("S4", normalize="rows", **FEW).fit(matrix, data.x, data.y).predict_proba()
+    for x in (sp.csr_array(data.x.numpy()), data.x.to_sparse_csr(), data.x.clone().requires_grad_(), data.x.double()):
+        found = KappaGCNClassifier("S4", normalize="rows", dropout=0.0, l2=0.0, **FEW).fit(matrix, x, data.y)
+        np.testing.assert_allclose(found.predict_proba(), plain, atol=1e-5)
+    dense = KappaGCNClassifier("S4", **FEW).fit(matrix, data.x, data.y)
+    sparse = dense.predict_proba(matrix, sp.csr_array(data.x.numpy()))
+    np.testing.assert_allclose(sparse, dense.predict_proba(), atol=1e-6)
+    wanted = dense.predict_proba()
+    for y in (data.y.double() + 0.5, data.y.bool(), 500 + 1000 * data.y, data.y[:, None]):
+        graph = Data(x=data.x, y=y, edge_index=data.edge_index)
+        assert np.array_equal(KappaGCNClassifier("S4", **FEW).fit(graph).predict_proba(), wanted)
+    some = data.y.double()
+    some[:50] = float("nan")
+    half = KappaGCNClassifier("S4", **FEW).fit(Data(x=data.x, y=some, edge_index=data.edge_index))
+    assert half.classes_.tolist() == [0.0, 1.0]
+    one_way = Data(x=data.x, y=data.y, edge_index=data.edge_index[:, data.edge_index[0] < data.edge_index[1]])
+    assert np.array_equal(KappaGCNClassifier("S4", **FEW).fit(one_way).predict_proba(), wanted)
+
+
+def test_sparse_measurements_are_not_words(data):
+    x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    assert not are_words(x)
+    assert not are_words(x.to_sparse_csr())
+    assert are_words(torch.eye(5).to_sparse_csr())
+
+
+def test_saved_files_are_whole(data, fitted, tmp_path):
+    path = fitted.save(tmp_path / "c.safetensors")
+    tensors, about = load_tensors(path)
+    cases = [
+        ({k: v for k, v in tensors.items() if k != "features/spread"}, about),
+        ({k: v for k, v in tensors.items() if not k.startswith("features")}, about),
+        (tensors, {**about, "classes": ["one"]}),
+        (tensors, {**about, "experiment": {}}),
+        (tensors, {k: v for k, v in about.items() if k != "options"}),
+    ]
+    for damaged, said in cases:
+        save_tensors(tmp_path / "damaged", damaged, said)
+        with pytest.raises(CheckpointError, match="expected a classifier of this version"):
+            KappaGCNClassifier.load(tmp_path / "damaged")
+    changed = KappaGCNClassifier("H4xS2", **FEW).fit(data).set_params(space="S9")
+    assert KappaGCNClassifier.load(changed.save(tmp_path / "d.safetensors")).space == "H4xS2"
+    with pytest.raises(CheckpointError, match="cannot be written"):
+        fitted.save(path / "below")
+
+
+def test_labels_that_were_not_there_are_refused(data, fitted):
+    with pytest.raises(GraphError, match="expected labels such as 0, as in fit, found none of those, but 'a'"):
+        fitted.score(y=["a"] * 200, nodes=[0, 1])
+    for wrong, words in (
+        ({"y": data.y[:5], "nodes": [0]}, "expected labels of 200 nodes"),
+        ({"y": data.y, "nodes": [200]}, "nodes: expected numbers from 0 to 199"),
+        ({"y": data.y, "nodes": [0.5]}, "nodes: expected numbers from 0 to 199"),
+        ({"y": data.y, "nodes": np.zeros(200, bool)}, "expected nodes that all have a label"),
+        ({"x": data.x, "nodes": [0]}, "expected a graph with the features"),
+    ):
+        with pytest.raises(GraphError, match=words):
+            fitted.score(**wrong)
+    right = fitted.predict() == data.y.numpy()
+    assert fitted.score(nodes=np.arange(200) < 10) == right[:10].mean()
 
 
 def test_wrong_use_is_refused(data, fitted):

@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kappagcn.errors import ConfigError, GraphError, RecordError
+from kappagcn.errors import ConfigError, GraphError, RecordError, SplitError
 from kappagcn.experiments import (
     Benchmark,
     Experiment,
@@ -46,7 +46,8 @@ experiments = st.builds(
     st.sampled_from(["disease", "cora_ml"]),
     st.sampled_from(["kappa-gcn", "gcn", "hgcn", "mlp"]),
     st.dictionaries(
-        st.sampled_from(["space", "dropout", "hidden"]), st.one_of(st.integers(), st.booleans(), st.text())
+        st.text(min_size=1),
+        st.one_of(st.integers(), st.booleans(), st.text(), st.floats(-1e9, 1e9), st.lists(st.text())),
     ),
     st.builds(
         FeatureConfig,
@@ -77,6 +78,9 @@ def test_a_file_gives_back_what_was_saved(tmp_path_factory, experiment):
         ("dataset = 'disease'\nmodel = 'gcn'\n[training]\nepoch = 3", "training: expected epochs"),
         ("dataset = 'disease'\nmodel = 'gcn'\n[training]\nepochs = 0", "epochs: expected at least 1"),
         ("dataset = 'disease'\nmodel = 'gcn'\ntraining = 3", "training: expected a table"),
+        ("dataset = 'disease'\nmodel = 'gcn'\noptions = 3", "options: expected a table"),
+        ("dataset = 'disease'\nmodel = 'gcn'\n[training]\nseed = 3", "training: expected epochs.*found 'seed'"),
+        ("dataset = 'disease'\nmodel = 'gcn'\n[features]\nscale = true", "features.scale: expected a number above 0"),
         ("dataset 'disease'", "expected TOML"),
     ],
 )
@@ -91,6 +95,12 @@ def test_wrong_files_are_refused_in_words_that_name_them(tmp_path, text, words):
 def test_a_missing_file_and_wrong_options_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="expected a TOML file"):
         load_experiment(tmp_path / "none.toml")
+    for value in (None, float("inf"), {"a": 1}):
+        with pytest.raises(ConfigError, match="expected settings that are words"):
+            save_experiment(Experiment("disease", "gcn", {"a": value}), tmp_path / "a.toml")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="cannot be written"):
+        save_experiment(Experiment("disease", "gcn"), tmp_path / "file" / "a.toml")
     with pytest.raises(ConfigError, match="options: expected arguments of gcn"):
         Experiment("disease", "gcn", {"colour": 1}).build(10, 2)
 
@@ -194,12 +204,40 @@ def test_finished_runs_are_not_done_again_and_a_torn_line_is(tmp_path, monkeypat
 
 def test_a_damaged_line_is_named(tmp_path):
     file = RecordFile(tmp_path / "records.jsonl")
-    file.append({"a": 1})
-    file.path.write_text("nonsense\n" + file.path.read_text())
-    with pytest.raises(RecordError, match=r"records.jsonl, line 1: expected one record a line, found 'nonsense'"):
-        file.records()
+    for damaged in ("nonsense", "[1]", '{"a": 1}'):
+        file.path.write_text(f"{damaged}\n")
+        with pytest.raises(RecordError, match=r"records.jsonl, line 1: expected one record a line, found"):
+            file.records()
+
+
+def test_a_place_that_cannot_be_written_is_found_before_the_run(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(runs, "run", lambda *_: pytest.fail("ran first"))
     with pytest.raises(RecordError, match="cannot be written"):
-        RecordFile(tmp_path / "records.jsonl" / "below").append({})
+        run_all([(Job(CURVED, 0), RecordFile(tmp_path / "file" / "below.jsonl"))])
+
+
+def test_the_same_run_twice_is_one_run(tmp_path):
+    file = RecordFile(tmp_path / "records.jsonl")
+    other = replace(CURVED, features=FeatureConfig("columns", "tangent", 1), options={**CURVED.options, "dropout": 0.3})
+    assert Job(other, 0).key == Job(CURVED, 0).key
+    run_all([(Job(CURVED, 0), file), (Job(CURVED, 0), file), (Job(other, 0), file)])
+    assert len(file.records()) == 1
+
+
+def test_what_went_well_is_kept_when_another_run_fails(tmp_path):
+    file = RecordFile(tmp_path / "records.jsonl")
+    wrong = replace(CURVED, options={"colour": 1})
+    with pytest.raises(ConfigError, match="colour"):
+        run_all([(Job(CURVED, 0), file), (Job(wrong, 0), file)])
+    assert len(file.records()) == 1
+
+
+def test_splits_that_are_not_there_are_refused():
+    with pytest.raises(SplitError, match="expected a split from 0 to 19, found 20"):
+        run(Job(CURVED, 20))
+    with pytest.raises(SplitError, match="found 'testing'"):
+        run(Job(CURVED, 0, 0, "testing"))
 
 
 @needs_data
@@ -212,6 +250,10 @@ def test_airport_comes_undivided_and_featureless_graphs_as_one_hot():
     usa = Benchmark("airports_usa", data_root).data
     assert torch.equal(usa.x.to_dense(), torch.eye(usa.num_nodes))
     public = Benchmark("actor", data_root)
+    with pytest.raises(SplitError, match="validation nodes of one are test nodes of another"):
+        public.split(0, "validation")
+    with pytest.raises(SplitError, match="expected a split from 0 to 9"):
+        public.split(10)
     assert [public.split(i).name for i in range(2)] == ["actor public 0", "actor public 1"]
 
 

@@ -1,6 +1,7 @@
 """The search, what it chose, and the tables."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ from kappagcn.experiments import accuracy_table as accuracy_table_of
 from kappagcn.experiments import curvature_table as curvature_table_of
 from kappagcn.experiments.cells import CURVED, record_file
 from kappagcn.experiments.reproduce import FURTHER, Plan, line
-from kappagcn.experiments.search import BUDGETS, chosen, kept
+from kappagcn.experiments.searching import BUDGETS, Budget, chosen, kept
 from kappagcn.experiments.tables import Estimate, paper
+from kappagcn.training import TrainingConfig
 from random_graphs import data_folder, needs_data
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -23,6 +25,8 @@ EVERY = cells()
 def test_cells_by_name():
     assert len(EVERY) == 20
     assert [cell.name for cell in cells(["cora_ml"])] == [f"cora_ml/{row}" for row in ROWS]
+    assert [cell.name for cell in cells(["cora_ml", "S16", "gcn"])] == ["cora_ml/gcn", "cora_ml/S16"]
+    assert [cell.name for cell in cells(["cora_ml/prod", "airport", "S16"])] == ["cora_ml/prod", "airport/S16"]
     assert [cell.name for cell in cells(["S16"])] == [f"{dataset}/S16" for dataset in DATASETS]
     with pytest.raises(ConfigError, match=r"expected one of .*gcn.*, or two as in citeseer/gcn, found 'cora'"):
         cells(["cora"])
@@ -48,6 +52,22 @@ def test_all_networks_have_the_same_budget_and_draws(dataset):
     assert abs(drawn.count(0.01) - drawn.count(0.02)) <= 1
     assert [k < 0 for e in found["H16"] for k in e.kappas()] == [True] * draws
     assert [k > 0 for e in found["S16"] for k in e.kappas()] == [True] * draws
+
+
+@needs_data
+def test_what_a_search_chose_is_what_a_table_takes(tmp_path, monkeypatch):
+    monkeypatch.setitem(BUDGETS, "airport", Budget(3, 2, 2))
+    monkeypatch.setattr("kappagcn.experiments.searching.TrainingConfig", partial(TrainingConfig, epochs=3))
+    plan = Plan("search", ["airport/S16"], tmp_path, data_folder())
+    plan.run()
+    assert len(record_file(tmp_path / "search", plan.cells[0]).records()) == 5
+    plan.save_chosen(tmp_path / "configs")
+    assert plan.table().rows[0][0] == "airport/S16"
+    table = Plan("table2", ["airport/S16"], tmp_path, data_folder(), configs=tmp_path / "configs", splits=1, runs=1)
+    [(cell, experiment)] = table.experiments()
+    assert experiment == chosen(cell, tmp_path / "search")[0]
+    table.run()
+    assert float(table.table().rows[0][1].split()[0]) > 0
 
 
 def test_the_search_keeps_the_best_of_one_split_and_chooses_the_best_mean(tmp_path):
@@ -95,14 +115,14 @@ def fake(cell):
 
 
 def test_tables_have_ours_and_the_papers():
-    table = accuracy_table_of(fake, EVERY)
+    table = accuracy_table_of({cell: fake(cell) for cell in EVERY})
     assert table.columns == ["", "Citeseer", "Cora-ML", "Pubmed", "Airport"]
     assert [row[0] for row in table.rows] == list(ROWS.values())
-    assert table.rows[0][1] == "0.850 ± 0.050 (paper 0.729 ± 0.005)"
-    curves = curvature_table_of(fake, EVERY)
+    assert table.rows[0][1] == "0.850 ± 0.050, 1 of 3 runs diverged (paper 0.729 ± 0.005)"
+    curves = curvature_table_of({cell: fake(cell) for cell in EVERY})
     assert [row[0] for row in curves.rows] == [ROWS[row] for row in CURVED]
     assert curves.rows[2][1] == "−1.500 ± 0.500, 3.000 ± 1.000 (paper 1.21 ± 0.09, −0.64 ± 0.07)"
-    none = accuracy_table_of(lambda cell: [], cells(["airport/S16"]))
+    none = accuracy_table_of({Cell("airport", "S16"): []})
     assert none.rows == [["S16 (κ-GCN)", "no runs (paper 0.809 ± 0.006)"]]
     assert none.columns == ["", "Airport"]
 
@@ -124,6 +144,22 @@ def test_a_plan_runs_once_and_makes_its_table(tmp_path):
     assert 0.6 < float(table.rows[0][2]) < 1
     plan.run(report=lambda *_: pytest.fail("done twice"))
     assert list(tmp_path.glob("quick/further/disease/*.jsonl"))
+    stranger = json.loads((tmp_path / "quick/further/disease/H16.jsonl").read_text())
+    stranger["experiment"]["options"]["dropout"], stranger["test"]["accuracy"] = 0.123, 0.0
+    record_file(tmp_path / "quick/further", Cell("disease", "H16")).append(stranger)
+    assert plan.table() == table  # other settings in the same file are not this plan's
+
+
+def test_plans_that_make_no_sense_are_refused(tmp_path):
+    with pytest.raises(ConfigError, match="table3: expected a cell of that table, found none in gcn"):
+        Plan("table3", ["gcn"], tmp_path)
+    with pytest.raises(ConfigError, match="search: expected its own budget"):
+        Plan("search", [], tmp_path, quick=True)
+    with pytest.raises(ValueError, match="expected at least one value"):
+        bootstrapped([])
+
+
+def test_lines_about_runs():
     failed = {"experiment": Experiment("disease", "gcn").record(), "split": 0, "run": 1, "failed": "why"}
     assert line(failed) == "disease gcn E16, split 0, run 1: why"
 

@@ -6,7 +6,7 @@ from kappagcn.experiments.config import Experiment, FeatureConfig, load_experime
 from kappagcn.experiments.defaults import default_experiment
 from kappagcn.experiments.protocol import Benchmark, load_benchmark
 from kappagcn.experiments.runs import Job, RecordFile, run, run_all
-from kappagcn.experiments.search import search, settings
+from kappagcn.experiments.searching import search, settings
 from kappagcn.experiments.tables import Estimate, Table, accuracy_table, bootstrapped, curvature_table
 
 __all__ = [

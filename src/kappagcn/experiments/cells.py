@@ -22,6 +22,7 @@ ROWS = {
     "prod": "Prod (κ-GCN)",
 }
 CURVED = ("H16", "S16", "prod")
+CONFIGS = Path(str(resources.files("kappagcn.experiments"))) / "configs"
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,13 @@ class Cell:
         """As the command line writes it."""
         return f"{self.dataset}/{self.row}"
 
-    def config(self) -> Path:
+    def config(self, folder: Path = CONFIGS) -> Path:
         """Where the settings are that the search chose."""
-        return Path(str(resources.files("kappagcn.experiments"))) / "configs" / self.dataset / f"{self.row}.toml"
+        return folder / self.dataset / f"{self.row}.toml"
 
-    def experiment(self) -> Experiment:
+    def experiment(self, folder: Path = CONFIGS) -> Experiment:
         """The settings that the search chose."""
-        return load_experiment(self.config())
+        return load_experiment(self.config(folder))
 
 
 def record_file(folder: Path, cell: Cell) -> RecordFile:
@@ -55,14 +56,16 @@ def record_file(folder: Path, cell: Cell) -> RecordFile:
 
 
 def selected(every: Sequence[Cell], names: Sequence[str]) -> Iterator[Cell]:
-    """Those of some cells that have one of the names: a dataset, a row, or both as in ``cora_ml/H16``."""
+    """Those of some cells that are named, as ``cora_ml/H16``, or lie in the datasets and rows that are."""
     known = dict.fromkeys(name for cell in every for name in (cell.dataset, cell.row, cell.name))
     for name in names:
         if name not in known:
             plain = ", ".join(each for each in known if "/" not in each)
             raise ConfigError(f"expected one of {plain}, or two as in {every[0].name}, found {name!r}.")
+    datasets, rows = ({getattr(cell, kind) for cell in every} & set(names) for kind in ("dataset", "row"))
     for cell in every:
-        if not names or {cell.dataset, cell.row, cell.name} & set(names):
+        inside = (not datasets or cell.dataset in datasets) and (not rows or cell.row in rows)
+        if not names or cell.name in names or (inside and (datasets or rows)):
             yield cell
 
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.errors import CheckpointError, GraphError, SplitError, TrainingError
+from kappagcn.errors import CheckpointError, GraphError, KappaGCNError, SplitError, TrainingError
 from kappagcn.experiments.config import Experiment
 from kappagcn.experiments.defaults import default_experiment
-from kappagcn.experiments.labelled import encoded, read_labelled, unlabelled
+from kappagcn.experiments.labelled import as_words, encoded, read_labelled, unlabelled
 from kappagcn.graphs import Split, random_split
 from kappagcn.graphs.preprocess import column_statistics
 from kappagcn.graphs.undirected import as_features
@@ -43,8 +43,9 @@ class KappaGCNClassifier:
     directions. Labels may be numbers or words; −1, None, NaN and "" mean that there is none. Without features every
     node is a feature of its own; there can be no other graph to predict for then.
 
-    Which nodes train is what ``data.train_mask`` says, ``val_mask`` deciding when to stop; without them all labelled
-    nodes train but for a tenth, which decides.
+    Which nodes train is what ``data.train_mask`` says, ``val_mask`` deciding when to stop; nodes of ``test_mask`` do
+    neither. Without masks all labelled nodes train but for a tenth of each class, which decides; where there is none to
+    decide, the training loss does.
 
     Args:
         space: Signature, such as ``"H16"``, ``"S16"``, ``"H8xS8"``, or ``"E16"`` for a GCN. Curved factors start at
@@ -66,7 +67,7 @@ class KappaGCNClassifier:
     Attributes:
         classes_: Labels in the order of `predict_proba`'s columns.
         model_: The network.
-        curvatures_: Learned, one per factor.
+        curvatures_: Learned, one per factor of the space.
         history_: Numbers of each epoch.
 
     >>> from kappagcn.graphs import disease, random_split
@@ -166,12 +167,13 @@ class KappaGCNClassifier:
             result = fit(model, data, split, experiment.training, callbacks=callbacks)
         self.classes_, self.model_, self.history_ = classes, model, result.history
         self._data: Data | None = data
+        self._params = self.get_params()
         self._experiment, self._statistics, self._own_features = experiment, statistics, own_features
         return self
 
     @property
     def curvatures_(self) -> list[float]:
-        """Learned, one per factor of each layer."""
+        """Learned, one per factor of the space."""
         return [curvature.value for curvature in self._fitted().curvatures()]
 
     def _fitted(self) -> NodeClassifier:
@@ -186,7 +188,9 @@ class KappaGCNClassifier:
         if graph is None:
             if self._data is None:
                 raise TrainingError("expected a graph, which a saved classifier does not hold, found none.")
-            return self._data, None
+            if x is not None:
+                raise GraphError("expected a graph with the features x, found features alone.")
+            return self._data, None if y is None else as_words(y, self._data.num_nodes)
         data, labels = read_labelled(graph, x, y)
         if not self._own_features:
             raise GraphError(
@@ -228,14 +232,12 @@ class KappaGCNClassifier:
             nodes: Which nodes count.
         """
         data, labels = self._graph(graph, x, y)
-        if labels is None and y is not None:
-            labels = np.asarray(y)
         if labels is None and graph is None:
             labels = np.array([None, *self.classes_], object)[data.y.numpy() + 1]
         if labels is None:
             raise GraphError("expected labels to compare with, data.y or y, found none.")
         if nodes is not None:
-            where = np.asarray(nodes)
+            where = _places(nodes, data.num_nodes)
         elif data.get("test_mask") is not None:
             where = data.test_mask.nonzero().flatten().numpy()
         elif graph is None:
@@ -249,17 +251,22 @@ class KappaGCNClassifier:
     def _numbers(self, labels: Array) -> Array:
         """Places of labels among the classes, −1 for those that are none."""
         places = {label: i for i, label in enumerate(self.classes_.tolist())}
-        return np.array([places.get(label, -1) for label in labels.tolist()])
+        found = np.array([places.get(label, -1) for label in labels.tolist()])
+        if (found < 0).all():
+            known, other = self.classes_.tolist()[0], labels.tolist()[0]
+            raise GraphError(f"expected labels such as {known!r}, as in fit, found none of those, but {other!r}.")
+        return found
 
     def save(self, path: str | Path) -> Path:
         """Write everything but the graph to one file without pickles."""
         model = self._fitted()
+        if not self._own_features:
+            raise GraphError("expected features: fitted without, a classifier knows the nodes of its graph only.")
         about = {
-            "classifier": self.get_params(),
+            "classifier": self._params,
             "classes": self.classes_.tolist(),
             "experiment": self._experiment.record(),
             "options": model.options,
-            "own_features": self._own_features,
         }
         tensors = {f"model/{name}": t for name, t in model.state_dict().items()}
         if self._statistics is not None:
@@ -275,23 +282,46 @@ class KappaGCNClassifier:
             classifier = cls(**about["classifier"])
             model = build_model("kappa-gcn", **about["options"])
             model.load_state_dict({name[6:]: t for name, t in tensors.items() if name.startswith("model/")})
-            classifier.classes_ = np.array(about["classes"])
-            classifier._experiment = Experiment.from_record(about["experiment"])
-            classifier._own_features = about["own_features"]
-        except (KeyError, TypeError, RuntimeError, ValueError) as problem:
-            raise CheckpointError(f"{path}: expected a classifier of this version, found {problem}.") from None
-        mean = tensors.get("features/mean")
-        classifier._statistics = None if mean is None else (mean, tensors["features/spread"])
-        classifier.model_, classifier.history_ = model.eval(), []
-        classifier._data = None
+            experiment = Experiment.from_record(about["experiment"])
+            columns = experiment.features.normalize == "columns"
+            statistics = (tensors["features/mean"], tensors["features/spread"]) if columns else None
+            classes = np.array(about["classes"])
+            if len(classes) != about["options"]["num_classes"]:
+                raise ValueError(f"{len(classes)} classes for a network of {about['options']['num_classes']}")
+        except (KappaGCNError, KeyError, TypeError, RuntimeError, ValueError) as problem:
+            raise CheckpointError(
+                f"{path}: expected a classifier of this version, found another ({problem})."
+            ) from None
+        classifier.classes_, classifier.model_, classifier.history_ = classes, model.eval(), []
+        classifier._data, classifier._params = None, classifier.get_params()
+        classifier._experiment, classifier._statistics, classifier._own_features = experiment, statistics, True
         return classifier
 
 
 def _split(data: Data, seed: int) -> Split:
+    """Masks decide as far as there are any; nodes of a test mask neither train nor stop in any case."""
     if data.get("train_mask") is not None:
         return Split.from_masks(data)
-    return random_split(data.y, seed, train=1 - STOPPING, stopping=STOPPING, validation=0.0)
+    labels, masks = data.y.clone(), {key: data.get(f"{key}_mask") for key in ("val", "test")}
+    for mask in masks.values():
+        if mask is not None:
+            labels[mask] = -1
+    if masks["val"] is None:
+        return random_split(labels, seed, train=1 - STOPPING, stopping=STOPPING, validation=0.0)
+    stopping = (masks["val"] & (data.y >= 0)).nonzero().flatten().numpy()
+    return Split((labels >= 0).nonzero().flatten().numpy(), stopping, [], [], name="masks")
 
 
 def _scaled(experiment: Experiment, x: Tensor, statistics: tuple[Tensor, Tensor] | None) -> Tensor:
+    x = x.to_dense() if statistics is not None and x.layout != torch.strided else x
     return tangent_features(experiment.features.normalized(x, statistics), scale=experiment.features.scale)
+
+
+def _places(nodes: Any, count: int) -> Array:
+    """Nodes as numbers, from numbers or a mask."""
+    found = np.asarray(nodes)
+    if found.dtype == bool and found.shape == (count,):
+        return np.flatnonzero(found)
+    if found.ndim != 1 or found.dtype.kind not in "iu" or (found.size and not 0 <= found.min() <= found.max() < count):
+        raise GraphError(f"nodes: expected numbers from 0 to {count - 1}, or a mask of {count}, found others.")
+    return found

@@ -51,7 +51,7 @@ class FeatureConfig:
         for name, allowed in (("normalize", NORMALIZE), ("enter", ENTER)):
             if getattr(self, name) not in allowed:
                 raise ConfigError(f"features.{name}: expected {', '.join(allowed)}, found {getattr(self, name)!r}.")
-        if not (isinstance(self.scale, int | float) and math.isfinite(self.scale) and self.scale > 0):
+        if isinstance(self.scale, bool) or not isinstance(self.scale, int | float) or not 0 < self.scale < math.inf:
             raise ConfigError(f"features.scale: expected a number above 0, found {self.scale!r}.")
 
     def normalized(self, x: Tensor, statistics: tuple[Tensor, Tensor] | None = None) -> Tensor:
@@ -85,6 +85,8 @@ class Experiment:
     def __post_init__(self) -> None:
         if self.model not in MODELS:
             raise ConfigError(f"model: expected {', '.join(MODELS)}, found {self.model!r}.")
+        if not isinstance(self.options, Mapping):
+            raise ConfigError(f"options: expected a table of settings, found {self.options!r}.")
 
     @property
     def space(self) -> str:
@@ -143,7 +145,7 @@ class Experiment:
             return cls(
                 str(record["dataset"]),
                 str(record["model"]),
-                dict(record.get("options", {})),
+                record.get("options", {}),
                 _part(FeatureConfig, record.get("features", {}), "features"),
                 _part(TrainingConfig, record.get("training", {}), "training"),
             )
@@ -154,10 +156,10 @@ class Experiment:
 def _part(kind: Any, values: Any, name: str) -> Any:
     if not isinstance(values, Mapping):
         raise ConfigError(f"{name}: expected a table of settings, found {values!r}.")
-    unknown = set(values) - {each.name for each in fields(kind)}
+    known = [each.name for each in fields(kind) if each.name != "seed"]  # seeds are the protocol's
+    unknown = set(values) - set(known)
     if unknown:
-        known = ", ".join(each.name for each in fields(kind))
-        raise ConfigError(f"{name}: expected {known}, found {min(unknown)!r}.")
+        raise ConfigError(f"{name}: expected {', '.join(known)}, found {min(unknown)!r}.")
     return kind(**values)
 
 
@@ -174,6 +176,9 @@ def load_experiment(path: str | Path) -> Experiment:
 
 def _toml(value: Any) -> str:
     """Words, numbers and lists: JSON's way of writing them, but for one sign that TOML wants escaped."""
+    values = value if isinstance(value, list | tuple) else [value]
+    if not all(isinstance(each, str) or (isinstance(each, int | float) and math.isfinite(each)) for each in values):
+        raise ConfigError(f"expected settings that are words, finite numbers or lists of them, found {value!r}.")
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -182,6 +187,9 @@ def save_experiment(experiment: Experiment, path: str | Path) -> None:
     record = experiment.record()
     lines = [f"{name} = {_toml(record.pop(name))}" for name in ("dataset", "model")]
     for name, table in record.items():
-        lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
-    with replacing(Path(path)) as file:
-        file.write(("\n".join(lines) + "\n").encode())
+        lines += ["", f"[{name}]", *(f"{_toml(key)} = {_toml(value)}" for key, value in table.items())]
+    try:
+        with replacing(Path(path)) as file:
+            file.write(("\n".join(lines) + "\n").encode())
+    except OSError as problem:
+        raise ConfigError(f"{path}: cannot be written ({problem.strerror}).") from None

@@ -23,9 +23,8 @@ def are_words(x: Tensor) -> bool:
     >>> are_words(torch.eye(5)), are_words(torch.randn(5, 2))
     (True, False)
     """
-    if x.layout != torch.strided:
-        return True
-    return bool((x >= 0).all()) and bool((x == 0).double().mean() > 0.5)
+    values = x if x.layout == torch.strided else x.values()
+    return bool((values >= 0).all()) and 2 * int((values != 0).sum()) < x.shape[0] * x.shape[1]
 
 
 def default_experiment(dataset: str, data: Data, space: str, model: str = "kappa-gcn") -> Experiment:
@@ -45,5 +44,6 @@ def default_experiment(dataset: str, data: Data, space: str, model: str = "kappa
         options["space"] = format_signature(factors)
     else:
         options["hidden"] = sum(factor.dim for factor in factors)
-    features = FeatureConfig("rows" if words else "columns", "tangent")
+    dense = data.x.layout == torch.strided
+    features = FeatureConfig("columns" if dense and not words else "rows", "tangent")
     return Experiment(dataset, model, options, features, TrainingConfig(l2=chosen["l2"]))

@@ -17,7 +17,7 @@ from kappagcn.errors import GraphError
 from kappagcn.graphs import from_networkx, from_pyg, from_scipy
 from kappagcn.graphs.undirected import as_features
 
-__all__ = ["encoded", "read_labelled", "unlabelled"]
+__all__ = ["as_words", "encoded", "read_labelled", "unlabelled"]
 
 Array = NDArray[Any]
 
@@ -25,11 +25,7 @@ Array = NDArray[Any]
 def read_labelled(graph: Any, x: Any, y: Any) -> tuple[Data, Array | None]:
     """The graph in our form, features as float32 where there are some, and its labels as they were given."""
     if isinstance(graph, Data):
-        data = from_pyg(graph)
-        labels = None if data.get("y") is None else data.y.numpy()
-        names = data.get("class_names")
-        if labels is not None and names is not None:
-            labels = np.array([None, *names], object)[labels + 1]
+        data, labels = _from_pyg(graph)
     elif isinstance(graph, nx.Graph):
         names = [x] if isinstance(x, str) else list(x) if _are_names(x) else []
         data = from_networkx(graph, features=names, label=y if isinstance(y, str) else None)
@@ -42,16 +38,36 @@ def read_labelled(graph: Any, x: Any, y: Any) -> tuple[Data, Array | None]:
             f"expected PyG's Data, a SciPy or NumPy adjacency matrix or a NetworkX graph, found {type(graph).__name__}."
         )
     if x is not None:
-        data.x = as_features(x.numpy() if isinstance(x, Tensor) else x, sparse=sp.issparse(x))
+        data.x = as_features(x, sparse=sp.issparse(x) or (isinstance(x, Tensor) and x.layout != torch.strided))
     if data.get("x") is not None:
         data.x = data.x.float()
         if data.x.shape[0] != data.num_nodes:
             raise GraphError(f"expected features of {data.num_nodes} nodes, found {data.x.shape[0]} rows.")
-    if y is not None:
-        labels = y.numpy() if isinstance(y, Tensor) else np.asarray(y)
-    if labels is not None and labels.shape != (data.num_nodes,):
-        raise GraphError(f"expected labels of {data.num_nodes} nodes, found shape {labels.shape}.")
-    return data, labels
+    return data, labels if y is None else as_words(y, data.num_nodes)
+
+
+def _from_pyg(graph: Data) -> tuple[Data, Array | None]:
+    """The graph, and its labels as numbers, or as names where it has some."""
+    attributes = {key: value for key, value in graph.to_dict().items() if key != "y"}
+    data = from_pyg(Data.from_dict({**attributes, "num_nodes": graph.num_nodes}))
+    if graph.get("y") is None:
+        return data, None
+    labels, names = as_words(graph.y, data.num_nodes), data.get("class_names")
+    if names is None:
+        return data, labels
+    if labels.dtype.kind not in "iu" or not -1 <= labels.min() <= labels.max() < len(names):
+        raise GraphError(f"expected labels from −1 to {len(names) - 1}, one for each of class_names, found others.")
+    return data, np.array([None, *names], object)[labels + 1]
+
+
+def as_words(y: Any, nodes: int) -> Array:
+    """Labels of any kind as an array, (N,)."""
+    found: Array = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
+    if found.shape == (nodes, 1):
+        found = found[:, 0]
+    if found.shape != (nodes,):
+        raise GraphError(f"expected labels of {nodes} nodes, found shape {found.shape}.")
+    return found
 
 
 def _are_names(x: Any) -> bool:
@@ -74,12 +90,12 @@ def encoded(labels: Array, order: Sequence[str] | None = None) -> tuple[Array, T
     unknown = unlabelled(labels)
     if unknown.all():
         raise GraphError("expected labelled nodes, found none.")
-    try:
-        classes, places = np.unique(np.array(labels[~unknown].tolist()), return_inverse=True)
-    except TypeError:
-        raise GraphError("expected labels of one kind, numbers or words, found both.") from None
+    known = labels[~unknown].tolist()
+    if len({isinstance(label, str) for label in known}) > 1:
+        raise GraphError("expected labels of one kind, numbers or words, found both.")
+    classes, places = np.unique(np.array(known), return_inverse=True)
     if len(classes) < 2:
-        raise GraphError(f"expected at least two classes, found {classes[0]!r} alone.")
+        raise GraphError(f"expected at least two classes, found {known[0]!r} alone; −1 means that there is no label.")
     if order is not None and set(order) >= set(classes.tolist()):
         ranks = np.argsort([list(order).index(name) for name in classes.tolist()])
         classes, places = classes[ranks], np.argsort(ranks)[places]

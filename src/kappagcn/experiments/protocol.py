@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch_geometric.data import Data
 
-from kappagcn.errors import GraphError
+from kappagcn.errors import GraphError, SplitError
 from kappagcn.graphs import (
     BUILT_IN,
     TEST_SEEDS,
@@ -21,9 +21,8 @@ from kappagcn.graphs import (
     random_split,
 )
 
-__all__ = ["PAPER", "load_benchmark"]
+__all__ = ["Benchmark", "load_benchmark"]
 
-PAPER = ("citeseer", "cora_ml", "pubmed", "airport")
 PURPOSES = {"test": TEST_SEEDS, "validation": VALIDATION_SEEDS}
 
 
@@ -63,10 +62,19 @@ class Benchmark:
 
     def split(self, number: int, purpose: str = "test") -> Split:
         """The division with this number, of those for reported numbers or of those for choosing settings."""
+        public = self.dataset.public_splits if self.dataset is not None and self.dataset.entry.split == "public" else []
+        if purpose not in PURPOSES or (public and purpose == "validation"):
+            raise SplitError(
+                f"{self.name}: expected splits for test{'' if public else ' or validation'}, found {purpose!r}."
+                + (" In its public splits, validation nodes of one are test nodes of another." if public else "")
+            )
+        count = len(public) or len(PURPOSES[purpose])
+        if not 0 <= number < count:
+            raise SplitError(f"{self.name}: expected a split from 0 to {count - 1}, found {number}.")
         seed = PURPOSES[purpose][number]
         if self.dataset is None:
             return random_split(self.data.y, seed)
-        return self.dataset.split(number if self.dataset.entry.split == "public" else seed)
+        return self.dataset.split(number if public else seed)
 
 
 def _is_sparse(name: str) -> bool:

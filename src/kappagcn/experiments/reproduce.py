@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from kappagcn.errors import ConfigError
-from kappagcn.experiments.cells import CURVED, Cell, cells, record_file, selected
-from kappagcn.experiments.config import Experiment
+from kappagcn.experiments.cells import CONFIGS, CURVED, Cell, cells, record_file, selected
+from kappagcn.experiments.config import Experiment, save_experiment
 from kappagcn.experiments.defaults import default_experiment
 from kappagcn.experiments.protocol import load_benchmark
 from kappagcn.experiments.runs import Job, Record, RecordFile, run_all
-from kappagcn.experiments.search import chosen, search, settings
+from kappagcn.experiments.searching import chosen, search, settings
 from kappagcn.experiments.tables import Table, accuracy, accuracy_table, curvature_table
 
 __all__ = ["FURTHER", "FURTHER_ROWS", "Plan", "line"]
@@ -45,8 +45,9 @@ class Plan:
         parts: Which datasets, rows or cells; all without any.
         folder: Where records are kept, in a folder of their own for each item.
         root: Folder in which datasets are looked for first.
-        splits: Per cell.
-        runs: Per split, of Tables 2 and 3.
+        configs: Folder of settings for the tables; by default those that come with the package.
+        splits: Per cell; 5 by default.
+        runs: Per split; by default 2 for the tables, 1 for further datasets.
         quick: One split, one run and a tenth of the epochs, in a folder of their own.
     """
 
@@ -57,44 +58,66 @@ class Plan:
         folder: Path,
         root: str | Path | None = None,
         *,
-        splits: int = SPLITS,
-        runs: int = RUNS,
+        configs: Path | None = None,
+        splits: int | None = None,
+        runs: int | None = None,
         quick: bool = False,
     ) -> None:
-        self.item, self.root, self.quick = item, root, quick
-        self.splits, self.runs = (1, 1) if quick else (splits, runs)
+        if item == "search" and (splits, runs, quick) != (None, None, False):
+            raise ConfigError("search: expected its own budget, found splits, runs or quick.")
+        self.item, self.root, self.quick, self.configs = item, root, quick, configs or CONFIGS
+        self.splits = 1 if quick else splits or SPLITS
+        self.runs = 1 if quick else runs or (1 if item == "further" else RUNS)
         self.folder = folder / ("quick" if quick else "") / ("table2" if item == "table3" else item)
         self.cells = list(further_cells(parts) if item == "further" else cells(parts))
         if item == "table3":
             self.cells = [cell for cell in self.cells if cell.row in CURVED]
+        if not self.cells:
+            raise ConfigError(f"{item}: expected a cell of that table, found none in {' '.join(parts)}.")
 
-    def experiments(self) -> Iterator[tuple[str, Experiment]]:
+    def experiments(self) -> Iterator[tuple[Cell, Experiment]]:
         """Cells and their settings; for the search all that it tries."""
         for cell in self.cells:
             for experiment in settings(cell) if self.item == "search" else [self._experiment(cell)]:
-                yield cell.name, shortened(experiment) if self.quick else experiment
+                yield cell, shortened(experiment) if self.quick else experiment
 
     def _experiment(self, cell: Cell) -> Experiment:
         if self.item != "further":
-            return cell.experiment()
+            return cell.experiment(self.configs)
         model, space, _ = FURTHER_ROWS[cell.row]
         return default_experiment(cell.dataset, load_benchmark(cell.dataset, self.root).data, space, model)
 
     def jobs(self) -> list[tuple[Job, RecordFile]]:
         """Runs and where each is kept."""
-        runs = 1 if self.item == "further" else self.runs
-        numbers = [(split, run) for split in range(self.splits) for run in range(runs)]
-        places = {cell.name: record_file(self.folder, cell) for cell in self.cells}
-        return [(Job(e, split, run), places[name]) for name, e in self.experiments() for split, run in numbers]
+        numbers = [(split, run) for split in range(self.splits) for run in range(self.runs)]
+        return [
+            (Job(experiment, split, run), record_file(self.folder, cell))
+            for cell, experiment in self.experiments()
+            for split, run in numbers
+        ]
 
     def run(self, *, processes: int = 1, report: Report | None = None) -> None:
         """Do what is not yet done."""
         if self.item == "search":
-            if self.quick:
-                raise ConfigError("search: expected the whole search, found --quick.")
             search(self.cells, self.folder, root=self.root, processes=processes, report=report)
         else:
             run_all(self.jobs(), root=self.root, processes=processes, report=report)
+
+    def save_chosen(self, folder: Path) -> None:
+        """Write what the search chose, as settings that the tables take."""
+        for cell in self.cells:
+            save_experiment(chosen(cell, self.folder)[0], cell.config(folder))
+
+    def records(self) -> dict[Cell, list[Record]]:
+        """Of the runs that belong to the plan, and no others that its files may hold."""
+        wanted: dict[Path, set[str]] = {}
+        for job, file in self.jobs():
+            wanted.setdefault(file.path, set()).add(job.key)
+        found = {}
+        for cell in self.cells:
+            file = record_file(self.folder, cell)
+            found[cell] = [record for key, record in file.finished().items() if key in wanted[file.path]]
+        return found
 
     def table(self) -> Table:
         """What the records come to."""
@@ -105,9 +128,8 @@ class Plan:
                 [[cell.name, f"{score:.4f}", json.dumps(e.record(), ensure_ascii=False)] for cell, e, score in found],
             )
         if self.item == "further":
-            return further_table(self.folder, self.cells)
-        make = accuracy_table if self.item == "table2" else curvature_table
-        return make(lambda cell: record_file(self.folder, cell).records(), self.cells)
+            return further_table(self.records())
+        return (accuracy_table if self.item == "table2" else curvature_table)(self.records())
 
 
 def line(record: Record) -> str:
@@ -133,12 +155,11 @@ def further_cells(parts: Sequence[str]) -> list[Cell]:
     return list(selected(every, parts))
 
 
-def further_table(folder: Path, wanted: Sequence[Cell]) -> Table:
+def further_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
     """Mean test accuracy with its interval, datasets as rows."""
-    datasets = list(dict.fromkeys(cell.dataset for cell in wanted))
-    rows = list(dict.fromkeys(cell.row for cell in wanted))
-    lines = []
-    for dataset in datasets:
-        found = [accuracy(record_file(folder, Cell(dataset, row)).records()) for row in rows]
-        lines.append([FURTHER[dataset], *(str(each or "no runs") for each in found)])
+    datasets, rows = (list(dict.fromkeys(getattr(cell, kind) for cell in records)) for kind in ("dataset", "row"))
+    lines = [
+        [FURTHER[dataset], *(str(accuracy(records.get(Cell(dataset, row), [])) or "no runs") for row in rows)]
+        for dataset in datasets
+    ]
     return Table(["", *(FURTHER_ROWS[row][2] for row in rows)], lines)

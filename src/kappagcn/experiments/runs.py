@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from kappagcn.errors import DivergedError, PrecisionWarning, RecordError
+from kappagcn.errors import DivergedError, KappaGCNError, PrecisionWarning, RecordError
 from kappagcn.experiments.config import Experiment
 from kappagcn.experiments.protocol import load_benchmark
 from kappagcn.training import final_evaluation, fit, seeded
@@ -57,7 +57,17 @@ class Job:
     @property
     def key(self) -> str:
         """The same for the same run."""
-        return json.dumps([self.experiment.record(), self.purpose, self.split, self.run], sort_keys=True)
+        told = [self.experiment.record(), self.purpose, self.split, self.run]
+        return json.dumps(_numbers_as_floats(told), sort_keys=True)
+
+
+def _numbers_as_floats(value: Any) -> Any:
+    """1 and 1.0 are the same setting."""
+    if isinstance(value, dict):
+        return {key: _numbers_as_floats(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_numbers_as_floats(each) for each in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def versions() -> dict[str, str | None]:
@@ -158,9 +168,8 @@ class RecordFile:
 
     >>> import tempfile
     >>> file = RecordFile(Path(tempfile.mkdtemp()) / "records.jsonl")
-    >>> file.append({"seed": 0})
     >>> file.records()
-    [{'seed': 0}]
+    []
     """
 
     def __init__(self, path: Path) -> None:
@@ -171,7 +180,7 @@ class RecordFile:
         if not self.path.exists():
             return []
         try:
-            lines = self.path.read_text().split("\n")
+            lines = self.path.read_text(encoding="utf-8").split("\n")
         except (OSError, UnicodeDecodeError) as problem:
             raise RecordError(f"{self.path}: expected records, found {problem}.") from None
         cut = len(lines) - 1  # what follows the last line's end is nothing, or a line that a kill cut short
@@ -180,21 +189,29 @@ class RecordFile:
     def _record(self, line: str, number: int) -> Record:
         try:
             found: Record = json.loads(line)
-        except ValueError:
+            _key(found)
+        except (KappaGCNError, KeyError, TypeError, ValueError):
             raise RecordError(
                 f"{self.path}, line {number}: expected one record a line, found {line[:40]!r}. Remove the line; its "
                 "run is then done again."
             ) from None
         return found
 
-    def append(self, record: Record) -> None:
-        """Add a record in one write."""
+    def prepare(self) -> None:
+        """Find out before a run that its record cannot be written, and cut off what a kill left of a line."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            whole = not self.path.exists() or self.path.read_bytes()[-1:] in (b"", b"\n")
             with self.path.open("ab") as file:
-                if not whole:  # a kill cut the last line short
+                if file.tell():
                     file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
+        except OSError as problem:
+            raise RecordError(f"{self.path}: cannot be written ({problem.strerror}).") from None
+
+    def append(self, record: Record) -> None:
+        """Add a record in one write."""
+        self.prepare()
+        try:
+            with self.path.open("ab") as file:
                 file.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
         except OSError as problem:
             raise RecordError(f"{self.path}: cannot be written ({problem.strerror}).") from None
@@ -224,11 +241,16 @@ def run_all(
         processes: How many at once; numbers do not depend on it.
         report: Called with each finished record, how many are done and how many there are.
     """
-    finished: dict[Path, dict[str, Record]] = {}
+    known: dict[Path, set[str]] = {}
     todo = []
     for job, file in jobs:
-        if job.key not in finished.setdefault(file.path, file.finished()):
+        if file.path not in known:
+            known[file.path] = set(file.finished())
+        if job.key not in known[file.path]:
+            known[file.path].add(job.key)
             todo.append((job, file))
+    for file in {file.path: file for _, file in todo}.values():
+        file.prepare()
     for done, (record, file) in enumerate(_results(todo, root, processes), 1):
         file.append(record)
         if report is not None:
@@ -259,7 +281,8 @@ def _results(
     try:
         waiting: dict[Future[Record], RecordFile] = {pool.submit(run, job, root): file for job, file in todo}
         while waiting:
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+            over = wait(waiting, return_when=FIRST_COMPLETED).done
+            for future in sorted(over, key=lambda each: each.exception() is not None):  # keep what went well first
                 yield future.result(), waiting.pop(future)
     except BaseException:
         stop.set()

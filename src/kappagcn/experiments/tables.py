@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -38,6 +38,8 @@ def bootstrapped(values: Sequence[float]) -> Estimate:
     '0.815 ± 0.010'
     """
     array = np.asarray(values, float)
+    if not len(array):
+        raise ValueError("expected at least one value, found none.")
     if len(array) == 1:
         return Estimate(float(array[0]), None)
     drawn = np.random.default_rng(0).choice(array, (RESAMPLES, len(array))).mean(axis=1)
@@ -100,25 +102,30 @@ def curvatures(records: Sequence[Record]) -> list[Estimate]:
     return [bootstrapped(factor) for factor in zip(*found, strict=True)]
 
 
-def accuracy_table(records: Callable[[Cell], Sequence[Record]], wanted: Sequence[Cell]) -> Table:
+def accuracy_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
     """Table 2: mean test accuracy with its interval, and the paper's in parentheses."""
 
     def entry(cell: Cell) -> str:
-        ours, (mean, interval) = accuracy(records(cell)), paper()["accuracy"][cell.row][cell.dataset]
-        return f"{ours or 'no runs'} (paper {mean:.3f} ± {interval:.3f})"
+        ours, (mean, interval) = accuracy(records[cell]), paper()["accuracy"][cell.row][cell.dataset]
+        return f"{ours or 'no runs'}{_failures(records[cell])} (paper {mean:.3f} ± {interval:.3f})"
 
-    return _table(entry, wanted)
+    return _table(entry, list(records))
 
 
-def curvature_table(records: Callable[[Cell], Sequence[Record]], wanted: Sequence[Cell]) -> Table:
+def _failures(records: Sequence[Record]) -> str:
+    failed = sum("failed" in record for record in records)
+    return f", {failed} of {len(records)} runs diverged" if failed else ""
+
+
+def curvature_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
     """Table 3: mean learned curvature of each factor, and the paper's in parentheses."""
 
     def entry(cell: Cell) -> str:
-        ours = ", ".join(map(str, curvatures(records(cell)))) or "no runs"
+        ours = ", ".join(map(str, curvatures(records[cell]))) or "no runs"
         theirs = ", ".join(f"{k:.2f} ± {i:.2f}" for k, i in paper()["curvature"][cell.row][cell.dataset])
         return f"{ours} (paper {theirs})".replace("-", "−")
 
-    return _table(entry, [cell for cell in wanted if cell.row in CURVED])
+    return _table(entry, [cell for cell in records if cell.row in CURVED])
 
 
 def _table(entry: Callable[[Cell], str], wanted: Sequence[Cell]) -> Table:

@@ -81,13 +81,17 @@ def normalize_rows(x: Tensor) -> Tensor:
     return x / x.abs().sum(dim=1, keepdim=True).clamp_min(FLOOR)
 
 
+def _check_dense(x: Tensor) -> None:
+    if x.layout != torch.strided:
+        raise GraphError("standardize: expected dense features, found sparse ones, which would become dense.")
+
+
 def column_statistics(x: Tensor) -> tuple[Tensor, Tensor]:
     """Mean and standard deviation of each column of dense features; 0 and 1 for those that hold only zeros and ones.
 
     A constant column counts as one of those, whatever its value.
     """
-    if x.layout != torch.strided:
-        raise GraphError("standardize: expected dense features, found sparse ones, which would become dense.")
+    _check_dense(x)
     spread = x.std(dim=0, correction=0)
     kept = (spread == 0) | ((x == 0) | (x == 1)).all(dim=0)
     return torch.where(kept, 0, x.mean(dim=0)), torch.where(kept, 1, spread)
@@ -103,5 +107,6 @@ def standardize_columns(x: Tensor, statistics: tuple[Tensor, Tensor] | None = No
     >>> standardize_columns(torch.tensor([[1.0, 1.0], [3.0, 0.0]])).tolist()
     [[-1.0, 1.0], [1.0, 0.0]]
     """
+    _check_dense(x)
     mean, spread = column_statistics(x) if statistics is None else statistics
     return (x - mean) / spread

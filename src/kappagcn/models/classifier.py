@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, ClassVar
 
 import torch
@@ -42,8 +43,8 @@ class NodeClassifier(nn.Module):
         if activation not in ACTIVATIONS:
             raise GraphError(f"activation: expected {', '.join(ACTIVATIONS)}, found {activation!r}.")
         for name, p in (("dropout", dropout), ("input_dropout", input_dropout)):
-            if not 0 <= p < 1:
-                raise GraphError(f"{name}: expected a probability from 0 to below 1, found {p}.")
+            if not isinstance(p, Real) or not 0 <= p < 1:
+                raise GraphError(f"{name}: expected a probability from 0 to below 1, found {p!r}.")
         self.options = {key: value for key, value in options.items() if key not in ("self", "__class__")}
         self.manifold = None
         self.activation = ACTIVATIONS[activation]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 from kappagcn.errors import TrainingError
 
@@ -32,14 +33,16 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "patience", "seed"):
-            if not isinstance(getattr(self, name), int):
+            if isinstance(getattr(self, name), bool) or not isinstance(getattr(self, name), Integral):
                 raise TrainingError(f"{name}: expected a whole number, found {getattr(self, name)!r}.")
+            object.__setattr__(self, name, int(getattr(self, name)))
         for name in ("epochs", "patience"):
             if getattr(self, name) < 1:
                 raise TrainingError(f"{name}: expected at least 1, found {getattr(self, name)}.")
         for name in ("lr", "curvature_lr", "l2"):
-            if not isinstance(getattr(self, name), int | float):
+            if isinstance(getattr(self, name), bool) or not isinstance(getattr(self, name), Real):
                 raise TrainingError(f"{name}: expected a number from 0, found {getattr(self, name)!r}.")
+            object.__setattr__(self, name, float(getattr(self, name)))
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise TrainingError(f"{name}: expected a number from 0, found {getattr(self, name)}.")
         if not 0 <= self.seed < 2**63:
