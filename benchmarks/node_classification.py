@@ -148,8 +148,8 @@ the other way, training went through zero.
   HGCN divides each row by its sum, which is sometimes negative or nearly 0.
 - **What the paper leaves open** was chosen by a search on validation nodes, with the same budget for all networks:
   {usual.draws} settings on one split, the best {usual.kept} of them on {usual.splits - 1} more, the one with the best
-  mean taken; for Citeseer and Pubmed {pubmed.draws}, {pubmed.kept} and {pubmed.splits - 1}. The first setting
-  is the paper's own as far as it says. The lists from which the others are drawn were written after dozens of
+  mean taken; for Pubmed, whose runs take longest, {pubmed.draws}, {pubmed.kept} and {pubmed.splits - 1}. The
+  first setting is the paper's own as far as it says. The lists from which the others are drawn were written after dozens of
   trial runs, on validation nodes too. Splits of the search are others than those of the table. `kappagcn reproduce
   search` repeats it.
 - **Time**, one thread for each run, two runs at once: all of Table 2 took {hours:.1f} hours of one core, about
