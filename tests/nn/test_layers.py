@@ -1,6 +1,7 @@
 """Linear, activation, dropout, logits, pool, HGCN: against the geometry's functions on points and against PyG."""
 
 import copy
+import math
 from contextlib import nullcontext
 
 import pytest
@@ -134,6 +135,24 @@ def test_logits_are_finite_wherever_points_and_planes_lie(kappa, size, path):
     for tensor in (found, v.grad, a.grad, p.grad, manifold.curvature.raw.grad):
         assert torch.isfinite(tensor).all()
     assert size > 5 or (found[:, [0, 3]] == 0).all()
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
+def test_logits_of_a_plane_through_the_antipode_of_the_origin_vanish(path, dtype):
+    generator = torch.Generator().manual_seed(4)
+    k = torch.tensor([2.0928], dtype=dtype, requires_grad=True)
+    beyond = torch.tensor([0.0, 1e-9, -1e-7, 1e-6, 1e-4], dtype=DOUBLE)
+    directions = torch.nn.functional.normalize(draw(generator, 5, 3, size=1.0), dim=1)
+    p = (directions * ((math.pi / 2 + beyond) / k.item() ** 0.5)[:, None]).to(dtype).requires_grad_()
+    v, a = (draw(generator, n, 3, size=1.0).to(dtype).requires_grad_() for n in (20, 5))
+    with PATHS[path]():
+        found = hyperplane_logits(v, p, a, k, [3])
+        found.sum().backward()
+    assert found.abs().max() < 1e-4
+    for tensor in (v, p, a, k):
+        assert torch.isfinite(tensor.grad).all()
+        assert tensor.grad.abs().max() < 1
 
 
 @given(st.sampled_from([-1.0, 0.0, 1.0, "H2xS1"]), st.booleans(), st.integers(0, 30))

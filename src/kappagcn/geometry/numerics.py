@@ -66,6 +66,7 @@ ROW_TRANSLATED = 150.0  # √−κ·r whose exponential, times another's and squ
 ROW_FAR = 2.0  # cosh of a radius beyond which rounding errors grow
 ROW_FAR_TANGENT = 0.95  # tanh² of a radius beyond which a sum's own rounding errors count
 ROW_LEAST_COSINE = 1e-7  # of a distance to a hyperplane: a quarter turn away its derivative is infinite
+ROW_LEAST_LAMBDA = 1e-6  # of a hyperplane through the antipode of the origin, where its logits vanish
 ROW_LEAST = 1e-30  # of a divisor in float64; nothing of interest is smaller
 # sinh of more, divided by √−κ down to 1e-6, would overflow.
 LARGEST_EXPONENT = {torch.float32: 75.0, torch.float64: 690.0}

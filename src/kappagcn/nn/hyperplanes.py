@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kappagcn.geometry.numerics import tiny
+from kappagcn.geometry.numerics import ROW_LEAST_LAMBDA
 from kappagcn.geometry.vectors import norm
 from kappagcn.nn.midpoints import kernels_for
 from kappagcn.nn.rows import arsin_rows, first_order, lift_rows
@@ -41,7 +41,7 @@ def hyperplane_logits(v: Tensor, p: Tensor, a: Tensor, k: Tensor, dims: list[int
 def _by_torch(v: Tensor, p: Tensor, a: Tensor, k: Tensor) -> Tensor:
     """In one space. What belongs to classes is few and in float64: far out it overflows float32."""
     dtype, on_plane, wide, kappa = v.dtype, lift_rows(p, k).double(), a.double(), k.double()
-    point, factor = on_plane[:, :-1], (on_plane[:, -1:] + 1).clamp(min=tiny(wide))
+    point, factor = on_plane[:, :-1], (on_plane[:, -1:] + 1).clamp(min=ROW_LEAST_LAMBDA)
     offset = (point * wide).sum(-1, keepdim=True)
     normal = torch.cat((wide - kappa * offset / factor * point, -offset), -1)
     length = norm(wide)
@@ -63,7 +63,7 @@ class _Planes(NamedTuple):
     @classmethod
     def of(cls, point: Array, height: Array, a: Array, kappa: float) -> _Planes:
         length = np.sqrt((a * a).sum(1))
-        factor = np.maximum(height + 1, tiny(torch.empty(0, dtype=torch.float64)))
+        factor = np.maximum(height + 1, ROW_LEAST_LAMBDA)
         return cls(kappa, a, point, factor, (point * a).sum(1), np.where(length == 0, 1, length))
 
     def normals(self) -> Array:
