@@ -50,6 +50,13 @@ def test_curvature_crosses_zero_on_a_tree(tmp_path):
         (["demo", "--steps", "0"], "Invalid value for '--steps'"),
         (["demo", "--steps", "many"], "Invalid value for '--steps'"),
         (["demo", "--seed", "x"], "Invalid value for '--seed'"),
+        (["reproduce", "table9"], "Invalid value for"),
+        (["reproduce", "table2", "cora"], "expected one of citeseer"),
+        (["reproduce", "table3", "gcn"], "table3: expected a cell of that table"),
+        (["reproduce", "search", "--quick"], "search: expected its own budget"),
+        (["reproduce", "table2", "--splits", "0"], "Invalid value for '--splits'"),
+        (["reproduce", "further", "disease", "--quick", "--out", "{file}"], "expected a folder that can be written"),
+        (["reproduce", "table2", "--configs", "{file}", "--out", "{file}.out"], "expected a TOML file"),
         (["dmeo"], "No such command"),
         (["demo", "--ot", "x"], "No such option"),
     ],
@@ -61,6 +68,27 @@ def test_wrong_use_ends_in_one_message_and_code_two(tmp_path, arguments, message
     assert result.exit_code == 2
     assert message in " ".join(result.output.replace("│", " ").split())
     assert "Traceback" not in result.output
+
+
+def test_reproduce_runs_once_then_prints_from_its_records(tmp_path):
+    arguments = ["reproduce", "further", "disease", "gcn", "--quick", "--jobs", "1", "--out", str(tmp_path)]
+    first = run(*arguments)
+    assert first.exit_code == 0, first.output
+    assert "1 of 1: disease gcn E16, split 0, run 0: test accuracy 0." in first.stderr
+    assert "E16 (GCN)" in first.stdout
+    again = run(*arguments, "--json")
+    assert again.stderr == ""
+    assert json.loads(again.stdout)["rows"][0][1] in first.stdout
+    (record,) = (tmp_path / "quick" / "further" / "disease" / "gcn.jsonl").read_text().splitlines()
+    assert json.loads(record)["seed"] == 0
+
+
+def test_reproduce_says_what_it_would_do(tmp_path):
+    found = json.loads(run("reproduce", "search", "cora_ml/S16", "--dry-run", "--out", str(tmp_path / "out")).stdout)
+    assert len(found) == 20
+    assert found[0]["cell"] == "cora_ml/S16"
+    assert found[0]["options"]["space"] == "S16(1.0)"
+    assert not (tmp_path / "out").exists()
 
 
 def test_module_runs_like_the_command():
@@ -123,7 +151,7 @@ def test_wrong_graphs_end_in_one_line(tmp_path, arguments, message, code):
     assert file.read_text() == ""
 
 
-@pytest.mark.parametrize("command", [("info",), ("data", "list"), ("data", "fetch"), ("data", "path")])
+@pytest.mark.parametrize("command", [("info",), ("reproduce",), ("data", "list"), ("data", "fetch"), ("data", "path")])
 def test_help_has_an_example(command):
     assert f"Example: kappagcn {' '.join(command)}" in run(*command, "--help").stdout
 
