@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "nn": {"geometry", "graphs"},
     "models": {"geometry", "nn"},
     "training": {"geometry", "graphs", "models", "atomic"},
+    "embedding": {"geometry", "graphs", "nn"},
     "experiments": {"geometry", "graphs", "nn", "models", "training", "atomic"},
     "progress": set(),
     "figures": {"geometry"},
@@ -75,6 +76,7 @@ def test_importing_the_geometry_imports_nothing_heavy_besides_torch():
 
 
 def test_public_names_exist_and_are_documented():
+    import kappagcn.embedding as embedding
     import kappagcn.experiments as experiments
     import kappagcn.geometry as geometry
     import kappagcn.graphs as graphs
@@ -82,7 +84,7 @@ def test_public_names_exist_and_are_documented():
     import kappagcn.nn as nn
     import kappagcn.training as training
 
-    for module in (kappagcn, geometry, graphs, nn, models, training, experiments):
+    for module in (kappagcn, geometry, graphs, nn, models, training, experiments, embedding):
         for name in module.__all__:
             thing = getattr(module, name)
             assert not callable(thing) or thing.__doc__, name

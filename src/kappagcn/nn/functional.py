@@ -20,7 +20,17 @@ from kappagcn.nn.hyperplanes import hyperplane_logits
 from kappagcn.nn.midpoints import count_edge_rows, midpoints
 from kappagcn.nn.neighbourhoods import frechet, tangential_at_nodes
 
-__all__ = ["AGGREGATIONS", "Manifold", "aggregate", "capped_rows", "dropconnect", "linear", "logits", "pool"]
+__all__ = [
+    "AGGREGATIONS",
+    "Manifold",
+    "aggregate",
+    "capped_rows",
+    "dropconnect",
+    "factors_of",
+    "linear",
+    "logits",
+    "pool",
+]
 
 Manifold = Stereographic | ProductManifold
 AGGREGATIONS = ("midpoint", "tangential", "tangential-node", "frechet")
@@ -68,7 +78,7 @@ def aggregate(
     if _is_half(v):
         with torch.autocast(v.device.type, enabled=False):
             return aggregate(v.float(), adjacency, manifold, aggregation=aggregation, double=double).to(v.dtype)
-    k, dims = _factors(v, manifold)
+    k, dims = factors_of(v, manifold)
     if aggregation == "midpoint":
         return midpoints(v, adjacency.to(v.dtype), k, dims, double=double)
     dtype = torch.float64 if double else v.dtype
@@ -85,7 +95,7 @@ def _is_half(v: Tensor) -> bool:
     return v.dtype in (torch.float16, torch.bfloat16)
 
 
-def _factors(v: Tensor, manifold: Manifold) -> tuple[Tensor, list[int]]:
+def factors_of(v: Tensor, manifold: Manifold) -> tuple[Tensor, list[int]]:
     """Curvatures (F,) and dimensions of the factors, which must fit v's columns."""
     if isinstance(manifold, ProductManifold):
         manifold.split(v)
@@ -97,7 +107,7 @@ def _factors(v: Tensor, manifold: Manifold) -> tuple[Tensor, list[int]]:
 
 def capped_rows(v: Tensor, adjacency: SparseMatrix, manifold: Manifold, *, double: bool = False) -> int:
     """How many midpoints lie farther out than the precision resolves (κ < 0), and so were taken as just inside."""
-    k, dims = _factors(v, manifold)
+    k, dims = factors_of(v, manifold)
     return count_edge_rows(v, adjacency.to(v.dtype), k, dims, double=double)
 
 
@@ -120,7 +130,7 @@ def logits(v: Tensor, p: Tensor, a: Tensor, manifold: Manifold) -> Tensor:
     if _is_half(v) or torch.is_autocast_enabled(v.device.type):
         with torch.autocast(v.device.type, enabled=False):
             return logits(v.float(), p.float(), a.float(), manifold).to(v.dtype)
-    k, dims = _factors(v, manifold)
+    k, dims = factors_of(v, manifold)
     if p.shape != a.shape or p.dim() != 2 or p.shape[1] != v.shape[-1]:
         raise GraphError(f"expected p and a as (C, {v.shape[-1]}), found {tuple(p.shape)} and {tuple(a.shape)}.")
     return hyperplane_logits(v, p.to(v.dtype), a.to(v.dtype), k.to(v.dtype), dims)

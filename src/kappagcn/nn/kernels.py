@@ -8,9 +8,7 @@ Rows go in blocks whose bounds do not depend on the number of threads; neither d
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -34,6 +32,7 @@ from kappagcn.geometry.numerics import (
     row_series_terms,
 )
 from kappagcn.graphs.sparse import multiply
+from kappagcn.nn.threads import spread
 
 __all__ = ["distances", "distances_backward", "lift", "lift_backward", "lower_backward", "sum_and_lower"]
 
@@ -269,29 +268,9 @@ def _distances_backward(
             sums[2, c] += g * weights[c] * by_kappa
 
 
-@cache
-def _pool(process: int, threads: int) -> ThreadPoolExecutor:
-    """Threads of this process: those of a parent do not survive a fork."""
-    return ThreadPoolExecutor(threads)
-
-
 def _in_blocks(rows: int, work: Callable[[slice, int], None]) -> None:
-    """Work on all rows, block by block. Other threads help; where they wake too late, nobody waits for them."""
-    if rows <= BLOCK:
-        work(slice(0, rows), 0)
-        return
-    blocks = iter([(slice(start, start + BLOCK), start // BLOCK) for start in range(0, rows, BLOCK)])
-
-    def drain() -> None:
-        for block, number in blocks:
-            work(block, number)
-
-    helpers = 0 if rows <= ALONE else min(torch.get_num_threads(), -(-rows // BLOCK)) - 1
-    tasks = [_pool(os.getpid(), torch.get_num_threads()).submit(drain) for _ in range(helpers)]
-    drain()
-    for task in tasks:
-        if not task.cancel():
-            task.result()
+    """Work on all rows, block by block."""
+    spread(-(-rows // BLOCK) or 1, lambda n: work(slice(n * BLOCK, (n + 1) * BLOCK), n), alone=rows <= ALONE)
 
 
 def _array(x: Tensor) -> Array:

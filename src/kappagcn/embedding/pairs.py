@@ -1,0 +1,306 @@
+"""Distortion over all pairs compiled by numba: value and gradients in one pass, blocks that stay in the cache.
+
+With r = 2|v|, u = v/|v| and P = sin_κ(r), a pair of points of one factor has (the κ-haversine)
+
+    S = sin_κ²(d/2) = T² + P_i P_j |u_i − u_j|²/4,   T = sin_κ((r_i − r_j)/2),   d² = 4 S arsinc(κS)²,
+
+all of it analytic in S, so nothing is singular where points coincide. T comes from two numbers of each row,
+T = p_i q_j − q_i p_j: half-angle sines and cosines, or for far points of a hyperbolic space exponentials, which do not
+cancel. Differences of directions are taken one by one in float64: a Gram matrix would lose them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from kappagcn.geometry.numerics import SERIES
+from kappagcn.nn.threads import spread
+
+__all__ = ["Rows", "all_pairs"]
+
+Array = NDArray[Any]
+BLOCK = 256  # columns of a block: its dozen temporaries fit the first cache
+CHUNKS = 8  # of rows; their sums are added in order, so threads do not change digits
+FARTHEST = 340.0  # √−κ·r, beyond which a product of two sines overflows
+CURVED = 1.0  # √−κ·r from which exponentials are better than half-angle formulas
+NEAR = 0.02  # |κS| below which a few terms of arsinc and its derivative are exact to rounding
+TURN = 0.05  # |κ|(Δr/2)² below which terms of ∂sin_κ/∂κ are
+ALONE = 200  # points whose pairs one thread finishes before another has woken up
+LEAST_GAP = 1e-15  # of 1 − κS: at antipodes the distance has no derivative
+
+# Sums may be reordered and divisions become products; infinities and NaN are respected.
+compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
+
+A0, A1, A2, A3, A4, A5, A6, A7, A8 = SERIES["arsinc"][:9]
+B1, B2, B3, B4 = (n * c for n, c in enumerate(SERIES["sinc"][:5]) if n)
+LOG2 = math.log(2.0)
+MANTISSA, ONE, EXPONENT = 0xFFFFFFFFFFFFF, 0x3FF0000000000000, 1023
+
+
+@compiled
+def _slope_near(z: float) -> float:
+    """arsinc′(z) for small z."""
+    return A1 + z * (2 * A2 + z * (3 * A3 + z * (4 * A4 + z * (5 * A5 + z * 6 * A6))))
+
+
+@compiled
+def _hyperbolic_arcs(s: Array, kappa: float, arc: Array, root: Array, slope: Array, x: Array, bits: Array) -> None:
+    """arsinc(κs), 1/√(1 − κs) and arsinc′(κs) for κ < 0; `bits` are those of x.
+
+    The logarithm is written out: only so do processors take several at once.
+    """
+    for j in range(s.shape[0]):
+        z = kappa * s[j]
+        cosine = math.sqrt(1 - z)
+        root[j], arc[j] = 1 / cosine, math.sqrt(-z)
+        x[j] = arc[j] + cosine
+    for j in range(s.shape[0]):
+        found = bits[j]
+        slope[j] = float((found >> 52) - EXPONENT)
+        bits[j] = (found & MANTISSA) | ONE
+    for j in range(s.shape[0]):
+        f = (x[j] - 1) / (x[j] + 1)
+        g = f * f
+        total = 1 / 23 * g + 1 / 21
+        total = (((total * g + 1 / 19) * g + 1 / 17) * g + 1 / 15) * g + 1 / 13
+        total = ((((total * g + 1 / 11) * g + 1 / 9) * g + 1 / 7) * g + 1 / 5) * g + 1 / 3
+        x[j] = slope[j] * LOG2 + 2 * f * (total * g + 1)
+    for j in range(s.shape[0]):
+        z = kappa * s[j]
+        near = z > -NEAR
+        y = max(z, -NEAR)
+        terms = A0 + y * (A1 + y * (A2 + y * (A3 + y * (A4 + y * (A5 + y * A6)))))
+        value = terms if near else x[j] / max(arc[j], LEAST_GAP)
+        arc[j] = value
+        slope[j] = _slope_near(y) if near else (root[j] - value) / (2 * z)
+
+
+@compiled
+def _spherical_arcs(s: Array, kappa: float, arc: Array, root: Array, slope: Array) -> None:
+    """The same for κ ≥ 0: the angle is halved three times, then a few terms of the series are enough."""
+    for j in range(s.shape[0]):
+        z = min(kappa * s[j], 1 - LEAST_GAP)
+        once = 2 + 2 * math.sqrt(1 - z)
+        half = z / once
+        twice = 2 + 2 * math.sqrt(1 - half)
+        quarter = half / twice
+        thrice = 2 + 2 * math.sqrt(1 - quarter)
+        y = quarter / thrice
+        terms = A0 + y * (A1 + y * (A2 + y * (A3 + y * (A4 + y * (A5 + y * (A6 + y * (A7 + y * A8)))))))
+        value = 8 * terms / math.sqrt(once * twice * thrice)
+        arc[j], root[j] = value, 1 / math.sqrt(1 - z)
+        slope[j] = _slope_near(min(z, NEAR)) if z < NEAR else (root[j] - value) / (2 * z)
+
+
+@compiled
+def _rows_of_pairs(
+    first: int,
+    slopes: bool,
+    u: Array,
+    ends: Array,
+    kappas: Array,
+    r: Array,
+    sine: Array,
+    p: Array,
+    q: Array,
+    turns: Array,
+    weights: Array,
+    by_u: Array,
+    by_r: Array,
+    by_sine: Array,
+    by_kappa: Array,
+    found: Array,
+) -> None:
+    """Pairs i < j for every `CHUNKS`-th row i from `first`: adds to sums of the loss, its extremes and gradients.
+
+    `found` holds Σ(d²w − 1)², and the smallest and largest d²w; `by_u` is short of a factor P_i, which is 0 at the
+    origin.
+    """
+    n, factors = u.shape[1], kappas.shape[0]
+    apart, squares, t = np.empty((factors, BLOCK)), np.empty((factors, BLOCK)), np.empty((factors, BLOCK))
+    arc, root, slope = np.empty((factors, BLOCK)), np.empty((factors, BLOCK)), np.empty((factors, BLOCK))
+    x, total, pull, one, other = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    bits = x.view(np.int64)
+    for i in range(first, n, CHUNKS):
+        for start in range(i + 1, n, BLOCK):
+            stop = min(start + BLOCK, n)
+            m = stop - start
+            w = weights[i, start:stop]
+            for j in range(m):
+                total[j] = 0.0
+            for f in range(factors):
+                gap, s, turn, a = apart[f, :m], squares[f, :m], t[f, :m], arc[f, :m]
+                for j in range(m):
+                    gap[j] = 0.0
+                for d in range(ends[f], ends[f + 1]):
+                    own, column = u[d, i], u[d, start:stop]
+                    for j in range(m):
+                        gap[j] += (own - column[j]) * (own - column[j])
+                p_i, q_i, quarter = p[f, i], q[f, i], 0.25 * sine[f, i]
+                p_j, q_j, sine_j = p[f, start:stop], q[f, start:stop], sine[f, start:stop]
+                for j in range(m):
+                    turn[j] = p_i * q_j[j] - q_i * p_j[j]
+                for j in range(m):
+                    s[j] = turn[j] * turn[j] + quarter * sine_j[j] * gap[j]
+                if kappas[f] < 0:
+                    _hyperbolic_arcs(s, kappas[f], a, root[f, :m], slope[f, :m], x[:m], bits[:m])
+                else:
+                    _spherical_arcs(s, kappas[f], a, root[f, :m], slope[f, :m])
+                for j in range(m):
+                    total[j] += 4 * s[j] * a[j] * a[j]
+            for j in range(m):
+                ratio = total[j] * w[j]
+                excess = ratio - 1 if w[j] > 0 else 0.0
+                found[0] += excess * excess
+                pull[j] = 2 * excess * w[j]
+            for j in range(m):
+                if w[j] > 0:
+                    found[1], found[2] = min(found[1], total[j] * w[j]), max(found[2], total[j] * w[j])
+            for f in range(factors if slopes else 0):
+                gap, s, turn, a = apart[f, :m], squares[f, :m], t[f, :m], arc[f, :m]
+                steep, bent, kappa = root[f, :m], slope[f, :m], kappas[f]
+                p_i, q_i, sine_i, r_i = p[f, i], q[f, i], sine[f, i], r[f, i]
+                p_j, q_j, sine_j, r_j = p[f, start:stop], q[f, start:stop], sine[f, start:stop], r[f, start:stop]
+                crossed, straight, squared = turns[f, 0], turns[f, 1], turns[f, 2]
+                curving = 0.0
+                for j in range(m):
+                    curving += 8 * pull[j] * s[j] * s[j] * a[j] * bent[j]
+                for j in range(m):
+                    x[j] = 4 * pull[j] * a[j] * steep[j]  # ∂/∂S
+                for j in range(m):
+                    one[j] = crossed * (p_i * q_j[j] + q_i * p_j[j]) + straight * q_i * q_j[j] + squared * p_i * p_j[j]
+                half = 0.5 / kappa if kappa != 0 else 0.0
+                for j in range(m):
+                    h = 0.5 * (r_i - r_j[j])
+                    z = kappa * h * h
+                    y = min(max(z, -TURN), TURN)
+                    near = h * h * h * (B1 + y * (B2 + y * (B3 + y * B4)))
+                    curving += 2 * x[j] * turn[j] * (near if y == z else (h * one[j] - turn[j]) * half)
+                by_kappa[f] += curving
+                outward = 0.0
+                for j in range(m):
+                    other[j] = x[j] * turn[j] * one[j]
+                    outward += other[j]
+                by_r[f, i] += outward
+                column = by_r[f, start:stop]
+                for j in range(m):
+                    column[j] -= other[j]
+                wide, column = 0.0, by_sine[f, start:stop]
+                for j in range(m):
+                    other[j] = 0.25 * x[j] * gap[j]
+                    wide += other[j] * sine_j[j]
+                by_sine[f, i] += wide
+                for j in range(m):
+                    column[j] += other[j] * sine_i
+                for j in range(m):
+                    one[j] = 0.5 * x[j] * sine_j[j]
+                for j in range(m):
+                    other[j] = 0.5 * x[j] * sine_i
+                for d in range(ends[f], ends[f + 1]):
+                    own, column, sums, along = u[d, i], u[d, start:stop], by_u[d, start:stop], 0.0
+                    for j in range(m):
+                        along += one[j] * (own - column[j])
+                        sums[j] -= other[j] * (own - column[j])
+                    by_u[d, i] += along
+
+
+class Rows:
+    """What each point brings to its pairs, (F, N), and directions, (D, N), in float64.
+
+    Args:
+        v: Tangent vectors at the origin, (N, D).
+        ends: Where factors begin and end among the columns, (F + 1,).
+        kappas: Their curvatures, (F,).
+    """
+
+    def __init__(self, v: Array, ends: Array, kappas: Array) -> None:
+        n, self.ends, self.kappas = len(v), ends, kappas
+        self.u = np.empty((v.shape[1], n))
+        self.r, self.sine, self.cosine, self.p, self.q = (np.empty((len(kappas), n)) for _ in range(5))
+        self.turns = np.empty((len(kappas), 3))
+        self.length = np.empty((len(kappas), n))
+        for f, kappa in enumerate(kappas):
+            own = v[:, ends[f] : ends[f + 1]].T.astype(np.float64)
+            length = np.sqrt((own * own).sum(0))
+            self.u[ends[f] : ends[f + 1]] = own / np.where(length == 0, 1, length)
+            self._fill(f, length, float(kappa))
+
+    def _fill(self, f: int, length: Array, kappa: float) -> None:
+        s = math.sqrt(abs(kappa))
+        r = 2 * length
+        if kappa < 0:
+            r = np.minimum(r, FARTHEST / s)
+        self.r[f], self.length[f] = r, length
+        far = kappa < 0 and len(r) and s * r.max() > CURVED
+        self.sine[f], self.cosine[f] = _sine(r, kappa), _cosine(r, kappa)
+        if far:
+            grown = np.exp(s * r / 2)
+            self.p[f], self.q[f], self.turns[f] = grown / (2 * s), 1 / grown, (s, 0, 0)
+        else:
+            self.p[f], self.q[f], self.turns[f] = _sine(r / 2, kappa), _cosine(r / 2, kappa), (0, 1, kappa)
+
+    def gradients(self, by_u: Array, by_r: Array, by_sine: Array, by_kappa: Array) -> tuple[Array, Array]:
+        """By v, (N, D), and by κ, (F,), from those by directions, radii and sines, and what κ has beside them."""
+        by_v = np.empty_like(self.u)
+        for f, kappa in enumerate(self.kappas):
+            columns = slice(self.ends[f], self.ends[f + 1])
+            u, g, r, length = self.u[columns], by_u[columns], self.r[f], self.length[f]
+            inside = 2 * length <= r  # farther ones were taken as there, and do not move
+            # P/|v|, and at the origin, which has no direction, its limit: by_u alone is right there.
+            widening = np.where(length == 0, 2, self.sine[f] / np.where(length == 0, 1, length))
+            outward = 2 * inside * (by_r[f] + self.cosine[f] * by_sine[f])
+            by_v[columns] = outward * u + widening * (g - (u * g).sum(0) * u)
+            by_kappa[f] += (_sine_by_kappa(r, float(kappa), self.sine[f], self.cosine[f]) * by_sine[f]).sum()
+        return by_v.T, by_kappa
+
+
+def _sine(x: Array, kappa: float) -> Array:
+    s = math.sqrt(abs(kappa))
+    found: Array = x if kappa == 0 else (np.sinh(s * x) if kappa < 0 else np.sin(s * x)) / s
+    return found
+
+
+def _cosine(x: Array, kappa: float) -> Array:
+    s = math.sqrt(abs(kappa))
+    found: Array = np.cosh(s * x) if kappa < 0 else np.cos(s * x)
+    return found
+
+
+def _sine_by_kappa(x: Array, kappa: float, sine: Array, cosine: Array) -> Array:
+    z = np.clip(kappa * x * x, -TURN, TURN)
+    near = x**3 * (B1 + z * (B2 + z * (B3 + z * B4)))
+    return near if kappa == 0 else np.where(np.abs(kappa) * x * x < TURN, near, (x * cosine - sine) / (2 * kappa))
+
+
+def all_pairs(rows: Rows, weights: Array, *, slopes: bool = True) -> tuple[Array, Array, Array]:
+    """Over unordered pairs i < j with a weight above 0, of squared distances d² times the weight.
+
+    Args:
+        rows: The points.
+        weights: 1/d_G² for each pair, (N, N), 0 for pairs to be left out; float32 or float64.
+        slopes: Whether to find gradients.
+
+    Returns:
+        Σ(d²w − 1)² with the least and the largest d²w, (3,); its gradients by v, (N, D), and by κ, (F,).
+    """
+    n, count = rows.u.shape[1], len(rows.kappas)
+    kept = n if slopes else 0
+    by_u, by_r, by_sine = (np.zeros((CHUNKS, m, kept)) for m in (len(rows.u), count, count))
+    by_kappa, found = np.zeros((CHUNKS, count)), np.tile([0.0, np.inf, 0.0], (CHUNKS, 1))
+
+    def work(chunk: int) -> None:
+        _rows_of_pairs(
+            chunk, slopes, rows.u, rows.ends, rows.kappas, rows.r, rows.sine, rows.p, rows.q, rows.turns, weights,
+            by_u[chunk], by_r[chunk], by_sine[chunk], by_kappa[chunk], found[chunk],
+        )  # fmt: skip
+
+    spread(CHUNKS, work, alone=n < ALONE)
+    summary = np.array([found[:, 0].sum(), found[:, 1].min(), found[:, 2].max()])
+    if not slopes:
+        return summary, np.empty((0, 0)), np.empty(0)
+    return summary, *rows.gradients(by_u.sum(0), by_r.sum(0), by_sine.sum(0), by_kappa.sum(0))
