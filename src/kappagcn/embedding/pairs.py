@@ -126,6 +126,7 @@ def _rows_of_pairs(
     arc, root, slope = np.empty((factors, BLOCK)), np.empty((factors, BLOCK)), np.empty((factors, BLOCK))
     x, total, pull, one, other = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     bits = x.view(np.int64)
+    loss = 0.0
     for i in range(first, n, CHUNKS):
         for start in range(i + 1, n, BLOCK):
             stop = min(start + BLOCK, n)
@@ -156,9 +157,9 @@ def _rows_of_pairs(
             for j in range(m):
                 ratio = total[j] * w[j]
                 excess = ratio - 1 if w[j] > 0 else 0.0
-                found[0] += excess * excess
+                loss += excess * excess
                 pull[j] = 2 * excess * w[j]
-            for j in range(m):
+            for j in range(0 if slopes else m):
                 if w[j] > 0:
                     found[1], found[2] = min(found[1], total[j] * w[j]), max(found[2], total[j] * w[j])
             for f in range(factors if slopes else 0):
@@ -207,6 +208,7 @@ def _rows_of_pairs(
                         along += one[j] * (own - column[j])
                         sums[j] -= other[j] * (own - column[j])
                     by_u[d, i] += along
+    found[0] += loss
 
 
 class Rows:
@@ -286,7 +288,7 @@ def all_pairs(rows: Rows, weights: Array, *, slopes: bool = True) -> tuple[Array
         slopes: Whether to find gradients.
 
     Returns:
-        Σ(d²w − 1)² with the least and the largest d²w, (3,); its gradients by v, (N, D), and by κ, (F,).
+        Σ(d²w − 1)² with, where there are no slopes to find, the least and the largest d²w, (3,); its gradients by v, (N, D), and by κ, (F,).
     """
     n, count = rows.u.shape[1], len(rows.kappas)
     kept = n if slopes else 0
