@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from kappagcn.errors import ConfigError
-from kappagcn.experiments import DATASETS, ROWS, Cell, Experiment, Job, bootstrapped, cells, settings
+from kappagcn.experiments import DATASETS, ROWS, Cell, Experiment, Job, bootstrapped, cells, load_benchmark, settings
 from kappagcn.experiments import accuracy_table as accuracy_table_of
 from kappagcn.experiments import curvature_table as curvature_table_of
 from kappagcn.experiments.cells import CURVED, record_file
-from kappagcn.experiments.reproduce import FURTHER, Plan, line
+from kappagcn.experiments.defaults import are_words, default_normalization
+from kappagcn.experiments.reproduce import FURTHER, MEASURED, Plan, line
 from kappagcn.experiments.searching import BUDGETS, Budget, chosen, kept
 from kappagcn.experiments.tables import Estimate, paper
 from kappagcn.training import TrainingConfig
@@ -157,6 +158,16 @@ def test_plans_that_make_no_sense_are_refused(tmp_path):
         Plan("search", [], tmp_path, quick=True)
     with pytest.raises(ValueError, match="expected at least one value"):
         bootstrapped([])
+
+
+@needs_data
+def test_defaults_of_further_datasets_are_those_of_their_features():
+    for dataset in FURTHER:
+        x = load_benchmark(dataset, data_folder()).data.x
+        assert are_words(x) == (dataset not in MEASURED)
+        [experiment] = [e for cell, e in Plan("further", [f"{dataset}/H16"], RESULTS).experiments()]
+        assert experiment.features.normalize == default_normalization(x)
+        assert (experiment.options["dropout"] > 0) == are_words(x)
 
 
 def test_lines_about_runs():

@@ -288,7 +288,8 @@ def all_pairs(rows: Rows, weights: Array, *, slopes: bool = True) -> tuple[Array
         slopes: Whether to find gradients.
 
     Returns:
-        Σ(d²w − 1)² with, where there are no slopes to find, the least and the largest d²w, (3,); its gradients by v, (N, D), and by κ, (F,).
+        Σ(d²w − 1)² and, where no slopes are asked for, the least and the largest d²w, (3,); gradients of the sum by v,
+        (N, D), and by κ, (F,).
     """
     n, count = rows.u.shape[1], len(rows.kappas)
     kept = n if slopes else 0

@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 
 from kappagcn.errors import CheckpointError, GraphError, KappaGCNError, SplitError, TrainingError
 from kappagcn.experiments.config import Experiment
-from kappagcn.experiments.defaults import default_experiment
+from kappagcn.experiments.defaults import are_words, default_experiment, default_normalization
 from kappagcn.experiments.labelled import as_words, encoded, read_labelled, unlabelled
 from kappagcn.graphs import Split, random_split
 from kappagcn.graphs.preprocess import column_statistics
@@ -121,14 +121,17 @@ class KappaGCNClassifier:
 
     def experiment(self, data: Data) -> Experiment:
         """All settings for a graph, defaults filled in."""
-        default = default_experiment(str(data.get("name") or "graph"), data, self.space)
+        usual = default_normalization(data.x)
+        default = default_experiment(
+            str(data.get("name") or "graph"), self.space, words=are_words(data.x), normalize=usual
+        )
         own: dict[str, Any] = {
             "layers": self.layers,
             "dropout": default.options["dropout"] if self.dropout == "auto" else self.dropout,
             "adjacency_dropout": self.adjacency_dropout,
             "dropconnect": self.dropconnect,
         }
-        normalize = default.features.normalize if self.normalize == "auto" else self.normalize
+        normalize = usual if self.normalize == "auto" else self.normalize
         training = replace(
             default.training,
             epochs=self.epochs,

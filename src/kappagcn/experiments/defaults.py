@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from kappagcn.experiments.config import Experiment, FeatureConfig
 from kappagcn.geometry.signature import format_signature, parse_signature
 from kappagcn.training import TrainingConfig
 
-__all__ = ["are_words", "default_experiment"]
+__all__ = ["are_words", "default_experiment", "default_normalization"]
 
 START = 0.1  # |κ|: mild, so that a wrong sign costs little; training moves it
 WORDS = {"dropout": 0.5, "l2": 5e-3}
@@ -27,16 +26,23 @@ def are_words(x: Tensor) -> bool:
     return bool((values >= 0).all()) and 2 * int((values != 0).sum()) < x.shape[0] * x.shape[1]
 
 
-def default_experiment(dataset: str, data: Data, space: str, model: str = "kappa-gcn") -> Experiment:
+def default_normalization(x: Tensor) -> str:
+    """``"columns"`` for measurements, which are dense; ``"rows"`` otherwise."""
+    return "columns" if x.layout == torch.strided and not are_words(x) else "rows"
+
+
+def default_experiment(
+    dataset: str, space: str, model: str = "kappa-gcn", *, words: bool = True, normalize: str = "rows"
+) -> Experiment:
     """Few words of a document tell little each: much dropout and L². Columns of measurements: neither.
 
     Args:
         dataset: Its name.
-        data: The graph with its features.
         space: Signature of the hidden layer; factors start at curvatures of ±0.1 where it does not say otherwise.
         model: ``"kappa-gcn"``, or ``"gcn"`` and ``"mlp"``, which take of `space` only the dimension.
+        words: Whether features are words, see :func:`are_words`.
+        normalize: Of features, see :func:`default_normalization`.
     """
-    words = are_words(data.x)
     chosen = WORDS if words else COLUMNS
     factors = parse_signature(space, start=START)
     options: dict[str, object] = {"dropout": chosen["dropout"]}
@@ -44,6 +50,4 @@ def default_experiment(dataset: str, data: Data, space: str, model: str = "kappa
         options["space"] = format_signature(factors)
     else:
         options["hidden"] = sum(factor.dim for factor in factors)
-    dense = data.x.layout == torch.strided
-    features = FeatureConfig("columns" if dense and not words else "rows", "tangent")
-    return Experiment(dataset, model, options, features, TrainingConfig(l2=chosen["l2"]))
+    return Experiment(dataset, model, options, FeatureConfig(normalize, "tangent"), TrainingConfig(l2=chosen["l2"]))

@@ -11,7 +11,6 @@ from kappagcn.errors import ConfigError
 from kappagcn.experiments.cells import CONFIGS, CURVED, Cell, cells, record_file, selected
 from kappagcn.experiments.config import Experiment, save_experiment
 from kappagcn.experiments.defaults import default_experiment
-from kappagcn.experiments.protocol import load_benchmark
 from kappagcn.experiments.runs import Job, Record, RecordFile, run_all
 from kappagcn.experiments.searching import chosen, search, settings
 from kappagcn.experiments.tables import Table, accuracy, accuracy_table, curvature_table
@@ -26,6 +25,7 @@ FURTHER = {
     "airports_usa": "Airports USA (no features)",
     "disease": "Disease",
 }
+MEASURED = ("disease",)  # the others have words, or one-hot features
 FURTHER_ROWS = {
     "mlp": ("mlp", "E16", "MLP (no graph)"),
     "gcn": ("gcn", "E16", "E16 (GCN)"),
@@ -85,7 +85,9 @@ class Plan:
         if self.item != "further":
             return cell.experiment(self.configs)
         model, space, _ = FURTHER_ROWS[cell.row]
-        return default_experiment(cell.dataset, load_benchmark(cell.dataset, self.root).data, space, model)
+        measured = cell.dataset in MEASURED
+        normalize = "columns" if measured else "rows"
+        return default_experiment(cell.dataset, space, model, words=not measured, normalize=normalize)
 
     def jobs(self) -> list[tuple[Job, RecordFile]]:
         """Runs and where each is kept."""
