@@ -149,9 +149,9 @@ the other way, training went through zero.
 - **What the paper leaves open** was chosen by a search on validation nodes, with the same budget for all networks:
   {usual.draws} settings on one split, the best {usual.kept} of them on {usual.splits - 1} more, the one with the best
   mean taken; for Pubmed, whose runs take longest, {pubmed.draws}, {pubmed.kept} and {pubmed.splits - 1}. The
-  first setting is the paper's own as far as it says. The lists from which the others are drawn were written after dozens of
-  trial runs, on validation nodes too. Splits of the search are others than those of the table. `kappagcn reproduce
-  search` repeats it.
+  first setting is the paper's own as far as it says. The lists from which the others are drawn were written after
+  dozens of trial runs, on validation nodes too. Splits of the search are others than those of the table. `kappagcn
+  reproduce search` repeats it.
 - **Time**, one thread for each run, two runs at once: all of Table 2 took {hours:.1f} hours of one core, about
   {hours / 2 * 60:.0f} minutes; the search {sum(r["seconds"] for r in tried) / 3600:.1f} hours of one core. A run on
   Cora-ML took {statistics.median(cora):.0f} s (median; the longest {max(cora):.0f} s). Of all these, {diverged}.

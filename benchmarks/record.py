@@ -10,16 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from kappagcn.experiments.runs import processor
+
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parent.parent / "docs"
-
-
-def processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
 
 
 PEERS = ("torch", "geoopt", "kappagcn")

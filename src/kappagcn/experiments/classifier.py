@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 from kappagcn.errors import CheckpointError, GraphError, KappaGCNError, SplitError, TrainingError
 from kappagcn.experiments.config import Experiment
 from kappagcn.experiments.defaults import are_words, default_experiment, default_normalization
-from kappagcn.experiments.labelled import as_words, encoded, read_labelled, unlabelled
+from kappagcn.experiments.labelled import encoded, label_array, read_labelled, unlabelled
 from kappagcn.graphs import Split, random_split
 from kappagcn.graphs.preprocess import column_statistics
 from kappagcn.graphs.undirected import as_features
@@ -193,7 +193,7 @@ class KappaGCNClassifier:
                 raise TrainingError("expected a graph, which a saved classifier does not hold, found none.")
             if x is not None:
                 raise GraphError("expected a graph with the features x, found features alone.")
-            return self._data, None if y is None else as_words(y, self._data.num_nodes)
+            return self._data, None if y is None else label_array(y, self._data.num_nodes)
         data, labels = read_labelled(graph, x, y)
         if not self._own_features:
             raise GraphError(

@@ -17,7 +17,7 @@ from kappagcn.errors import GraphError
 from kappagcn.graphs import from_networkx, from_pyg, from_scipy
 from kappagcn.graphs.undirected import as_features
 
-__all__ = ["as_words", "encoded", "read_labelled", "unlabelled"]
+__all__ = ["encoded", "label_array", "read_labelled", "unlabelled"]
 
 Array = NDArray[Any]
 
@@ -43,7 +43,7 @@ def read_labelled(graph: Any, x: Any, y: Any) -> tuple[Data, Array | None]:
         data.x = data.x.float()
         if data.x.shape[0] != data.num_nodes:
             raise GraphError(f"expected features of {data.num_nodes} nodes, found {data.x.shape[0]} rows.")
-    return data, labels if y is None else as_words(y, data.num_nodes)
+    return data, labels if y is None else label_array(y, data.num_nodes)
 
 
 def _from_pyg(graph: Data) -> tuple[Data, Array | None]:
@@ -52,7 +52,7 @@ def _from_pyg(graph: Data) -> tuple[Data, Array | None]:
     data = from_pyg(Data.from_dict({**attributes, "num_nodes": graph.num_nodes}))
     if graph.get("y") is None:
         return data, None
-    labels, names = as_words(graph.y, data.num_nodes), data.get("class_names")
+    labels, names = label_array(graph.y, data.num_nodes), data.get("class_names")
     if names is None:
         return data, labels
     if labels.dtype.kind not in "iu" or not -1 <= labels.min() <= labels.max() < len(names):
@@ -60,7 +60,7 @@ def _from_pyg(graph: Data) -> tuple[Data, Array | None]:
     return data, np.array([None, *names], object)[labels + 1]
 
 
-def as_words(y: Any, nodes: int) -> Array:
+def label_array(y: Any, nodes: int) -> Array:
     """Labels of any kind as an array, (N,)."""
     found: Array = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
     if found.shape == (nodes, 1):

@@ -82,14 +82,18 @@ def _version(name: str) -> str | None:
         return None
 
 
-def machine() -> str:
-    """Processor and number of cores, as far as the system tells."""
+def processor() -> str:
+    """Its name, as far as the system tells."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        name = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
-        name = platform.processor() or platform.machine()
-    return f"{name}, {os.cpu_count()} cores, {platform.system()}"
+        return platform.processor() or platform.machine()
+
+
+def machine() -> str:
+    """Processor, number of cores and system."""
+    return f"{processor()}, {os.cpu_count()} cores, {platform.system()}"
 
 
 @contextmanager
