@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "nn": {"geometry", "graphs"},
     "models": {"geometry", "nn"},
     "training": {"geometry", "graphs", "models", "atomic"},
-    "embedding": {"geometry", "graphs", "nn"},
+    "embedding": {"geometry", "graphs", "nn", "models", "training"},
     "experiments": {"geometry", "graphs", "nn", "models", "training", "atomic"},
     "progress": set(),
     "figures": {"geometry"},

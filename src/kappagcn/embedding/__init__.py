@@ -1,5 +1,16 @@
 """Embeddings of graphs whose distances follow those of the graph."""
 
 from kappagcn.embedding.distortion import Distortion, GraphDistances, distortion, measure
+from kappagcn.embedding.points import FreePoints, NetworkPoints, hidden_space
+from kappagcn.embedding.task import Embedding
 
-__all__ = ["Distortion", "GraphDistances", "distortion", "measure"]
+__all__ = [
+    "Distortion",
+    "Embedding",
+    "FreePoints",
+    "GraphDistances",
+    "NetworkPoints",
+    "distortion",
+    "hidden_space",
+    "measure",
+]
