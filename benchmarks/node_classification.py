@@ -159,8 +159,8 @@ In words, beside the GCN:
 Read with care:
 
 - **Pubmed is below the paper's for every network.** Only 60 nodes train, and much depends on which: the mean over
-  networks goes from {lowest:.3f} to {highest:.3f} from split to split. The paper's splits are not known. Accuracy on the
-  validation nodes of the same runs says the same as that on test nodes. Of what the search tried nothing was better on
+  networks goes from {lowest:.3f} to {highest:.3f} from split to split. The paper's splits are not known. Accuracy on
+  the validation nodes of the same runs says the same as that on test nodes. Nothing the search tried was better on
   validation nodes; dropout of the features, tried beside it, was not either.
 - **Runs that collapsed** (more than 0.1 below their cell's median): {collapsed()}. They count.
 - Which of the three curved networks is best is known only from test nodes; choose among them on validation nodes.
