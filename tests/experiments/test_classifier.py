@@ -272,7 +272,7 @@ def test_defaults_are_filled_in(data):
     words = Data(x=torch.eye(4), edge_index=torch.empty(2, 0, dtype=torch.long))
     found = KappaGCNClassifier("H4xS4(2)").experiment(words)
     assert found.options["space"] == "H4(-0.1)xS4(2)"
-    assert (found.features.normalize, found.options["dropout"], found.training.l2) == ("rows", 0.5, 5e-3)
+    assert (found.features.normalize, found.options["dropout"], found.training.l2) == ("lengths", 0.5, 5e-4)
     found = KappaGCNClassifier("H4", dropout=0.2, l2=1e-3, normalize="none").experiment(data)
     assert (found.features.normalize, found.options["dropout"], found.training.l2) == ("none", 0.2, 1e-3)
     assert KappaGCNClassifier("H4").experiment(data).features.normalize == "columns"

@@ -51,7 +51,7 @@ experiments = st.builds(
     ),
     st.builds(
         FeatureConfig,
-        st.sampled_from(["none", "rows", "columns"]),
+        st.sampled_from(["none", "rows", "lengths", "columns"]),
         st.sampled_from(["points", "tangent"]),
         st.floats(1e-6, 1e6),
     ),
@@ -114,6 +114,10 @@ def test_features_enter_as_the_settings_say():
     torch.testing.assert_close(flat.x, data.x / (2 * data.x.norm(dim=1).max()))
     rows = Experiment("disease", "gcn", {}, FeatureConfig("rows", "tangent")).prepare(data)
     torch.testing.assert_close(rows.x.abs().sum(1), torch.ones(data.num_nodes))
+    for x in (data.x, data.x.to_sparse_csr()):
+        lengths = FeatureConfig("lengths").normalized(x)
+        assert lengths.layout == x.layout
+        torch.testing.assert_close(lengths.to_dense().norm(dim=1), torch.ones(data.num_nodes))
     torch.testing.assert_close(CURVED.prepare(data).x.std(0, correction=0), torch.ones(10))
     assert torch.equal(data.x, kept)
     assert Experiment("disease", "hgcn", {"curvature": -0.5}).kappas() == [-0.5]

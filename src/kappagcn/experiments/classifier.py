@@ -51,12 +51,13 @@ class KappaGCNClassifier:
         space: Signature, such as ``"H16"``, ``"S16"``, ``"H8xS8"``, or ``"E16"`` for a GCN. Curved factors start at
             ±0.1 where they do not say otherwise, as ``"H16(-1)"`` does.
         layers: Hidden layers.
-        normalize: Of features: ``"rows"``, ``"columns"``, ``"none"``, or ``"auto"``: rows for words, columns otherwise.
+        normalize: Of features: ``"rows"`` to sum 1, ``"lengths"`` to length 1, ``"columns"``, ``"none"``; ``"auto"``:
+            lengths for words, columns otherwise.
         scale: Features are multiplied by it.
         dropout: Of hidden rows; ``"auto"``: 0.5 for words, otherwise 0.
         adjacency_dropout: Of edges.
         dropconnect: Of weights.
-        l2: Weight of half the squares of the first layer's weights; ``"auto"``: 5e-3 for words, otherwise 0.
+        l2: Weight of half the squares of the first layer's weights; ``"auto"``: 5e-4 for words, otherwise 0.
         lr: Of the weights.
         curvature_lr: Of the curvatures; 0 keeps them as they are.
         epochs: At most so many.

@@ -28,7 +28,7 @@ else:
 
 __all__ = ["Experiment", "FeatureConfig", "load_experiment", "save_experiment"]
 
-NORMALIZE = ("none", "rows", "columns")
+NORMALIZE = ("none", "rows", "lengths", "columns")
 ENTER = ("points", "tangent")
 
 
@@ -37,7 +37,8 @@ class FeatureConfig:
     """What happens to features before training, once.
 
     Args:
-        normalize: ``"rows"`` divides each row by its L¹ norm, ``"columns"`` standardises each real-valued column.
+        normalize: ``"rows"`` divides each row by its L¹ norm, ``"lengths"`` by its length; ``"columns"`` standardises
+            each real-valued column.
         enter: ``"points"`` scales rows as the paper does and reads them as points; ``"tangent"`` reads them as tangent
             vectors.
         scale: Tangent vectors are multiplied by it.
@@ -56,8 +57,8 @@ class FeatureConfig:
 
     def normalized(self, x: Tensor, statistics: tuple[Tensor, Tensor] | None = None) -> Tensor:
         """Features with rows or columns made comparable; columns by `statistics`, where others than their own count."""
-        if self.normalize == "rows":
-            return normalize_rows(x)
+        if self.normalize in ("rows", "lengths"):
+            return normalize_rows(x, order=1 if self.normalize == "rows" else 2)
         return standardize_columns(x, statistics) if self.normalize == "columns" else x
 
 

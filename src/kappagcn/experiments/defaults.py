@@ -12,7 +12,7 @@ from kappagcn.training import TrainingConfig
 __all__ = ["are_words", "default_experiment", "default_normalization"]
 
 START = 0.1  # |κ|: mild, so that a wrong sign costs little; training moves it
-WORDS = {"dropout": 0.5, "l2": 5e-3}
+WORDS = {"dropout": 0.5, "l2": 5e-4}
 COLUMNS = {"dropout": 0.0, "l2": 0.0}
 
 
@@ -27,12 +27,12 @@ def are_words(x: Tensor) -> bool:
 
 
 def default_normalization(x: Tensor) -> str:
-    """``"columns"`` for measurements, which are dense; ``"rows"`` otherwise."""
-    return "columns" if x.layout == torch.strided and not are_words(x) else "rows"
+    """``"columns"`` for measurements, which are dense; ``"lengths"`` otherwise."""
+    return "columns" if x.layout == torch.strided and not are_words(x) else "lengths"
 
 
 def default_experiment(
-    dataset: str, space: str, model: str = "kappa-gcn", *, words: bool = True, normalize: str = "rows"
+    dataset: str, space: str, model: str = "kappa-gcn", *, words: bool = True, normalize: str = "lengths"
 ) -> Experiment:
     """Few words of a document tell little each: much dropout and L². Columns of measurements: neither.
 

@@ -86,7 +86,7 @@ class Plan:
             return cell.experiment(self.configs)
         model, space, _ = FURTHER_ROWS[cell.row]
         measured = cell.dataset in MEASURED
-        normalize = "columns" if measured else "rows"
+        normalize = "columns" if measured else "lengths"
         return default_experiment(cell.dataset, space, model, words=not measured, normalize=normalize)
 
     def jobs(self) -> list[tuple[Job, RecordFile]]:

@@ -68,17 +68,23 @@ def standardize(data: Data) -> Data:
     return largest_component(plain)
 
 
-def normalize_rows(x: Tensor) -> Tensor:
-    """Each row of the features divided by its L¹ norm, floored at 1e-12; sparse stays sparse.
+def normalize_rows(x: Tensor, *, order: int = 1) -> Tensor:
+    """Each row of the features divided by its L¹ norm, or its length (order 2), floored at 1e-12; sparse stays sparse.
 
     >>> normalize_rows(torch.tensor([[1.0, -3.0], [0.0, 0.0]])).tolist()
     [[0.25, -0.75], [0.0, 0.0]]
+    >>> normalize_rows(torch.tensor([[3.0, -4.0]]), order=2).tolist()
+    [[0.6..., -0.8...]]
     """
+    if order not in (1, 2):
+        raise GraphError(f"order: expected 1 or 2, found {order!r}.")
     if x.layout == torch.sparse_csr:
         matrix = from_tensor(x)
-        norms = np.maximum(np.abs(matrix).sum(axis=1), FLOOR).astype(np.float32)
+        sums = (np.abs(matrix) if order == 1 else matrix.power(2)).sum(axis=1)
+        norms = np.maximum(sums if order == 1 else np.sqrt(sums), FLOOR).astype(np.float32)
         return as_features(sp.diags_array(1 / norms) @ matrix, sparse=True)
-    return x / x.abs().sum(dim=1, keepdim=True).clamp_min(FLOOR)
+    lengths: Tensor = torch.linalg.vector_norm(x, ord=order, dim=1, keepdim=True)
+    return x / lengths.clamp_min(FLOOR)
 
 
 def _check_dense(x: Tensor) -> None:
