@@ -318,10 +318,11 @@ def test_tangent_features_and_transforms():
     data = disease(50)
     x = data.x.clone()
     assert torch.allclose(tangent_features(x, scale=0.5), 0.5 * x)
-    standard = tangent_features(torch.cat([x, torch.ones(50, 1)], 1), standardize=True, scale=2.0)
-    assert torch.allclose(standard[:, :-1].mean(0), torch.zeros(10), atol=1e-5)
-    assert torch.allclose(standard[:, :-1].std(0, correction=0), torch.full((10,), 2.0), atol=1e-5)
-    assert torch.equal(standard[:, -1], torch.zeros(50))
+    marks = torch.stack([torch.ones(50), torch.arange(50) % 2], 1)
+    standard = tangent_features(torch.cat([x, marks], 1), standardize=True, scale=2.0)
+    assert torch.allclose(standard[:, :-2].mean(0), torch.zeros(10), atol=1e-5)
+    assert torch.allclose(standard[:, :-2].std(0, correction=0), torch.full((10,), 2.0), atol=1e-5)
+    assert torch.equal(standard[:, -2:], 2 * marks)  # zeros and ones stay
     with pytest.raises(GraphError, match="expected dense features"):
         tangent_features(x.to_sparse_coo(), standardize=True)
     assert torch.equal(PointFeatures("H2xS2", split=True)(data).x, point_features(x, [-1.0, 1.0], split=True))
