@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
@@ -11,7 +10,7 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
 from kappagcn.geometry.signature import format_signature, parse_signature
 from kappagcn.graphs.sparse import SparseMatrix, normalized_adjacency
-from kappagcn.graphs.undirected import as_features
+from kappagcn.graphs.undirected import one_hot
 from kappagcn.models import KappaGCN
 
 __all__ = ["FreePoints", "NetworkPoints", "hidden_space"]
@@ -63,8 +62,7 @@ class NetworkPoints(nn.Module):
         self.network = KappaGCN(
             nodes, None, [hidden_space(space, hidden), space], activation=activation, bias=False, double=True
         )
-        one_hot = as_features(sp.eye_array(nodes, format="csr"), sparse=True)
-        self.features = SparseMatrix.from_tensor(one_hot)
+        self.features = SparseMatrix.from_tensor(one_hot(nodes))
         self.adjacency = normalized_adjacency(graph.edge_index, graph.get("edge_weight"), nodes)
         self.manifold: ProductManifold = self.network.hidden[-1].manifold
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -21,7 +20,7 @@ from kappagcn.experiments.defaults import are_words, default_experiment, default
 from kappagcn.experiments.labelled import encoded, label_array, read_labelled, unlabelled
 from kappagcn.graphs import Split, random_split
 from kappagcn.graphs.preprocess import column_statistics
-from kappagcn.graphs.undirected import as_features
+from kappagcn.graphs.undirected import one_hot
 from kappagcn.models import NodeClassifier, build_model
 from kappagcn.nn.features import tangent_features
 from kappagcn.training import fit, reporting, seeded
@@ -158,7 +157,7 @@ class KappaGCNClassifier:
             raise GraphError("expected labels, data.y or y, found none.")
         own_features = data.get("x") is not None
         if not own_features:
-            data.x = as_features(sp.eye_array(data.num_nodes, format="csr"), sparse=True)
+            data.x = one_hot(data.num_nodes)
         experiment = self.experiment(data)
         classes, data.y = encoded(labels, data.get("class_names"))
         split = _split(data, self.seed)

@@ -19,6 +19,7 @@ from kappagcn.graphs import (
     load_graph,
     random_split,
 )
+from kappagcn.graphs.undirected import one_hot
 
 __all__ = ["Benchmark", "load_benchmark"]
 
@@ -55,7 +56,7 @@ class Benchmark:
             own = airport_features(self.data.feat, self.data.degree, scaling="none")
             self.data.x = torch.from_numpy(own).float()
         if self.data.get("x") is None:
-            self.data.x = torch.eye(self.data.num_nodes).to_sparse_csr()
+            self.data.x = one_hot(self.data.num_nodes)
 
     @property
     def num_classes(self) -> int:

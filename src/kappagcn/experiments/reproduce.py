@@ -29,6 +29,7 @@ MEASURED = ("disease",)  # the others have words, or one-hot features
 FURTHER_ROWS = {
     "mlp": ("mlp", "E16", "MLP (no graph)"),
     "gcn": ("gcn", "E16", "E16 (GCN)"),
+    "E16": ("kappa-gcn", "E16", "E16 (κ-GCN)"),  # what is not curvature's doing
     "H16": ("kappa-gcn", "H16", "H16 (κ-GCN)"),
     "S16": ("kappa-gcn", "S16", "S16 (κ-GCN)"),
     "H8xS8": ("kappa-gcn", "H8xS8", "H8×S8 (κ-GCN)"),

@@ -39,6 +39,7 @@ __all__ = [
     "components",
     "counted",
     "from_tensor",
+    "one_hot",
     "places",
 ]
 
@@ -257,6 +258,11 @@ def as_features(matrix: Any, *, sparse: bool = False) -> Tensor:
             "Keep them sparse with sparse=True."
         )
     return torch.from_numpy(np.ascontiguousarray(matrix.toarray() if sp.issparse(matrix) else matrix))
+
+
+def one_hot(nodes: int) -> Tensor:
+    """Each node as a feature of its own, (N, N), sparse."""
+    return as_features(sp.eye_array(nodes, format="csr"), sparse=True)
 
 
 def from_tensor(x: Tensor) -> Any:
