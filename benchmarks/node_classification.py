@@ -100,8 +100,8 @@ def beside_flat() -> str:
     ]
     ahead, behind = said.count("ahead"), said.count("behind")
     return (
-        f"Beside the κ-GCN with κ = 0, of {len(said)} curved ones {ahead} are ahead and {behind} behind by more than the "
-        "interval: with defaults, on these graphs, curvature itself changes little."
+        f"Beside the κ-GCN with κ = 0, of {len(said)} curved ones {ahead} are ahead and {behind} behind by more than "
+        "the interval: with defaults, on these graphs, curvature itself changes little."
     )
 
 
