@@ -50,9 +50,8 @@ class Benchmark:
                 self.data.x = self.data.x.to_dense()
         if self.data.get("y") is None:
             raise GraphError(f"{name}: expected a graph with labels, found none.")
-        if (
-            name == "airport"
-        ):  # undivided: HGCN's division by the row's sum mixes gdp, which tells the country, with noise
+        if name == "airport":
+            # HGCN's division by the row's sum would mix gdp, which tells the country, with noise.
             own = airport_features(self.data.feat, self.data.degree, scaling="none")
             self.data.x = torch.from_numpy(own).float()
         if self.data.get("x") is None:
