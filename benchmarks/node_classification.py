@@ -227,8 +227,9 @@ The settings that were chosen ([files](../src/kappagcn/experiments/configs)):
 No search here: the defaults of `KappaGCNClassifier` (|κ| = 0.1 at the start), the same features, dropout and L² for
 all networks; {SPLITS} splits, one run each. In Chameleon and Actor most neighbours are of other classes; the airports
 of the USA have no features, so each node is one of its own. E16 (κ-GCN) is the κ-GCN with κ = 0 throughout: what it has
-more or less than the GCN comes from its output layer, not from curvature. The defaults were set on validation nodes, but
-after a first version of them, with rows of sum 1 and more L², had been seen to do badly on Amazon Computers' test nodes.
+more or less than the GCN comes from its output layer, not from curvature. The defaults were set on validation nodes,
+but after a first version of them, with rows of sum 1 and more L², had been seen to do badly on test nodes of Amazon
+Computers.
 
 {Plan("further", [], RESULTS).table().markdown()}
 
