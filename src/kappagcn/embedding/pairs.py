@@ -36,7 +36,7 @@ LEAST_GAP = 1e-15  # of 1 − κS: at antipodes the distance has no derivative
 # Sums may be reordered and divisions become products; infinities and NaN are respected.
 compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
 
-A0, A1, A2, A3, A4, A5, A6, A7, A8 = SERIES["arsinc"][:9]
+A0, A1, A2, A3, A4, A5, A6 = SERIES["arsinc"][:7]
 B1, B2, B3, B4 = (n * c for n, c in enumerate(SERIES["sinc"][:5]) if n)
 LOG2 = math.log(2.0)
 MANTISSA, ONE, EXPONENT = 0xFFFFFFFFFFFFF, 0x3FF0000000000000, 1023
@@ -49,19 +49,20 @@ def _slope_near(z: float) -> float:
 
 
 @compiled
-def _hyperbolic_arcs(s: Array, kappa: float, arc: Array, root: Array, slope: Array, x: Array, bits: Array) -> None:
-    """arsinc(κs), 1/√(1 − κs) and arsinc′(κs) for κ < 0; `bits` are those of x.
+def _hyperbolic_arcs(s: Array, kappa: float, arc: Array, root: Array, x: Array, bits: Array, power: Array) -> None:
+    """arsinc(κs) and 1/√(1 − κs) for κ < 0; `bits` are those of x.
 
     The logarithm is written out: only so do processors take several at once.
     """
     for j in range(s.shape[0]):
         z = kappa * s[j]
-        cosine = math.sqrt(1 - z)
-        root[j], arc[j] = 1 / cosine, math.sqrt(-z)
-        x[j] = arc[j] + cosine
+        cosine, sine = math.sqrt(1 - z), max(math.sqrt(-z), LEAST_GAP)
+        both = 1 / (cosine * sine)
+        root[j], arc[j] = both * sine, both * cosine
+        x[j] = sine + cosine
     for j in range(s.shape[0]):
         found = bits[j]
-        slope[j] = float((found >> 52) - EXPONENT)
+        power[j] = float((found >> 52) - EXPONENT)
         bits[j] = (found & MANTISSA) | ONE
     for j in range(s.shape[0]):
         f = (x[j] - 1) / (x[j] + 1)
@@ -69,32 +70,30 @@ def _hyperbolic_arcs(s: Array, kappa: float, arc: Array, root: Array, slope: Arr
         total = 1 / 23 * g + 1 / 21
         total = (((total * g + 1 / 19) * g + 1 / 17) * g + 1 / 15) * g + 1 / 13
         total = ((((total * g + 1 / 11) * g + 1 / 9) * g + 1 / 7) * g + 1 / 5) * g + 1 / 3
-        x[j] = slope[j] * LOG2 + 2 * f * (total * g + 1)
-    for j in range(s.shape[0]):
+        value = (power[j] * LOG2 + 2 * f * (total * g + 1)) * arc[j]
         z = kappa * s[j]
-        near = z > -NEAR
         y = max(z, -NEAR)
         terms = A0 + y * (A1 + y * (A2 + y * (A3 + y * (A4 + y * (A5 + y * A6)))))
-        value = terms if near else x[j] / max(arc[j], LEAST_GAP)
-        arc[j] = value
-        slope[j] = _slope_near(y) if near else (root[j] - value) / (2 * z)
+        arc[j] = terms if z > -NEAR else value
 
 
 @compiled
-def _spherical_arcs(s: Array, kappa: float, arc: Array, root: Array, slope: Array) -> None:
-    """The same for κ ≥ 0: the angle is halved three times, then a few terms of the series are enough."""
+def _spherical_arcs(s: Array, kappa: float, arc: Array, root: Array) -> None:
+    """The same for κ > 0, by the tangent of an eighth of the angle, for which a few terms are enough."""
     for j in range(s.shape[0]):
         z = min(kappa * s[j], 1 - LEAST_GAP)
-        once = 2 + 2 * math.sqrt(1 - z)
-        half = z / once
-        twice = 2 + 2 * math.sqrt(1 - half)
-        quarter = half / twice
-        thrice = 2 + 2 * math.sqrt(1 - quarter)
-        y = quarter / thrice
-        terms = A0 + y * (A1 + y * (A2 + y * (A3 + y * (A4 + y * (A5 + y * (A6 + y * (A7 + y * A8)))))))
-        value = 8 * terms / math.sqrt(once * twice * thrice)
-        arc[j], root[j] = value, 1 / math.sqrt(1 - z)
-        slope[j] = _slope_near(min(z, NEAR)) if z < NEAR else (root[j] - value) / (2 * z)
+        cosine = math.sqrt(1 - z)
+        both = 1 / (cosine + cosine * cosine)
+        root[j] = both + both * cosine
+        half = both * cosine
+        squared = z * half * half
+        quarter = 1 / (1 + math.sqrt(1 + squared))
+        squared = squared * quarter * quarter
+        eighth = 1 / (1 + math.sqrt(1 + squared))
+        y = -squared * eighth * eighth
+        terms = 1 / 13 + y * (1 / 15 + y * (1 / 17 + y * (1 / 19 + y * (1 / 21))))
+        terms = 1 + y * (1 / 3 + y * (1 / 5 + y * (1 / 7 + y * (1 / 9 + y * (1 / 11 + y * terms)))))
+        arc[j] = 8 * terms * (half * quarter * eighth)
 
 
 @compiled
@@ -123,7 +122,7 @@ def _rows_of_pairs(
     """
     n, factors = u.shape[1], kappas.shape[0]
     apart, squares, t = np.empty((factors, BLOCK)), np.empty((factors, BLOCK)), np.empty((factors, BLOCK))
-    arc, root, slope = np.empty((factors, BLOCK)), np.empty((factors, BLOCK)), np.empty((factors, BLOCK))
+    arc, root = np.ones((factors, BLOCK)), np.ones((factors, BLOCK))
     x, total, pull, one, other = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     bits = x.view(np.int64)
     loss = 0.0
@@ -149,9 +148,9 @@ def _rows_of_pairs(
                 for j in range(m):
                     s[j] = turn[j] * turn[j] + quarter * sine_j[j] * gap[j]
                 if kappas[f] < 0:
-                    _hyperbolic_arcs(s, kappas[f], a, root[f, :m], slope[f, :m], x[:m], bits[:m])
-                else:
-                    _spherical_arcs(s, kappas[f], a, root[f, :m], slope[f, :m])
+                    _hyperbolic_arcs(s, kappas[f], a, root[f, :m], x[:m], bits[:m], other[:m])
+                elif kappas[f] > 0:
+                    _spherical_arcs(s, kappas[f], a, root[f, :m])
                 for j in range(m):
                     total[j] += 4 * s[j] * a[j] * a[j]
             for j in range(m):
@@ -164,18 +163,21 @@ def _rows_of_pairs(
                     found[1], found[2] = min(found[1], total[j] * w[j]), max(found[2], total[j] * w[j])
             for f in range(factors if slopes else 0):
                 gap, s, turn, a = apart[f, :m], squares[f, :m], t[f, :m], arc[f, :m]
-                steep, bent, kappa = root[f, :m], slope[f, :m], kappas[f]
+                steep, kappa = root[f, :m], kappas[f]
                 p_i, q_i, sine_i, r_i = p[f, i], q[f, i], sine[f, i], r[f, i]
                 p_j, q_j, sine_j, r_j = p[f, start:stop], q[f, start:stop], sine[f, start:stop], r[f, start:stop]
                 crossed, straight, squared = turns[f, 0], turns[f, 1], turns[f, 2]
+                half = 0.5 / kappa if kappa != 0 else 0.0
                 curving = 0.0
                 for j in range(m):
-                    curving += 8 * pull[j] * s[j] * s[j] * a[j] * bent[j]
+                    z = kappa * s[j]
+                    y = min(max(z, -NEAR), NEAR)
+                    bent = s[j] * _slope_near(y) if y == z else half * (steep[j] - a[j])  # s arsinc′(κs)
+                    curving += 8 * pull[j] * s[j] * a[j] * bent
                 for j in range(m):
                     x[j] = 4 * pull[j] * a[j] * steep[j]  # ∂/∂S
                 for j in range(m):
                     one[j] = crossed * (p_i * q_j[j] + q_i * p_j[j]) + straight * q_i * q_j[j] + squared * p_i * p_j[j]
-                half = 0.5 / kappa if kappa != 0 else 0.0
                 for j in range(m):
                     h = 0.5 * (r_i - r_j[j])
                     z = kappa * h * h
