@@ -1,6 +1,6 @@
 """Embeddings of graphs whose distances follow those of the graph."""
 
-from kappagcn.embedding.distortion import Distortion, GraphDistances, distortion, measure
+from kappagcn.embedding.distortion import Distortion, GraphDistances, distances_from, distortion, measure
 from kappagcn.embedding.points import FreePoints, NetworkPoints, hidden_space
 from kappagcn.embedding.task import Embedding
 
@@ -10,6 +10,7 @@ __all__ = [
     "FreePoints",
     "GraphDistances",
     "NetworkPoints",
+    "distances_from",
     "distortion",
     "hidden_space",
     "measure",

@@ -4,10 +4,15 @@ r"""Average distortion over all pairs of nodes, as one differentiable operation 
 
 Value and gradients come from one pass over the pairs, so nothing of size N × N is kept between them: compiled where
 numba is installed and points are on the CPU, else by torch in blocks of rows.
+
+From the distances of some nodes, drawn evenly, the same is estimated without bias: the value by the mean of their
+rows, and the gradient of each point by the pulls of those nodes on it, twice, for pairs count both ways. So every
+point of a large graph moves in every step, by as many pulls as any other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -24,7 +29,7 @@ from kappagcn.nn.functional import Manifold, factors_of
 from kappagcn.nn.midpoints import compiled
 from kappagcn.nn.rows import first_order
 
-__all__ = ["Distortion", "GraphDistances", "distortion", "measure"]
+__all__ = ["Distortion", "GraphDistances", "distances_from", "distortion", "measure"]
 
 BLOCK = 2**20  # numbers of a block's largest tensor, by torch
 
@@ -33,10 +38,12 @@ class GraphDistances:
     """Lengths of shortest paths in the form that the loss takes.
 
     Args:
-        lengths: (N, N), symmetric, 0 on the diagonal; negative or infinite where there is no path.
+        lengths: (N, N), symmetric, 0 on the diagonal; negative or infinite where there is no path. With sources (S, N).
+        sources: The nodes whose distances these are, drawn evenly, (S,); None for all.
 
     Attributes:
-        weights: 1/d², float32, (N, N), and 0 for pairs that do not count.
+        weights: 1/d², float32, (N, N) or (S, N), and 0 for pairs that do not count.
+        sources: As given.
         pairs: Ordered pairs i ≠ j that count.
         left_out: Ordered pairs i ≠ j without a path.
 
@@ -45,42 +52,53 @@ class GraphDistances:
     [[0.0, 1.0, 0.25], [1.0, 0.0, 1.0], [0.25, 1.0, 0.0]]
     """
 
-    def __init__(self, lengths: Tensor) -> None:
-        if lengths.dim() != 2 or lengths.shape[0] != lengths.shape[1]:
-            raise GraphError(f"expected distances (N, N), found {tuple(lengths.shape)}.")
-        n = lengths.shape[0]
-        off_diagonal = ~torch.eye(n, dtype=torch.bool)
-        counted = (lengths > 0) & torch.isfinite(lengths) & off_diagonal
-        if ((lengths == 0) & off_diagonal).any():
+    def __init__(self, lengths: Tensor, sources: Tensor | None = None) -> None:
+        rows = lengths.shape[-1] if sources is None else len(sources)
+        if lengths.dim() != 2 or lengths.shape[0] != rows:
+            raise GraphError(f"expected distances ({'N' if sources is None else rows}, N), found {_shape(lengths)}.")
+        places = torch.arange(rows)
+        own = torch.zeros_like(lengths, dtype=torch.bool)
+        own[places, places if sources is None else sources] = True
+        counted = (lengths > 0) & torch.isfinite(lengths) & ~own
+        if ((lengths == 0) & ~own).any():
             raise GraphError("expected distances above 0 between different nodes, found 0.")
-        wide = torch.where(counted, lengths, 1).double()
-        if not torch.equal(wide, wide.T):
+        if sources is None and not torch.equal(kept := torch.where(counted, lengths, 0), kept.T):
             raise GraphError("expected the same distance both ways, found others: the graph is undirected.")
-        self.weights = torch.where(counted, wide.pow(-2), 0).float()
+        self.sources = sources
+        self.weights = torch.where(counted, torch.where(counted, lengths, 1).double().pow(-2), 0).float()
         self.pairs = int(counted.sum())
-        self.left_out = n * (n - 1) - self.pairs
+        self.left_out = rows * (lengths.shape[1] - 1) - self.pairs
 
     @classmethod
-    def of(cls, data: Data, **options: Any) -> GraphDistances:
-        """Of a graph, by :func:`kappagcn.graphs.shortest_paths` and its options."""
-        return cls(shortest_paths(data, **options))
+    def of(cls, data: Data, sources: Sequence[int] | Tensor | None = None, **options: Any) -> GraphDistances:
+        """Of a graph, by :func:`kappagcn.graphs.shortest_paths` and its options: from all nodes, or from some."""
+        if sources is None:
+            return cls(shortest_paths(data, **options))
+        starts = torch.as_tensor(sources)
+        return cls(shortest_paths(data, starts, **options), starts)
 
     def __len__(self) -> int:
-        return len(self.weights)
+        return self.weights.shape[1]
+
+
+def _shape(tensor: Tensor) -> tuple[int, ...]:
+    return tuple(tensor.shape)
 
 
 class Distortion(NamedTuple):
     """How well distances in the space follow those in the graph.
 
     Attributes:
-        average: The loss.
-        worst: The largest d/d_G over the smallest.
+        average: The loss, or its estimate.
+        worst: The largest d/d_G over the smallest, of all pairs that were looked at.
         left_out: Ordered pairs without a path, which do not count.
+        error: The standard error of an average over some sources; 0 over all pairs.
     """
 
     average: float
     worst: float
     left_out: int
+    error: float = 0.0
 
 
 def distortion(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Tensor:
@@ -95,37 +113,78 @@ def distortion(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Tens
     >>> from kappagcn.graphs import path
     >>> v = torch.tensor([[-0.5], [0.0], [0.5]], requires_grad=True)
     >>> distortion(v, ProductManifold.from_signature("E1"), GraphDistances.of(path(3)))
-    tensor(0., grad_fn=<_AllPairsBackward>)
+    tensor(0., grad_fn=<_PairsBackward>)
     """
     k, dims = _checked(v, manifold, distances)
-    loss: Tensor = _AllPairs.apply(v, k, dims, distances)
+    loss: Tensor = _Pairs.apply(v, k, dims, distances)
     return loss
 
 
 @torch.no_grad()
+def distances_from(v: Tensor, manifold: Manifold, sources: Sequence[int] | Tensor) -> Tensor:
+    """Distances of some points from all points exp_0(v), float64: (N, D) → (S, N).
+
+    Args:
+        v: Tangent vectors at the origin, (N, D).
+        manifold: A space, or a product of spaces whose dimensions sum to D.
+        sources: Which points, (S,).
+
+    >>> from kappagcn import ProductManifold
+    >>> v = torch.tensor([[-0.5], [0.0], [0.5]])
+    >>> distances_from(v, ProductManifold.from_signature("H1"), [0])
+    tensor([[0.0000, 1.0000, 2.0000]], dtype=torch.float64)
+    """
+    k, dims = factors_of(v, manifold)
+    starts = torch.as_tensor(sources)
+    kernels = _kernels() if compiled() and v.is_cpu else None
+    if kernels is not None:
+        return torch.from_numpy(kernels.distances_from(_rows(kernels, v, k, dims), starts.numpy()))
+    squares = torch.cat([_squares(v.double(), k.double(), dims, some) for some in starts.split(_height(v))])
+    return squares.sqrt()
+
+
+@torch.no_grad()
 def measure(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Distortion:
-    """Average and worst-case distortion."""
+    """Average and worst-case distortion, over all pairs or those with some sources."""
     k, dims = _checked(v, manifold, distances)
-    (total, least, most), *_ = _sums(v, k, dims, distances.weights, slopes=False)
-    worst = (most / least) ** 0.5 if 0 < least <= most else float("inf" if distances.pairs else "nan")
-    return Distortion(2 * total / max(len(v), 1) ** 2, worst, distances.left_out)
+    if distances.sources is None:
+        (total, least, most), *_ = _sums(v, k, dims, distances, slopes=False)
+        return Distortion(
+            2 * total / max(len(v), 1) ** 2, _spread(least, most, distances.pairs), distances.left_out, 0.0
+        )
+    rows, least, most = [], float("inf"), 0.0
+    for places in torch.arange(len(distances.sources)).split(_height(v)):
+        weights = distances.weights[places].to(v.device)
+        ratio = distances_from(v, manifold, distances.sources[places]).square() * weights
+        rows.append(torch.where(weights > 0, ratio - 1, 0).square().mean(1))
+        counted = ratio[weights > 0]
+        if len(counted):
+            least, most = min(least, float(counted.min())), max(most, float(counted.max()))
+    found = torch.cat(rows) if rows else torch.zeros(0)
+    error = float(found.std() / len(found) ** 0.5) if len(found) > 1 else float("nan")
+    return Distortion(float(found.mean()), _spread(least, most, distances.pairs), distances.left_out, error)
+
+
+def _spread(least: float, most: float, pairs: int) -> float:
+    return float((most / least) ** 0.5) if 0 < least <= most else float("inf" if pairs else "nan")
 
 
 def _checked(v: Tensor, manifold: Manifold, distances: GraphDistances) -> tuple[Tensor, list[int]]:
     if v.dim() != 2 or len(v) != len(distances):
-        raise GraphError(f"expected {len(distances)} points, one for each node, found {tuple(v.shape)}.")
+        raise GraphError(f"expected {len(distances)} points, one for each node, found {_shape(v)}.")
     return factors_of(v, manifold)
 
 
-class _AllPairs(torch.autograd.Function):
+class _Pairs(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances) -> Tensor:
         slopes = any(ctx.needs_input_grad[:2])
-        (total, *_), by_v, by_k = _sums(v, k, dims, distances.weights, slopes=slopes)
-        both_ways = 2 / max(len(v), 1) ** 2
+        (total, *_), by_v, by_k = _sums(v, k, dims, distances, slopes=slopes)
+        ordered = 1 / max(1, len(v) * len(distances.weights))
+        counted = 2 * ordered if distances.sources is None else ordered  # all pairs are summed once
         if slopes:
-            ctx.save_for_backward(both_ways * by_v.to(v.dtype), both_ways * by_k.to(k.dtype))
-        return v.new_tensor(both_ways * total)
+            ctx.save_for_backward(2 * ordered * by_v.to(v.dtype), counted * by_k.to(k.dtype))
+        return v.new_tensor(counted * total)
 
     @staticmethod
     @first_order
@@ -143,38 +202,56 @@ def _kernels() -> ModuleType | None:
     return pairs
 
 
+def _rows(kernels: ModuleType, v: Tensor, k: Tensor, dims: list[int]) -> Any:
+    return kernels.Rows(v.detach().numpy(), np.cumsum([0, *dims]), k.detach().double().numpy())
+
+
 def _sums(
-    v: Tensor, k: Tensor, dims: list[int], weights: Tensor, *, slopes: bool
+    v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances, *, slopes: bool
 ) -> tuple[tuple[float, float, float], Tensor, Tensor]:
-    """Σ(d²w − 1)², least and largest d²w over unordered pairs; gradients of the sum by v and κ."""
+    """Σ(d²w − 1)², least and largest d²w over unordered pairs, or pairs with sources; gradients by v and κ."""
     kernels = _kernels() if compiled() and v.is_cpu else None
     if kernels is None:
-        return _by_torch(v, k, dims, weights, slopes=slopes)
-    rows = kernels.Rows(v.detach().numpy(), np.cumsum([0, *dims]), k.detach().double().numpy())
-    found, by_v, by_k = kernels.all_pairs(rows, weights.numpy(), slopes=slopes)
+        return _by_torch(v, k, dims, distances, slopes=slopes)
+    sources = None if distances.sources is None else distances.sources.numpy()
+    found, by_v, by_k = kernels.all_pairs(_rows(kernels, v, k, dims), distances.weights.numpy(), sources, slopes=slopes)
     return tuple(found.tolist()), torch.from_numpy(by_v), torch.from_numpy(by_k)
 
 
+def _height(v: Tensor) -> int:
+    """Rows of a block by torch."""
+    return max(1, BLOCK // max(1, v.numel()))
+
+
+def _squares(v: Tensor, k: Tensor, dims: list[int], rows: Tensor, *, fixed: bool = False) -> Tensor:
+    """d² of some points from all, (S, N); `fixed`: without gradients by those points."""
+    some = v[rows].detach() if fixed else v[rows]
+    parts = zip(some.split(dims, 1), v.split(dims, 1), k.unbind(), strict=True)
+    found: Tensor = sum(
+        (tangent_dist(x[:, None], y[None], k=kappa) ** 2 for x, y, kappa in parts), start=v.new_zeros(())
+    )
+    return found
+
+
 def _by_torch(
-    v: Tensor, k: Tensor, dims: list[int], weights: Tensor, *, slopes: bool
+    v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances, *, slopes: bool
 ) -> tuple[tuple[float, float, float], Tensor, Tensor]:
     """The same in blocks of rows, each with its own small graph of derivatives."""
     v, k = v.detach().double().requires_grad_(slopes), k.detach().double().requires_grad_(slopes)
     total, least, most = 0.0, float("inf"), 0.0
     by_v, by_k = torch.zeros_like(v), torch.zeros_like(k)
-    weights = weights.to(v.device).triu(1)
-    rows = max(1, BLOCK // max(1, v.numel()))
-    for start in range(0, len(v), rows):
-        w = weights[start : start + rows].double()
+    once, weights, sources = False, distances.weights.to(v.device), distances.sources
+    if sources is None:
+        once, weights, sources = True, weights.triu(1), torch.arange(len(v))
+    for places in torch.arange(len(sources)).split(_height(v)):
+        w = weights[places].double()
         with torch.set_grad_enabled(slopes):
-            parts = zip(v.split(dims, 1), k.unbind(), strict=True)
-            squares = sum(tangent_dist(x[start : start + rows, None], x[None], k=kappa) ** 2 for x, kappa in parts)
-            ratio = squares * w
+            ratio = _squares(v, k, dims, sources[places], fixed=not once) * w
             loss = torch.where(w > 0, ratio - 1, 0).square().sum()
         if slopes:
             own_v, own_k = torch.autograd.grad(loss, (v, k))
             by_v, by_k = by_v + own_v, by_k + own_k
-        total += float(loss)
+        total += float(loss.detach())
         counted = ratio.detach()[w > 0]
         if len(counted):
             least, most = min(least, float(counted.min())), max(most, float(counted.max()))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from kappagcn.geometry.numerics import SERIES
 from kappagcn.nn.threads import spread
 
-__all__ = ["Rows", "all_pairs"]
+__all__ = ["Rows", "all_pairs", "distances_from"]
 
 Array = NDArray[Any]
 BLOCK = 256  # columns of a block: its dozen temporaries fit the first cache
@@ -30,7 +30,7 @@ FARTHEST = 340.0  # √−κ·r, beyond which a product of two sines overflows
 CURVED = 1.0  # √−κ·r from which exponentials are better than half-angle formulas
 NEAR = 0.02  # |κS| below which a few terms of arsinc and its derivative are exact to rounding
 TURN = 0.05  # |κ|(Δr/2)² below which terms of ∂sin_κ/∂κ are
-ALONE = 200  # points whose pairs one thread finishes before another has woken up
+ALONE = 40_000  # pairs that one thread finishes before another has woken up
 LEAST_GAP = 1e-15  # of 1 − κS: at antipodes the distance has no derivative
 
 # Sums may be reordered and divisions become products; infinities and NaN are respected.
@@ -97,9 +97,53 @@ def _spherical_arcs(s: Array, kappa: float, arc: Array, root: Array) -> None:
 
 
 @compiled
+def _squared_distances(
+    i: int,
+    start: int,
+    stop: int,
+    u: Array,
+    ends: Array,
+    kappas: Array,
+    sine: Array,
+    p: Array,
+    q: Array,
+    parts: Array,
+    x: Array,
+    other: Array,
+    total: Array,
+) -> None:
+    """d² of point i from those of a block, and in `parts`, (5, F, BLOCK), what its derivatives need."""
+    m = stop - start
+    for j in range(m):
+        total[j] = 0.0
+    for f in range(kappas.shape[0]):
+        gap, s, turn, arc, root = parts[0, f, :m], parts[1, f, :m], parts[2, f, :m], parts[3, f, :m], parts[4, f, :m]
+        for j in range(m):
+            gap[j] = 0.0
+        for d in range(ends[f], ends[f + 1]):
+            own, column = u[d, i], u[d, start:stop]
+            for j in range(m):
+                gap[j] += (own - column[j]) * (own - column[j])
+        p_i, q_i, quarter = p[f, i], q[f, i], 0.25 * sine[f, i]
+        p_j, q_j, sine_j = p[f, start:stop], q[f, start:stop], sine[f, start:stop]
+        for j in range(m):
+            turn[j] = p_i * q_j[j] - q_i * p_j[j]
+        for j in range(m):
+            s[j] = turn[j] * turn[j] + quarter * sine_j[j] * gap[j]
+        if kappas[f] < 0:
+            _hyperbolic_arcs(s, kappas[f], arc, root, x[:m], x.view(np.int64)[:m], other[:m])
+        elif kappas[f] > 0:
+            _spherical_arcs(s, kappas[f], arc, root)
+        for j in range(m):
+            total[j] += 4 * s[j] * arc[j] * arc[j]
+
+
+@compiled
 def _rows_of_pairs(
     first: int,
     slopes: bool,
+    sources: Array,
+    once: bool,
     u: Array,
     ends: Array,
     kappas: Array,
@@ -108,6 +152,7 @@ def _rows_of_pairs(
     p: Array,
     q: Array,
     turns: Array,
+    bends: Array,
     weights: Array,
     by_u: Array,
     by_r: Array,
@@ -115,44 +160,26 @@ def _rows_of_pairs(
     by_kappa: Array,
     found: Array,
 ) -> None:
-    """Pairs i < j for every `CHUNKS`-th row i from `first`: adds to sums of the loss, its extremes and gradients.
+    """Pairs of every `CHUNKS`-th source from `first` with all points: adds to sums of the loss and its gradients.
 
-    `found` holds Σ(d²w − 1)², and the smallest and largest d²w; `by_u` is short of a factor P_i, which is 0 at the
-    origin.
+    With `once` sources are all points, pairs are those with i < j, and gradients are by both; otherwise by the other
+    point alone. `found` holds Σ(d²w − 1)², and the smallest and largest d²w; `by_u` is short of a factor P_j, which is
+    0 at the origin.
     """
     n, factors = u.shape[1], kappas.shape[0]
-    apart, squares, t = np.empty((factors, BLOCK)), np.empty((factors, BLOCK)), np.empty((factors, BLOCK))
-    arc, root = np.ones((factors, BLOCK)), np.ones((factors, BLOCK))
+    parts = np.ones((5, factors, BLOCK))
     x, total, pull, one, other = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    bits = x.view(np.int64)
     loss = 0.0
-    for i in range(first, n, CHUNKS):
-        for start in range(i + 1, n, BLOCK):
-            stop = min(start + BLOCK, n)
+    for left in range(0, n, BLOCK):
+        stop = min(left + BLOCK, n)
+        for place in range(first, sources.shape[0], CHUNKS):
+            i = sources[place]
+            start = max(left, i + 1) if once else left
+            if start >= stop:
+                break
             m = stop - start
-            w = weights[i, start:stop]
-            for j in range(m):
-                total[j] = 0.0
-            for f in range(factors):
-                gap, s, turn, a = apart[f, :m], squares[f, :m], t[f, :m], arc[f, :m]
-                for j in range(m):
-                    gap[j] = 0.0
-                for d in range(ends[f], ends[f + 1]):
-                    own, column = u[d, i], u[d, start:stop]
-                    for j in range(m):
-                        gap[j] += (own - column[j]) * (own - column[j])
-                p_i, q_i, quarter = p[f, i], q[f, i], 0.25 * sine[f, i]
-                p_j, q_j, sine_j = p[f, start:stop], q[f, start:stop], sine[f, start:stop]
-                for j in range(m):
-                    turn[j] = p_i * q_j[j] - q_i * p_j[j]
-                for j in range(m):
-                    s[j] = turn[j] * turn[j] + quarter * sine_j[j] * gap[j]
-                if kappas[f] < 0:
-                    _hyperbolic_arcs(s, kappas[f], a, root[f, :m], x[:m], bits[:m], other[:m])
-                elif kappas[f] > 0:
-                    _spherical_arcs(s, kappas[f], a, root[f, :m])
-                for j in range(m):
-                    total[j] += 4 * s[j] * a[j] * a[j]
+            w = weights[place, start:stop]
+            _squared_distances(i, start, stop, u, ends, kappas, sine, p, q, parts, x, other, total)
             for j in range(m):
                 ratio = total[j] * w[j]
                 excess = ratio - 1 if w[j] > 0 else 0.0
@@ -162,9 +189,10 @@ def _rows_of_pairs(
                 if w[j] > 0:
                     found[1], found[2] = min(found[1], total[j] * w[j]), max(found[2], total[j] * w[j])
             for f in range(factors if slopes else 0):
-                gap, s, turn, a = apart[f, :m], squares[f, :m], t[f, :m], arc[f, :m]
-                steep, kappa = root[f, :m], kappas[f]
-                p_i, q_i, sine_i, r_i = p[f, i], q[f, i], sine[f, i], r[f, i]
+                gap, s, turn, arc, root = (
+                    parts[0, f, :m], parts[1, f, :m], parts[2, f, :m], parts[3, f, :m], parts[4, f, :m],
+                )  # fmt: skip
+                kappa, p_i, q_i, sine_i, r_i = kappas[f], p[f, i], q[f, i], sine[f, i], r[f, i]
                 p_j, q_j, sine_j, r_j = p[f, start:stop], q[f, start:stop], sine[f, start:stop], r[f, start:stop]
                 crossed, straight, squared = turns[f, 0], turns[f, 1], turns[f, 2]
                 half = 0.5 / kappa if kappa != 0 else 0.0
@@ -172,10 +200,10 @@ def _rows_of_pairs(
                 for j in range(m):
                     z = kappa * s[j]
                     y = min(max(z, -NEAR), NEAR)
-                    bent = s[j] * _slope_near(y) if y == z else half * (steep[j] - a[j])  # s arsinc′(κs)
-                    curving += 8 * pull[j] * s[j] * a[j] * bent
+                    bent = s[j] * _slope_near(y) if y == z else half * (root[j] - arc[j])  # s arsinc′(κs)
+                    curving += 8 * pull[j] * s[j] * arc[j] * bent
                 for j in range(m):
-                    x[j] = 4 * pull[j] * a[j] * steep[j]  # ∂/∂S
+                    x[j] = 4 * pull[j] * arc[j] * root[j]  # ∂/∂S
                 for j in range(m):
                     one[j] = crossed * (p_i * q_j[j] + q_i * p_j[j]) + straight * q_i * q_j[j] + squared * p_i * p_j[j]
                 for j in range(m):
@@ -184,24 +212,26 @@ def _rows_of_pairs(
                     y = min(max(z, -TURN), TURN)
                     near = h * h * h * (B1 + y * (B2 + y * (B3 + y * B4)))
                     curving += 2 * x[j] * turn[j] * (near if y == z else (h * one[j] - turn[j]) * half)
-                by_kappa[f] += curving
-                outward = 0.0
+                outward, column = 0.0, by_r[f, start:stop]
                 for j in range(m):
                     other[j] = x[j] * turn[j] * one[j]
                     outward += other[j]
-                by_r[f, i] += outward
-                column = by_r[f, start:stop]
                 for j in range(m):
                     column[j] -= other[j]
                 wide, column = 0.0, by_sine[f, start:stop]
                 for j in range(m):
                     other[j] = 0.25 * x[j] * gap[j]
                     wide += other[j] * sine_j[j]
-                by_sine[f, i] += wide
                 for j in range(m):
                     column[j] += other[j] * sine_i
+                if once:
+                    by_r[f, i] += outward
+                    by_sine[f, i] += wide
+                else:  # the source stays, but κ bends its sine too
+                    curving += wide * bends[f, i]
+                by_kappa[f] += curving
                 for j in range(m):
-                    one[j] = 0.5 * x[j] * sine_j[j]
+                    one[j] = 0.5 * x[j] * sine_j[j] if once else 0.0
                 for j in range(m):
                     other[j] = 0.5 * x[j] * sine_i
                 for d in range(ends[f], ends[f + 1]):
@@ -211,6 +241,22 @@ def _rows_of_pairs(
                         sums[j] -= other[j] * (own - column[j])
                     by_u[d, i] += along
     found[0] += loss
+
+
+@compiled
+def _rows_of_distances(
+    first: int, sources: Array, u: Array, ends: Array, kappas: Array, sine: Array, p: Array, q: Array, found: Array
+) -> None:
+    n = u.shape[1]
+    parts = np.ones((5, kappas.shape[0], BLOCK))
+    x, total, other = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    for place in range(first, sources.shape[0], CHUNKS):
+        for start in range(0, n, BLOCK):
+            stop = min(start + BLOCK, n)
+            _squared_distances(sources[place], start, stop, u, ends, kappas, sine, p, q, parts, x, other, total)
+            for j in range(stop - start):
+                found[place, start + j] = math.sqrt(total[j])
+        found[place, sources[place]] = 0.0
 
 
 class Rows:
@@ -225,7 +271,7 @@ class Rows:
     def __init__(self, v: Array, ends: Array, kappas: Array) -> None:
         n, self.ends, self.kappas = len(v), ends, kappas
         self.u = np.empty((v.shape[1], n))
-        self.r, self.sine, self.cosine, self.p, self.q = (np.empty((len(kappas), n)) for _ in range(5))
+        self.r, self.sine, self.cosine, self.p, self.q, self.bends = (np.empty((len(kappas), n)) for _ in range(6))
         self.turns = np.empty((len(kappas), 3))
         self.length = np.empty((len(kappas), n))
         for f, kappa in enumerate(kappas):
@@ -242,6 +288,7 @@ class Rows:
         self.r[f], self.length[f] = r, length
         far = kappa < 0 and len(r) and s * r.max() > CURVED
         self.sine[f], self.cosine[f] = _sine(r, kappa), _cosine(r, kappa)
+        self.bends[f] = _sine_by_kappa(r, kappa, self.sine[f], self.cosine[f])
         if far:
             grown = np.exp(s * r / 2)
             self.p[f], self.q[f], self.turns[f] = grown / (2 * s), 1 / grown, (s, 0, 0)
@@ -251,7 +298,7 @@ class Rows:
     def gradients(self, by_u: Array, by_r: Array, by_sine: Array, by_kappa: Array) -> tuple[Array, Array]:
         """By v, (N, D), and by κ, (F,), from those by directions, radii and sines, and what κ has beside them."""
         by_v = np.empty_like(self.u)
-        for f, kappa in enumerate(self.kappas):
+        for f in range(len(self.kappas)):
             columns = slice(self.ends[f], self.ends[f + 1])
             u, g, r, length = self.u[columns], by_u[columns], self.r[f], self.length[f]
             inside = 2 * length <= r  # farther ones were taken as there, and do not move
@@ -259,7 +306,7 @@ class Rows:
             widening = np.where(length == 0, 2, self.sine[f] / np.where(length == 0, 1, length))
             outward = 2 * inside * (by_r[f] + self.cosine[f] * by_sine[f])
             by_v[columns] = outward * u + widening * (g - (u * g).sum(0) * u)
-            by_kappa[f] += (_sine_by_kappa(r, float(kappa), self.sine[f], self.cosine[f]) * by_sine[f]).sum()
+            by_kappa[f] += (self.bends[f] * by_sine[f]).sum()
         return by_v.T, by_kappa
 
 
@@ -281,12 +328,16 @@ def _sine_by_kappa(x: Array, kappa: float, sine: Array, cosine: Array) -> Array:
     return near if kappa == 0 else np.where(np.abs(kappa) * x * x < TURN, near, (x * cosine - sine) / (2 * kappa))
 
 
-def all_pairs(rows: Rows, weights: Array, *, slopes: bool = True) -> tuple[Array, Array, Array]:
+def all_pairs(
+    rows: Rows, weights: Array, sources: Array | None = None, *, slopes: bool = True
+) -> tuple[Array, Array, Array]:
     """Over unordered pairs i < j with a weight above 0, of squared distances d² times the weight.
 
     Args:
         rows: The points.
         weights: 1/d_G² for each pair, (N, N), 0 for pairs to be left out; float32 or float64.
+        sources: Only pairs with these, and `weights` theirs alone, (B, N). Pairs of a source with itself have weight 0.
+            Gradients are then by the other point.
         slopes: Whether to find gradients.
 
     Returns:
@@ -294,18 +345,32 @@ def all_pairs(rows: Rows, weights: Array, *, slopes: bool = True) -> tuple[Array
         (N, D), and by κ, (F,).
     """
     n, count = rows.u.shape[1], len(rows.kappas)
+    every = np.arange(n) if sources is None else sources
     kept = n if slopes else 0
     by_u, by_r, by_sine = (np.zeros((CHUNKS, m, kept)) for m in (len(rows.u), count, count))
     by_kappa, found = np.zeros((CHUNKS, count)), np.tile([0.0, np.inf, 0.0], (CHUNKS, 1))
 
     def work(chunk: int) -> None:
         _rows_of_pairs(
-            chunk, slopes, rows.u, rows.ends, rows.kappas, rows.r, rows.sine, rows.p, rows.q, rows.turns, weights,
-            by_u[chunk], by_r[chunk], by_sine[chunk], by_kappa[chunk], found[chunk],
+            chunk, slopes, every, sources is None, rows.u, rows.ends, rows.kappas, rows.r, rows.sine, rows.p, rows.q,
+            rows.turns, rows.bends, weights, by_u[chunk], by_r[chunk], by_sine[chunk], by_kappa[chunk], found[chunk],
         )  # fmt: skip
 
-    spread(CHUNKS, work, alone=n < ALONE)
+    spread(CHUNKS, work, alone=n * len(every) < ALONE)
     summary = np.array([found[:, 0].sum(), found[:, 1].min(), found[:, 2].max()])
     if not slopes:
         return summary, np.empty((0, 0)), np.empty(0)
     return summary, *rows.gradients(by_u.sum(0), by_r.sum(0), by_sine.sum(0), by_kappa.sum(0))
+
+
+def distances_from(rows: Rows, sources: Array) -> Array:
+    """Distances of some points from all, (B, N)."""
+    found = np.empty((len(sources), rows.u.shape[1]))
+
+    def work(chunk: int) -> None:
+        _rows_of_distances(
+            chunk, sources, rows.u, rows.ends, rows.kappas, rows.sine, rows.p, rows.q, found
+        )  # fmt: skip
+
+    spread(CHUNKS, work, alone=found.size < ALONE)
+    return found

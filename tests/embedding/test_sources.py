@@ -1,0 +1,108 @@
+"""Distortion from the distances of some nodes: value and gradients without bias, and how far off they are."""
+
+import contextlib
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kappagcn.embedding import GraphDistances, distances_from, distortion, measure
+from kappagcn.errors import GraphError
+from kappagcn.geometry import ProductManifold, tangent_dist
+from kappagcn.graphs import balanced_tree, from_scipy, shortest_paths
+from kappagcn.nn.midpoints import torch_only
+
+PATHS = {"compiled": contextlib.nullcontext, "torch": torch_only}
+SIGNATURES = ["H3", "S3(0.02)", "E3", "H2(-4)", "H2xS2(0.3)", "H1xE2xS1(0.1)"]
+TREE = balanced_tree(3, 3)
+
+
+def points(signature, n, seed):
+    generator = torch.Generator().manual_seed(seed)
+    manifold = ProductManifold.from_signature(signature, trainable=True).double()
+    return torch.randn(n, manifold.dim, generator=generator, dtype=torch.float64), manifold
+
+
+def slopes(v, manifold, distances):
+    v = v.detach().requires_grad_()
+    kappas = [f.curvature.raw for f in manifold.factors if f.curvature.raw.requires_grad]
+    loss = distortion(v, manifold, distances)
+    found = torch.autograd.grad(loss, [v, *kappas])
+    return loss.detach(), found[0], torch.stack(found[1:]) if kappas else torch.zeros(0)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@given(st.sampled_from(SIGNATURES), st.integers(0, 2**31))
+def test_the_mean_over_all_sources_is_the_whole(path, signature, seed):
+    v, manifold = points(signature, TREE.num_nodes, seed)
+    with PATHS[path]():
+        whole = slopes(v, manifold, GraphDistances.of(TREE))
+        alone = [slopes(v, manifold, GraphDistances.of(TREE, [i])) for i in range(TREE.num_nodes)]
+        some = slopes(v, manifold, GraphDistances.of(TREE, list(range(TREE.num_nodes))))
+    for one, many, together in zip(whole, zip(*alone, strict=True), some, strict=True):
+        torch.testing.assert_close(torch.stack(many).mean(0), one, rtol=1e-9, atol=1e-10)
+        torch.testing.assert_close(together, one, rtol=1e-9, atol=1e-10)
+
+
+@given(st.sampled_from(SIGNATURES), st.integers(0, 2**31))
+def test_compiled_and_torch_agree(signature, seed):
+    v, manifold = points(signature, TREE.num_nodes, seed)
+    distances = GraphDistances.of(TREE, [5, 0, 17, 5])
+    with torch_only():
+        slow = slopes(v, manifold, distances), measure(v, manifold, distances)
+    fast = slopes(v, manifold, distances), measure(v, manifold, distances)
+    for one, other in zip(fast[0], slow[0], strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-10)
+    assert fast[1] == pytest.approx(slow[1], rel=1e-9)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@given(st.sampled_from(SIGNATURES), st.integers(0, 2**31))
+def test_distances_are_those_of_the_space(path, signature, seed):
+    v, manifold = points(signature, 30, seed)
+    with PATHS[path]():
+        found = distances_from(v, manifold, [3, 29])
+    squares = sum(
+        tangent_dist(x[[3, 29], None], x[None], k=factor.k) ** 2
+        for x, factor in zip(v.split(manifold.dims, 1), manifold.factors, strict=True)
+    )
+    torch.testing.assert_close(found, squares.sqrt().detach(), rtol=1e-9, atol=1e-7)
+    assert found[0, 3] == 0
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_measured_from_some_sources_with_its_error(path):
+    v, manifold = points("H2xS2(0.3)", TREE.num_nodes, 0)
+    lengths = shortest_paths(TREE).double()
+    with PATHS[path]():
+        ratio = (distances_from(v, manifold, range(TREE.num_nodes)) / lengths.fill_diagonal_(1)).fill_diagonal_(1)
+        found = measure(v, manifold, GraphDistances.of(TREE, [1, 2, 30]))
+        whole = measure(v, manifold, GraphDistances.of(TREE))
+    rows = (ratio.square() - 1).square().mean(1)
+    chosen = rows[[1, 2, 30]]
+    assert found.average == pytest.approx(chosen.mean().item(), rel=1e-6)
+    assert found.error == pytest.approx(chosen.std().item() / 3**0.5, rel=1e-6)
+    some = ratio[[1, 2, 30]]
+    some = torch.cat([row[torch.arange(len(row)) != i] for row, i in zip(some, [1, 2, 30], strict=True)])
+    assert found.worst == pytest.approx((some.max() / some.min()).item(), rel=1e-6)
+    assert whole.average == pytest.approx(rows.mean().item(), rel=1e-6)
+    assert whole.error == 0
+
+
+def test_pairs_without_a_path_do_not_count():
+    import scipy.sparse as sp
+
+    graph = from_scipy(sp.block_diag([[[0, 1], [1, 0]], [[0, 1], [1, 0]]]).tocsr())
+    distances = GraphDistances.of(graph, [0, 3])
+    assert (distances.pairs, distances.left_out) == (2, 4)
+    v = torch.tensor([[0.0], [0.5], [7.0], [7.25]])
+    found = measure(v, ProductManifold.from_signature("E1"), distances)
+    assert found.average == pytest.approx((0 + (0.25 - 1) ** 2) / 8)
+
+
+def test_rows_must_be_those_of_the_sources():
+    with pytest.raises(GraphError, match=r"expected distances \(3, N\), found \(2, 4\)"):
+        GraphDistances(torch.ones(2, 4), torch.tensor([0, 1, 2]))
+    with pytest.raises(GraphError, match="above 0 between different nodes"):
+        GraphDistances(torch.zeros(1, 4), torch.tensor([0]))
