@@ -13,11 +13,13 @@ from kappagcn._version import __version__
 # Imported on first use: `import kappagcn` and `kappagcn --help` do not wait for torch.
 _HOMES = {
     "Curvature": "kappagcn.geometry",
+    "GraphEmbedder": "kappagcn.embedding",
     "KappaGCN": "kappagcn.models",
     "KappaGCNClassifier": "kappagcn.experiments",
     "KappaGCNConv": "kappagcn.nn",
     "ProductManifold": "kappagcn.geometry",
     "Stereographic": "kappagcn.geometry",
+    "embedding": "kappagcn.embedding",
     "experiments": "kappagcn.experiments",
     "geometry": "kappagcn.geometry",
     "graphs": "kappagcn.graphs",
@@ -28,12 +30,14 @@ _HOMES = {
 
 __all__ = [
     "Curvature",
+    "GraphEmbedder",
     "KappaGCN",
     "KappaGCNClassifier",
     "KappaGCNConv",
     "ProductManifold",
     "Stereographic",
     "__version__",
+    "embedding",
     "experiments",
     "geometry",
     "graphs",

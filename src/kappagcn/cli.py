@@ -147,18 +147,23 @@ def _print_rows(rows: list[tuple[str, str]]) -> None:
 class Item(str, Enum):
     """What `reproduce` knows."""
 
-    search = "search"
+    table1 = "table1"
+    sweep = "sweep"
     table2 = "table2"
     table3 = "table3"
     further = "further"
+    search = "search"
 
 
 @app.command(epilog="Example: kappagcn reproduce table2 cora_ml/S16 --quick --out quick")
 def reproduce(
-    item: Annotated[Item, typer.Argument(help="Accuracy, curvatures, the search for settings, more datasets.")],
+    item: Annotated[
+        Item,
+        typer.Argument(help="Distortion, by curvature; accuracy, curvatures; more datasets."),
+    ],
     parts: Annotated[
         list[str] | None,
-        typer.Argument(help="Only these datasets and rows, or cells such as cora_ml/H16."),
+        typer.Argument(help="Only these datasets and rows, or cells such as cora_ml/H16 or tree/H10."),
     ] = None,
     splits: Annotated[int | None, typer.Option(min=1, max=20, help="Splits per cell; 5 by default.")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Runs per split; 2 by default, 1 for further.")] = None,
@@ -166,7 +171,7 @@ def reproduce(
         Path | None, typer.Option(help="Folder of settings: the search writes what it chose there, tables read it.")
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once; by default one per core.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="One split, one run, a tenth of the epochs.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="One split, one run, few epochs.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print all settings and stop.")] = False,
     out: Annotated[Path, typer.Option(help="Folder with the records; runs that are there are not done again.")] = Path(
         "results"
@@ -174,7 +179,7 @@ def reproduce(
     data: DataFolder = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON on standard output.")] = False,
 ) -> None:
-    """Repeat the paper's node classification: what is not yet in the records is run, then the table is printed."""
+    """Repeat the paper's tables: what is not yet in the records is run, then the table is printed."""
     import os
     import time
 
@@ -188,13 +193,13 @@ def reproduce(
         messages.print(escape(f"{done} of {count}: {job.line(record)}{left_words}"), soft_wrap=True)
 
     try:
-        plan = job.Plan(item.value, parts or [], out, data, configs=configs, splits=splits, runs=runs, quick=quick)
+        plan = job.plan(item.value, parts or [], out, data, configs=configs, splits=splits, runs=runs, quick=quick)
         if dry_run:
             print(json.dumps([{"cell": cell.name, **each.record()} for cell, each in plan.experiments()], indent=1))
             return
         _make(out)
         plan.run(processes=jobs or os.cpu_count() or 1, report=report)
-        if item is Item.search and configs is not None:
+        if isinstance(plan, job.Plan) and item is Item.search and configs is not None:
             plan.save_chosen(configs)
         table = plan.table()
     except KeyboardInterrupt:

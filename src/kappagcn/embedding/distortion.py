@@ -32,6 +32,7 @@ from kappagcn.nn.rows import first_order
 __all__ = ["Distortion", "GraphDistances", "distances_from", "distortion", "measure"]
 
 BLOCK = 2**20  # numbers of a block's largest tensor, by torch
+MEASURED = 2**23  # distances at once where no gradients are asked for
 
 
 class GraphDistances:
@@ -46,6 +47,7 @@ class GraphDistances:
         sources: As given.
         pairs: Ordered pairs i ≠ j that count.
         left_out: Ordered pairs i ≠ j without a path.
+        longest: The largest distance; 0 where there is none.
 
     >>> from kappagcn.graphs import path
     >>> GraphDistances.of(path(3)).weights.tolist()
@@ -57,17 +59,16 @@ class GraphDistances:
         if lengths.dim() != 2 or lengths.shape[0] != rows:
             raise GraphError(f"expected distances ({'N' if sources is None else rows}, N), found {_shape(lengths)}.")
         places = torch.arange(rows)
-        own = torch.zeros_like(lengths, dtype=torch.bool)
-        own[places, places if sources is None else sources] = True
-        counted = (lengths > 0) & torch.isfinite(lengths) & ~own
-        if ((lengths == 0) & ~own).any():
+        diagonal = places, places if sources is None else sources
+        if int((lengths == 0).sum()) > int((lengths[diagonal] == 0).sum()):
             raise GraphError("expected distances above 0 between different nodes, found 0.")
-        if sources is None and not torch.equal(kept := torch.where(counted, lengths, 0), kept.T):
+        self.sources, self.weights = sources, _weights(lengths)
+        self.weights[diagonal] = 0
+        if sources is None and not torch.equal(self.weights, self.weights.T):
             raise GraphError("expected the same distance both ways, found others: the graph is undirected.")
-        self.sources = sources
-        self.weights = torch.where(counted, torch.where(counted, lengths, 1).double().pow(-2), 0).float()
-        self.pairs = int(counted.sum())
+        self.pairs = int((self.weights > 0).sum())
         self.left_out = rows * (lengths.shape[1] - 1) - self.pairs
+        self.longest = float(lengths[self.weights > 0].max()) if self.pairs else 0.0
 
     @classmethod
     def of(cls, data: Data, sources: Sequence[int] | Tensor | None = None, **options: Any) -> GraphDistances:
@@ -79,6 +80,16 @@ class GraphDistances:
 
     def __len__(self) -> int:
         return self.weights.shape[1]
+
+
+def _weights(lengths: Tensor) -> Tensor:
+    """1/d² in float32, 0 where there is no path."""
+    if lengths.is_floating_point():
+        counted = (lengths > 0) & torch.isfinite(lengths)
+        return torch.where(counted, torch.where(counted, lengths, 1).double().pow(-2), 0).float()
+    steps = torch.arange(1, max(int(lengths.max()) if lengths.numel() else 0, 0) + 1).double()
+    table = torch.cat([torch.zeros(2, dtype=torch.float64), steps.pow(-2)]).float()  # for −1, 0, 1 …
+    return torch.from_numpy(table.numpy()[np.add(lengths.clamp(min=-1).numpy(), 1, dtype=np.int32)])
 
 
 def _shape(tensor: Tensor) -> tuple[int, ...]:
@@ -153,7 +164,7 @@ def measure(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Distort
             2 * total / max(len(v), 1) ** 2, _spread(least, most, distances.pairs), distances.left_out, 0.0
         )
     rows, least, most = [], float("inf"), 0.0
-    for places in torch.arange(len(distances.sources)).split(_height(v)):
+    for places in torch.arange(len(distances.sources)).split(max(1, MEASURED // max(1, len(v)))):
         weights = distances.weights[places].to(v.device)
         ratio = distances_from(v, manifold, distances.sources[places]).square() * weights
         rows.append(torch.where(weights > 0, ratio - 1, 0).square().mean(1))

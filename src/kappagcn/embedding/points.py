@@ -36,11 +36,6 @@ class FreePoints(nn.Module):
         """One tangent vector at the origin for each node, (N, D)."""
         return self.points
 
-    def rescale(self, factor: float) -> None:
-        """Multiply the points."""
-        with torch.no_grad():
-            self.points.mul_(factor)
-
 
 class NetworkPoints(nn.Module):
     """Tangent vectors from a κ-GCN on one-hot features, with a hidden layer of a space of the same form (the paper).
@@ -72,7 +67,7 @@ class NetworkPoints(nn.Module):
         return found
 
     def rescale(self, factor: float) -> None:
-        """Multiply the weights of the last layer: at κ = 0 the points, elsewhere nearly so."""
+        """Multiply the weights of the last layer, so that a step of training moves points by so much more."""
         with torch.no_grad():
             self.network.hidden[-1].weight.mul_(factor)
 

@@ -4,64 +4,53 @@ from __future__ import annotations
 
 import math
 
-import torch
 from torch_geometric.data import Data
 
-from kappagcn.embedding.distortion import GraphDistances, measure
-from kappagcn.embedding.points import FreePoints, NetworkPoints
-from kappagcn.geometry.signature import Factor, format_signature, parse_signature
+from kappagcn.geometry.signature import format_signature, parse_signature
 from kappagcn.graphs import hyperbolicity
 
-__all__ = ["fitting_scale", "fitting_space"]
+__all__ = ["STARTS", "fitting_space", "starting_point"]
 
-FINEST, COARSEST = 2.0**-10, 2.0**20
+STARTS = ("graph", "paper")
 PLANE_DELTA = math.log(2.0)  # Gromov's δ of the hyperbolic plane of curvature −1
+MOST_CURVED = 2.0  # beyond which a hyperbolic factor helps no tree and takes longer to train
 
 
-def fitting_space(space: str, graph: Data) -> str:
-    r"""The space with starting curvatures that a graph asks for, where its signature does not say any.
+def starting_point(space: str, graph: Data, start: str, longest: float) -> tuple[str, float]:
+    """The space with the curvatures to start from, and the graph's diameter.
 
-    m spheres whose product is as wide as the graph have κ = m(π/diameter)². Hyperbolic factors start at −1, or flatter,
-    at −m(log 2/δ)², where the graph is less of a tree than the hyperbolic plane is (by Gromov's δ).
+    Args:
+        space: The signature.
+        graph: The graph.
+        start: ``"paper"``: κ = ±1. ``"graph"``: those of :func:`fitting_space`.
+        longest: Of the distances that are known.
+    """
+    found = hyperbolicity(graph)
+    delta, diameter = found.delta, float(found.diameter or 1)
+    if graph.get("edge_weight") is not None and longest > 0:  # δ counts steps: they are as long as on the longest path
+        delta, diameter = delta * longest / diameter, longest
+    return space if start == "paper" else fitting_space(space, delta=delta, diameter=diameter), diameter
 
-    >>> from kappagcn.graphs import cycle, balanced_tree
-    >>> fitting_space("S2", cycle(16)), fitting_space("H2", cycle(16)), fitting_space("H2", balanced_tree(2, 4))
-    ('S2(0.154213)', 'H2(-0.0300283)', 'H2')
+
+def fitting_space(space: str, *, delta: float, diameter: float) -> str:
+    """The space with curvatures that a graph's diameter and Gromov's δ ask for, where its signature does not say any.
+
+    m spheres whose product is as wide as the graph have κ = m(π/diameter)². The hyperbolic plane has δ = log 2/√−κ, so
+    m hyperbolic factors have κ = −m(log 2/δ)², but not below −2, where trees (δ = 0) start.
+
+    >>> fitting_space("S2", delta=4, diameter=8), fitting_space("H2^2", delta=4, diameter=8)
+    ('S2(0.154213)', 'H2(-0.0600566)^2')
+    >>> fitting_space("H2", delta=0, diameter=8), fitting_space("H2(-1)", delta=0, diameter=8)
+    ('H2(-2)', 'H2')
     """
     told, other = parse_signature(space), parse_signature(space, start=2.0)
-    silent = [one != two for one, two in zip(told, other, strict=True)]
-    if not any(silent):
-        return space
-    found = hyperbolicity(graph)
+    count = {letter: sum(f.letter == letter for f in told) for letter in "HS"}
+    steepest = math.inf if delta == 0 else (PLANE_DELTA / delta) ** 2
     kappas = {
-        letter: kappa(sum(f.letter == letter for f in told))
-        for letter, kappa in {
-            "S": lambda m: m * (math.pi / max(found.diameter, 1)) ** 2,
-            "H": lambda m: -min(1.0, m * (PLANE_DELTA / max(found.delta, PLANE_DELTA / 2)) ** 2),
-        }.items()
+        "S": count["S"] * (math.pi / diameter) ** 2,
+        "H": -min(MOST_CURVED, max(count["H"], 1) * steepest),
     }
+    silent = [one != two for one, two in zip(told, other, strict=True)]
     return format_signature(
-        [Factor(f.letter, f.dim, kappas[f.letter]) if free else f for f, free in zip(told, silent, strict=True)]
+        [f._replace(kappa=kappas[f.letter]) if free else f for f, free in zip(told, silent, strict=True)]
     )
-
-
-@torch.no_grad()
-def fitting_scale(points: FreePoints | NetworkPoints, distances: GraphDistances) -> float:
-    """Multiply the starting points by the power of 2 with the least distortion; that power."""
-    tried: dict[float, float] = {}
-
-    def at(factor: float) -> float:
-        if factor not in tried:
-            points.rescale(factor)
-            found = measure(points(), points.manifold, distances).average
-            points.rescale(1 / factor)
-            tried[factor] = found if math.isfinite(found) else math.inf
-        return tried[factor]
-
-    best = 1.0
-    while best < COARSEST and at(2 * best) < at(best):
-        best *= 2
-    while best > FINEST and at(best / 2) < at(best):
-        best /= 2
-    points.rescale(best)
-    return best

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
-from kappagcn.embedding.distortion import GraphDistances, distortion
+from kappagcn.embedding.distortion import GraphDistances, distortion, measure
 from kappagcn.embedding.points import FreePoints, NetworkPoints
 
-__all__ = ["Embedding"]
+__all__ = ["Embedding", "SampledEmbedding"]
 
 
 class Embedding:
@@ -38,6 +39,33 @@ class Embedding:
         with torch.enable_grad():
             self._next = self._distortion()
         return {"distortion": float(self._next.detach())}
+
+    def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
+        """Stop by the distortion, keep its least value."""
+        return metrics["distortion"], -metrics["distortion"]
+
+
+class SampledEmbedding:
+    """The same for graphs with too many pairs: each step takes those of some sources, drawn anew.
+
+    Args:
+        points: What is trained.
+        graph: The graph.
+        sources: Drawn for each step, without repetition.
+        watched: Distances whose distortion is watched, from sources drawn once.
+    """
+
+    def __init__(self, points: FreePoints | NetworkPoints, graph: Data, sources: int, watched: GraphDistances) -> None:
+        self.points, self.graph, self.sources, self.kept = points, graph, sources, watched
+
+    def loss(self) -> Tensor:
+        """An estimate of the average distortion, whose gradient is one of its gradient, both without bias."""
+        drawn = torch.randperm(self.graph.num_nodes)[: self.sources]
+        return distortion(self.points(), self.points.manifold, GraphDistances.of(self.graph, drawn))
+
+    def metrics(self) -> dict[str, float]:
+        """The average distortion as seen from the sources that are watched."""
+        return {"distortion": measure(self.points(), self.points.manifold, self.kept).average}
 
     def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
         """Stop by the distortion, keep its least value."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from kappagcn.nn.features import tangent_features
 from kappagcn.training import fit, reporting, seeded
 from kappagcn.training import predict as probabilities
 from kappagcn.training.checkpoint import load_tensors, save_tensors
+from kappagcn.training.estimator import Estimator
 from kappagcn.training.tasks import inputs
 
 __all__ = ["KappaGCNClassifier"]
@@ -34,7 +34,7 @@ Array = NDArray[Any]
 STOPPING = 0.1  # of the labelled nodes, where no mask says which
 
 
-class KappaGCNClassifier:
+class KappaGCNClassifier(Estimator):
     """Classes of a graph's nodes from some of them, by a κ-GCN.
 
     A graph is PyG's ``Data``; a SciPy or NumPy adjacency matrix with features `x` (N, D) and labels `y` (N,); or a
@@ -101,23 +101,6 @@ class KappaGCNClassifier:
         self.l2, self.lr, self.curvature_lr = l2, lr, curvature_lr
         self.epochs, self.patience = epochs, patience
         self.seed, self.progress = seed, progress
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments, as scikit-learn asks for them."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
-    def set_params(self, **params: Any) -> KappaGCNClassifier:
-        """Change arguments; the next `fit` uses them."""
-        for name, value in params.items():
-            if name not in self.get_params():
-                raise TrainingError(f"expected {', '.join(self.get_params())}, found {name!r}.")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        plain = {name: p.default for name, p in inspect.signature(type(self)).parameters.items()}
-        changed = (f"{name}={value!r}" for name, value in self.get_params().items() if value != plain[name])
-        return f"{type(self).__name__}({', '.join(changed)})"
 
     def experiment(self, data: Data) -> Experiment:
         """All settings for a graph, defaults filled in."""

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs import from_networkx, from_pyg, from_scipy
+from kappagcn.graphs import as_graph, from_networkx, from_pyg
 from kappagcn.graphs.undirected import as_features
 
 __all__ = ["encoded", "label_array", "read_labelled", "unlabelled"]
@@ -31,12 +31,8 @@ def read_labelled(graph: Any, x: Any, y: Any) -> tuple[Data, Array | None]:
         data = from_networkx(graph, features=names, label=y if isinstance(y, str) else None)
         labels = _attribute(graph, y) if isinstance(y, str) else None
         x, y = None if names else x, None if isinstance(y, str) else y
-    elif sp.issparse(graph) or isinstance(graph, np.ndarray):
-        data, labels = from_scipy(graph), None
     else:
-        raise GraphError(
-            f"expected PyG's Data, a SciPy or NumPy adjacency matrix or a NetworkX graph, found {type(graph).__name__}."
-        )
+        data, labels = as_graph(graph), None
     if x is not None:
         data.x = as_features(x, sparse=sp.issparse(x) or (isinstance(x, Tensor) and x.layout != torch.strided))
     if data.get("x") is not None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from kappagcn.errors import ConfigError
 from kappagcn.experiments.cells import CONFIGS, CURVED, Cell, cells, record_file, selected
 from kappagcn.experiments.config import Experiment, save_experiment
 from kappagcn.experiments.defaults import default_experiment
-from kappagcn.experiments.runs import Job, Record, RecordFile, run_all
+from kappagcn.experiments.runs import Job, Record, RecordFile, Report, Run, run_all
 from kappagcn.experiments.searching import chosen, search, settings
+from kappagcn.experiments.table1 import EmbeddingPlan
 from kappagcn.experiments.tables import Table, accuracy, accuracy_table, curvature_table
 
-__all__ = ["FURTHER", "FURTHER_ROWS", "Plan", "line"]
+__all__ = ["FURTHER", "FURTHER_ROWS", "Plan", "line", "plan"]
 
 SPLITS, RUNS = 5, 2
 FURTHER = {
@@ -34,8 +36,6 @@ FURTHER_ROWS = {
     "S16": ("kappa-gcn", "S16", "S16 (κ-GCN)"),
     "H8xS8": ("kappa-gcn", "H8xS8", "H8×S8 (κ-GCN)"),
 }
-
-Report = Callable[[Record, int, int], None]
 
 
 class Plan:
@@ -90,7 +90,7 @@ class Plan:
         normalize = "columns" if measured else "lengths"
         return default_experiment(cell.dataset, space, model, words=not measured, normalize=normalize)
 
-    def jobs(self) -> list[tuple[Job, RecordFile]]:
+    def jobs(self) -> list[tuple[Run, RecordFile]]:
         """Runs and where each is kept."""
         numbers = [(split, run) for split in range(self.splits) for run in range(self.runs)]
         return [
@@ -135,8 +135,33 @@ class Plan:
         return (accuracy_table if self.item == "table2" else curvature_table)(self.records())
 
 
+def plan(
+    item: str, parts: Sequence[str], folder: Path, root: str | Path | None, **options: Any
+) -> Plan | EmbeddingPlan:
+    """What a name stands for.
+
+    Args:
+        item: ``"table1"``, ``"sweep"``, ``"table2"``, ``"table3"``, ``"further"`` or ``"search"``.
+        parts: Which datasets, rows or cells; all without any.
+        folder: Where records are kept.
+        root: Folder in which datasets are looked for first.
+        options: Of `Plan`; embeddings know of `quick` alone.
+    """
+    if item not in ("table1", "sweep"):
+        return Plan(item, parts, folder, root, **options)
+    for name in ("configs", "splits", "runs"):
+        if options.get(name) is not None:
+            raise ConfigError(f"{item}: expected no {name}, an embedding has none, found {options[name]}.")
+    return EmbeddingPlan(item, parts, folder, root, quick=bool(options.get("quick")))
+
+
 def line(record: Record) -> str:
     """One run in one line."""
+    if "embedding" in record:
+        told = record["embedding"]
+        what = f"{told['graph']} {told['space']}, {told['method']}, start: {told['start']}"
+        score = record.get("failed") or f"distortion {record['average']:.5f}"
+        return f"{what}: {score}" + (f" after {record['seconds']:.0f} s" if "seconds" in record else "")
     experiment = Experiment.from_record(record["experiment"])
     what = f"{experiment.dataset} {experiment.model} {experiment.space}, split {record['split']}, run {record['run']}"
     if "failed" in record:

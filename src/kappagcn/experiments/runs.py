@@ -10,13 +10,13 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -25,12 +25,31 @@ from kappagcn.experiments.config import Experiment
 from kappagcn.experiments.protocol import load_benchmark
 from kappagcn.training import final_evaluation, fit, seeded
 
-__all__ = ["Job", "RecordFile", "run", "run_all"]
+__all__ = ["Job", "RecordFile", "Run", "run", "run_all"]
 
 Record = dict[str, Any]
+Report = Callable[[Record, int, int], None]  # a finished record, how many are done and how many there are
 WATCH_SECONDS = 0.5
 PATH_POINTS = 20  # of a curvature's way that a record keeps
 PACKAGES = ("kappagcn", "torch", "torch_geometric", "numpy", "scipy", "numba")
+
+
+class Run(Protocol):
+    """Something to do once, whose record says which it was."""
+
+    @property
+    def key(self) -> str:
+        """The same for the same run."""
+
+    def run(self, root: str | Path | None) -> Record:
+        """Do it."""
+
+    def tidy(self) -> None:
+        """Remove what it left for being taken up again."""
+
+    @classmethod
+    def from_record(cls, record: Record) -> Run:
+        """Which run a record is of."""
 
 
 @dataclass(frozen=True)
@@ -40,25 +59,41 @@ class Job:
     Args:
         experiment: What.
         split: Number of the split.
-        run: Number of the run on it; the seed is 1000 · split + run.
+        number: Of the run on it; the seed is 1000 · split + number.
         purpose: ``"test"`` for reported numbers, ``"validation"`` for choosing: test nodes are then never looked at.
     """
 
     experiment: Experiment
     split: int
-    run: int = 0
+    number: int = 0
     purpose: str = "test"
 
     @property
     def seed(self) -> int:
         """Of weights and dropout."""
-        return 1000 * self.split + self.run
+        return 1000 * self.split + self.number
 
     @property
     def key(self) -> str:
         """The same for the same run."""
-        told = [self.experiment.record(), self.purpose, self.split, self.run]
-        return json.dumps(_numbers_as_floats(told), sort_keys=True)
+        return canonical([self.experiment.record(), self.purpose, self.split, self.number])
+
+    def run(self, root: str | Path | None) -> Record:
+        """Train and evaluate."""
+        return run(self, root)
+
+    def tidy(self) -> None:
+        """A run of seconds leaves nothing."""
+
+    @classmethod
+    def from_record(cls, record: Record) -> Job:
+        """Which run a record is of."""
+        return cls(Experiment.from_record(record["experiment"]), record["split"], record["run"], record["purpose"])
+
+
+def canonical(told: Any) -> str:
+    """The same words for the same settings."""
+    return json.dumps(_numbers_as_floats(told), sort_keys=True)
 
 
 def _numbers_as_floats(value: Any) -> Any:
@@ -97,7 +132,7 @@ def machine() -> str:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Sums in the same order whatever the machine and the number of processes."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -126,13 +161,13 @@ def run(job: Job, root: str | Path | None = None) -> Record:
         "purpose": job.purpose,
         "split": job.split,
         "split_name": split.name,
-        "run": job.run,
+        "run": job.number,
         "seed": job.seed,
         "versions": versions(),
         "machine": machine(),
     }
     start = time.perf_counter()
-    with _one_thread(), warnings.catch_warnings():
+    with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)  # the record says how many
         data = job.experiment.prepare(benchmark.data)
         with seeded(job.seed):
@@ -153,22 +188,29 @@ def run(job: Job, root: str | Path | None = None) -> Record:
         "seconds": round(time.perf_counter() - start, 2),
         "epoch_milliseconds": round(1000 * result.seconds / result.epochs, 2),
         "curvatures": best["curvatures"],
-        "curvature_path": _thinned(result.history),
+        "curvature_path": curvature_path(result.history),
         "capped_rows": result.capped_rows,
     }
 
 
-def _thinned(history: list[Record]) -> list[list[float]]:
+def thinned(history: list[Record], points: int = PATH_POINTS) -> list[Record]:
+    """Some epochs from the first to the last."""
+    step = max(1, -(-len(history) // points))
+    return [*history[::step], *([] if (len(history) - 1) % step == 0 else [history[-1]])]
+
+
+def curvature_path(history: list[Record]) -> list[list[float]]:
     """[epoch, κ …] for some epochs from the first to the last; nothing where there is no curvature."""
-    if not history[0]["curvatures"]:
-        return []
-    step = max(1, -(-len(history) // PATH_POINTS))
-    kept = [*history[::step], *([] if (len(history) - 1) % step == 0 else [history[-1]])]
+    kept = thinned(history) if history[0]["curvatures"] else []
     return [[each["epoch"], *(round(kappa, 5) for kappa in each["curvatures"])] for each in kept]
 
 
 class RecordFile:
     """Records, one a line, appended as runs finish. A line that a kill cut short does not count.
+
+    Args:
+        path: The file.
+        kind: Of the runs in it.
 
     >>> import tempfile
     >>> file = RecordFile(Path(tempfile.mkdtemp()) / "records.jsonl")
@@ -176,8 +218,8 @@ class RecordFile:
     []
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, kind: type[Run] = Job) -> None:
+        self.path, self.kind = path, kind
 
     def records(self) -> list[Record]:
         """All whole lines."""
@@ -193,7 +235,7 @@ class RecordFile:
     def _record(self, line: str, number: int) -> Record:
         try:
             found: Record = json.loads(line)
-            _key(found)
+            self._key(found)
         except (KappaGCNError, KeyError, TypeError, ValueError):
             raise RecordError(
                 f"{self.path}, line {number}: expected one record a line, found {line[:40]!r}. Remove the line; its "
@@ -222,20 +264,18 @@ class RecordFile:
 
     def finished(self) -> dict[str, Record]:
         """Records by the key of their run."""
-        return {_key(record): record for record in self.records()}
+        return {self._key(record): record for record in self.records()}
 
-
-def _key(record: Record) -> str:
-    experiment = Experiment.from_record(record["experiment"])
-    return Job(experiment, record["split"], record["run"], record["purpose"]).key
+    def _key(self, record: Record) -> str:
+        return self.kind.from_record(record).key
 
 
 def run_all(
-    jobs: Iterable[tuple[Job, RecordFile]],
+    jobs: Iterable[tuple[Run, RecordFile]],
     *,
     root: str | Path | None = None,
     processes: int = 1,
-    report: Callable[[Record, int, int], None] | None = None,
+    report: Report | None = None,
 ) -> None:
     """Do all runs that are not yet in their files.
 
@@ -255,8 +295,9 @@ def run_all(
             todo.append((job, file))
     for file in {file.path: file for _, file in todo}.values():
         file.prepare()
-    for done, (record, file) in enumerate(_results(todo, root, processes), 1):
+    for done, (record, job, file) in enumerate(_results(todo, root, processes), 1):
         file.append(record)
+        job.tidy()
         if report is not None:
             report(record, done, len(todo))
 
@@ -273,21 +314,25 @@ def _watch(stop: Event) -> None:
     os._exit(1)
 
 
+def _run(job: Run, root: str | Path | None) -> Record:
+    return job.run(root)
+
+
 def _results(
-    todo: list[tuple[Job, RecordFile]], root: str | Path | None, processes: int
-) -> Iterator[tuple[Record, RecordFile]]:
+    todo: list[tuple[Run, RecordFile]], root: str | Path | None, processes: int
+) -> Iterator[tuple[Record, Run, RecordFile]]:
     if processes == 1 or len(todo) < 2:
-        yield from ((run(job, root), file) for job, file in todo)
+        yield from ((job.run(root), job, file) for job, file in todo)
         return
     context = get_context("spawn")
     stop = context.Event()
     pool = ProcessPoolExecutor(min(processes, len(todo)), context, initializer=_start_watch, initargs=(stop,))
     try:
-        waiting: dict[Future[Record], RecordFile] = {pool.submit(run, job, root): file for job, file in todo}
+        waiting = {pool.submit(_run, job, root): (job, file) for job, file in todo}
         while waiting:
             over = wait(waiting, return_when=FIRST_COMPLETED).done
             for future in sorted(over, key=lambda each: each.exception() is not None):  # keep what went well first
-                yield future.result(), waiting.pop(future)
+                yield future.result(), *waiting.pop(future)
     except BaseException:
         stop.set()
         raise

@@ -69,7 +69,7 @@ class Table:
 
 @cache
 def paper() -> dict[str, Any]:
-    """What Tables 2 and 3 of arXiv:1911.05076 print."""
+    """What Tables 1, 2 and 3 of arXiv:1911.05076 print."""
     text = resources.files("kappagcn.experiments").joinpath("paper.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found

@@ -14,7 +14,7 @@ from kappagcn.graphs.archive import read_npz, save_npz
 from kappagcn.graphs.curvature import GraphCurvature, clustering, parallelogram_curvature
 from kappagcn.graphs.datasets import GraphDataset, cache_folder
 from kappagcn.graphs.epidemic import disease
-from kappagcn.graphs.files import from_networkx, from_pyg, from_scipy, read_graph, save_data
+from kappagcn.graphs.files import as_graph, from_networkx, from_pyg, from_scipy, read_graph, save_data
 from kappagcn.graphs.generators import balanced_tree, cycle, path, sphere, star, torus
 from kappagcn.graphs.gromov import Hyperbolicity, hyperbolicity
 from kappagcn.graphs.named import BUILT_IN, CLASSICS, classic, load_graph
@@ -50,6 +50,7 @@ __all__ = [
     "airport_features",
     "airport_labels",
     "airport_split",
+    "as_graph",
     "assemble",
     "balanced_tree",
     "cache_folder",

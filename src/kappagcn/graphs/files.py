@@ -297,6 +297,24 @@ def from_scipy(matrix: Any, *, x: Any = None, y: Any = None, name: str = "graph"
     )
 
 
+def as_graph(graph: Any) -> Data:
+    """A graph of any kind that people have: PyG's ``Data``, a SciPy or NumPy adjacency matrix, a NetworkX graph.
+
+    >>> import networkx as nx
+    >>> as_graph(nx.path_graph(4)).num_nodes
+    4
+    """
+    if isinstance(graph, Data):
+        return from_pyg(graph)
+    if isinstance(graph, nx.Graph):
+        return from_networkx(graph)
+    if sp.issparse(graph) or isinstance(graph, np.ndarray):
+        return from_scipy(graph)
+    raise GraphError(
+        f"expected PyG's Data, a SciPy or NumPy adjacency matrix or a NetworkX graph, found {type(graph).__name__}."
+    )
+
+
 def save_data(data: Data, path: str | Path) -> Path:
     """Keep a PyG ``Data`` so that `read_graph`, or anyone, can load it without trusting it: as a dict of tensors."""
     with replacing(Path(path)) as file:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ def classic(name: str) -> Data:
 
 BUILT_IN: dict[str, tuple[str, Callable[[], Data]]] = {
     "tree": ("balanced tree, depth 5, branching 4: the paper's", balanced_tree),
+    "small_tree": ("balanced tree, depth 3, branching 4", partial(balanced_tree, 3, 4)),
     "torus": ("1000 points on a flat torus: the paper's", torus),
     "sphere": ("1000 points on a sphere: the paper's", sphere),
     "disease": ("epidemic on a tree, features and 2 classes", disease),

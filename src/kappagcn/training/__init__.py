@@ -3,7 +3,7 @@
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.evaluation import final_evaluation, load_model, predict
 from kappagcn.training.progress import reporting
-from kappagcn.training.run import RunFolder, TrainingResult, fit, train
+from kappagcn.training.run import RunFolder, TrainingResult, fit, train, train_in
 from kappagcn.training.stopping import EarlyStopping
 from kappagcn.training.tasks import NodeClassification, Task
 from kappagcn.training.trainer import Trainer, seeded
@@ -23,4 +23,5 @@ __all__ = [
     "reporting",
     "seeded",
     "train",
+    "train_in",
 ]

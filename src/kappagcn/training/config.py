@@ -10,6 +10,8 @@ from kappagcn.errors import TrainingError
 
 __all__ = ["TrainingConfig"]
 
+DECAYS = ("none", "cosine")
+
 
 @dataclass(frozen=True)
 class TrainingConfig:
@@ -21,6 +23,7 @@ class TrainingConfig:
         lr: Of the weights, by Adam.
         curvature_lr: Of the curvatures, by plain gradient descent.
         l2: Weight of half the squares of the first layer's weights in the loss.
+        decay: ``"cosine"`` lets both rates fall to 0 along a half wave by the last epoch; ``"none"`` keeps them.
         seed: Of everything random in training; the network's starting weights are its builder's (see `seeded`).
     """
 
@@ -29,6 +32,7 @@ class TrainingConfig:
     lr: float = 0.01
     curvature_lr: float = 0.01
     l2: float = 5e-4
+    decay: str = "none"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -45,5 +49,15 @@ class TrainingConfig:
             object.__setattr__(self, name, float(getattr(self, name)))
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise TrainingError(f"{name}: expected a number from 0, found {getattr(self, name)}.")
+        if self.decay not in DECAYS:
+            raise TrainingError(f"decay: expected {' or '.join(DECAYS)}, found {self.decay!r}.")
         if not 0 <= self.seed < 2**63:
             raise TrainingError(f"seed: expected a number from 0 to 2⁶³ − 1, found {self.seed}.")
+
+    def rate(self, epoch: int) -> float:
+        """The part of both learning rates that an epoch, counted from 1, takes.
+
+        >>> [TrainingConfig(epochs=4, decay="cosine").rate(epoch) for epoch in (1, 3)]
+        [1.0, 0.5]
+        """
+        return 1.0 if self.decay == "none" else (1 + math.cos(math.pi * (epoch - 1) / self.epochs)) / 2

@@ -19,7 +19,7 @@ LINE_SECONDS = 10.0
 
 @contextmanager
 def reporting(what: str, epochs: int) -> Iterator[Callable[[Record], None]]:
-    """A callback for `fit` that shows epoch, loss, accuracy and rate on standard error.
+    """A callback for `fit` that shows epoch, loss, accuracy or distortion, and rate on standard error.
 
     >>> with reporting("cora_ml", 200) as report:
     ...     report({"epoch": 1, "train_loss": 1.9, "stopping_accuracy": 0.3})
@@ -42,6 +42,8 @@ def reporting(what: str, epochs: int) -> Iterator[Callable[[Record], None]]:
 
 
 def _numbers(record: Record) -> str:
+    if "distortion" in record:
+        return f"distortion {record['distortion']:.5f}"
     score = record.get("stopping_accuracy")
     accuracy = "" if score is None else f", accuracy {score:.3f}"
     return f"loss {record['train_loss']:.4f}{accuracy}"

@@ -28,7 +28,7 @@ from kappagcn.training.config import TrainingConfig
 from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Record, Trainer
 
-__all__ = ["RunFolder", "TrainingResult", "fit", "train"]
+__all__ = ["RunFolder", "TrainingResult", "fingerprint", "fit", "train", "train_in"]
 
 Callback = Callable[[Record], None]
 CHECKPOINT_SECONDS = 5.0
@@ -225,6 +225,48 @@ def train(
     return history
 
 
+def train_in(
+    trainer: Trainer,
+    folder: str | Path | None,
+    about: dict[str, Any],
+    *,
+    resume: bool = False,
+    callbacks: Sequence[Callback] = (),
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+) -> TrainingResult:
+    """All epochs, in a folder where one is given; at the end the network holds its best weights, in the folder too.
+
+    Args:
+        trainer: What is trained.
+        folder: Where to keep the run; None to keep nothing.
+        about: What must be the same for a run to go on, and the weights' own description under ``"model"``.
+        resume: Go on with the run in `folder`, if there is one.
+        callbacks: Called with each epoch's numbers.
+        checkpoint_seconds: Time between checkpoints.
+    """
+    if resume and folder is None:
+        raise TrainingError("resume: expected the folder of the run to go on with, found none.")
+    run, history = None, []
+    if folder is not None:
+        run = RunFolder(Path(folder))
+        history = run.start(about, trainer, resume=resume)
+    start = time.perf_counter()
+    history = train(trainer, folder=run, history=history, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds)
+    seconds = time.perf_counter() - start
+    trainer.take_best()
+    trainer.model.eval()
+    if run is not None:
+        described: dict[str, Any] = {name: about[name] for name in ("model", "options") if name in about}
+        save_tensors(run.model, trainer.model.state_dict(), {**described, "epoch": trainer.stopping.best_epoch})
+    return TrainingResult(
+        epochs=trainer.epoch,
+        best_epoch=trainer.stopping.best_epoch,
+        stopped_by="patience" if trainer.stopping.is_over(trainer.epoch) else "epochs",
+        seconds=seconds,
+        history=history,
+    )
+
+
 def fit(
     model: NodeClassifier,
     data: Data,
@@ -261,47 +303,28 @@ def fit(
     config = TrainingConfig() if config is None else config
     if not isinstance(config, TrainingConfig):
         raise TrainingError(f"config: expected a TrainingConfig, found {type(config).__name__}.")
-    if resume and folder is None:
-        raise TrainingError("resume: expected the folder of the run to go on with, found none.")
     check_graph(model, data)
     split = Split.from_masks(data) if split is None else split
     check_training(model, data, split)
     task = NodeClassification(model, data, split)
     trainer = Trainer(model, task, config, regularised=model.first_layer())
-    run, history = None, []
-    if folder is not None:
-        run = RunFolder(Path(folder))
-        about = {
-            "model": model.name,
-            "options": model.options,
-            "dtype": str(next(model.parameters()).dtype),
-            "training": asdict(config),
-            "split": split.name,
-            "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
-            "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), task.labels),
-        }
-        history = run.start(about, trainer, resume=resume)
-    start = time.perf_counter()
-    history = train(trainer, folder=run, history=history, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds)
-    seconds = time.perf_counter() - start
-    trainer.take_best()
-    model.eval()
-    if run is not None:
-        weights = {"model": model.name, "options": model.options, "epoch": trainer.stopping.best_epoch}
-        save_tensors(run.model, model.state_dict(), weights)
-    capped = model.capped_rows(task.x, task.adjacency)
-    if capped:
+    about = {
+        "model": model.name,
+        "options": model.options,
+        "dtype": str(next(model.parameters()).dtype),
+        "training": asdict(config),
+        "split": split.name,
+        "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
+        "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), task.labels),
+    }
+    result = train_in(trainer, folder, about, resume=resume, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds)
+    result.capped_rows = model.capped_rows(task.x, task.adjacency)
+    if result.capped_rows:
         warnings.warn(
-            f"{capped} rows lie farther out than {model.options['space']} resolves in this precision and were taken as "
-            f"just inside; scale the features (TangentFeatures, PointFeatures), or build the network with double=True.",
+            f"{result.capped_rows} rows lie farther out than {model.options['space']} resolves in this precision and "
+            "were taken as just inside; scale the features (TangentFeatures, PointFeatures), or build the network "
+            "with double=True.",
             PrecisionWarning,
             stacklevel=2,
         )
-    return TrainingResult(
-        epochs=trainer.epoch,
-        best_epoch=trainer.stopping.best_epoch,
-        stopped_by="patience" if trainer.stopping.is_over(trainer.epoch) else "epochs",
-        seconds=seconds,
-        history=history,
-        capped_rows=capped,
-    )
+    return result

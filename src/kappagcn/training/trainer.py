@@ -111,12 +111,15 @@ class Trainer:
         self._check_all(
             "the gradient of", {name: p.grad for name, p in self.named.items() if p.grad is not None}, epoch
         )
+        rate = self.config.rate(epoch)
         if self.adam is not None:
+            for group in self.adam.param_groups:
+                group["lr"] = rate * self.config.lr
             self.adam.step()
         with torch.no_grad():
             for kappa in self.curved:
                 if kappa.grad is not None:
-                    kappa.sub_(self.config.curvature_lr * kappa.grad)
+                    kappa.sub_(rate * self.config.curvature_lr * kappa.grad)
         self._check_all("the weights", dict(self.named), epoch)
         return value
 
