@@ -3,14 +3,15 @@
 import contextlib
 
 import pytest
+import scipy.sparse as sp
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kappagcn.embedding import GraphDistances, distances_from, distortion, measure
+from kappagcn.embedding import GraphDistances, NearPairs, distances_from, distortion, measure
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold, tangent_dist
-from kappagcn.graphs import balanced_tree, from_scipy, shortest_paths
+from kappagcn.graphs import balanced_tree, from_scipy, shortest_paths, star
 from kappagcn.nn.midpoints import torch_only
 
 PATHS = {"compiled": contextlib.nullcontext, "torch": torch_only}
@@ -91,8 +92,6 @@ def test_measured_from_some_sources_with_its_error(path):
 
 
 def test_pairs_without_a_path_do_not_count():
-    import scipy.sparse as sp
-
     graph = from_scipy(sp.block_diag([[[0, 1], [1, 0]], [[0, 1], [1, 0]]]).tocsr())
     distances = GraphDistances.of(graph, [0, 3])
     assert (distances.pairs, distances.left_out) == (2, 4)
@@ -106,3 +105,58 @@ def test_rows_must_be_those_of_the_sources():
         GraphDistances(torch.ones(2, 4), torch.tensor([0, 1, 2]))
     with pytest.raises(GraphError, match="above 0 between different nodes"):
         GraphDistances(torch.zeros(1, 4), torch.tensor([0]))
+
+
+# Near pairs beside the sources
+
+
+def test_near_pairs_are_those_within_a_few_steps():
+    lengths = shortest_paths(TREE)
+    for per_node in (2, 6, 20, 100):
+        near = NearPairs.of(TREE, per_node=per_node)
+        assert len(near.others) <= per_node * TREE.num_nodes
+        found = torch.zeros(TREE.num_nodes, TREE.num_nodes)
+        rows = torch.repeat_interleave(torch.arange(TREE.num_nodes), near.places.diff())
+        found[rows, near.others] = near.weights
+        wanted = torch.where((lengths > 0) & (lengths <= near.steps), lengths.double().pow(-2), 0).float()
+        assert torch.equal(found, wanted)
+        wider = (lengths > 0) & (lengths <= near.steps + 1)
+        assert wider.sum() > per_node * TREE.num_nodes or near.steps == lengths.max()
+        drawn = torch.tensor([7, 0, 39])
+        inside = torch.zeros(3, TREE.num_nodes)
+        inside[near.entries(drawn)] = 1
+        assert torch.equal(inside, (wanted[drawn] > 0).float())
+
+
+def test_there_are_no_near_pairs_where_edges_have_lengths_or_hubs_too_many():
+    weighted = TREE.clone()
+    weighted.edge_weight = torch.full((TREE.num_edges,), 2.0)
+    assert NearPairs.of(weighted).steps == 0
+    assert NearPairs.of(star(2000), per_node=1).steps == 0
+    assert NearPairs.of(star(2000), per_node=2).steps == 1
+    assert NearPairs.of(from_scipy(sp.csr_array((4, 4)))).steps == 0
+
+
+@pytest.mark.parametrize("path", PATHS)
+@given(st.sampled_from(SIGNATURES), st.sampled_from([2, 20]), st.integers(0, 2**31))
+def test_with_near_pairs_the_mean_over_all_sources_is_the_whole(path, signature, per_node, seed):
+    v, manifold = points(signature, TREE.num_nodes, seed)
+    near = NearPairs.of(TREE, per_node=per_node)
+    assert near.steps > 0
+    with PATHS[path]():
+        whole = slopes(v, manifold, GraphDistances.of(TREE))
+        alone = [slopes(v, manifold, GraphDistances.of(TREE, [i], near)) for i in range(TREE.num_nodes)]
+    for one, many in zip(whole, zip(*alone, strict=True), strict=True):
+        torch.testing.assert_close(torch.stack(many).mean(0), one, rtol=1e-9, atol=1e-10)
+
+
+def test_near_pairs_make_gradients_steadier():
+    """At points that unfold a tree halfway, what one source says of the gradient differs much less from the whole."""
+    tree = balanced_tree(4, 4)
+    v, manifold = points("H3", tree.num_nodes, 0)
+    whole = slopes(v, manifold, GraphDistances.of(tree))[1]
+    off = {}
+    for name, near in (("near", NearPairs.of(tree)), ("none", None)):
+        rows = [slopes(v, manifold, GraphDistances.of(tree, [i], near))[1] - whole for i in range(0, 341, 10)]
+        off[name] = torch.stack(rows).square().mean().sqrt()
+    assert off["near"] < 0.3 * off["none"]

@@ -2,6 +2,7 @@
 
 from kappagcn.embedding.distortion import Distortion, GraphDistances, distances_from, distortion, measure
 from kappagcn.embedding.embedder import GraphEmbedder
+from kappagcn.embedding.near import NearPairs
 from kappagcn.embedding.points import FreePoints, NetworkPoints, hidden_space
 from kappagcn.embedding.precision import mean_average_precision
 from kappagcn.embedding.start import fitting_space
@@ -13,6 +14,7 @@ __all__ = [
     "FreePoints",
     "GraphDistances",
     "GraphEmbedder",
+    "NearPairs",
     "NetworkPoints",
     "SampledEmbedding",
     "distances_from",

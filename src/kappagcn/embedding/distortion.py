@@ -7,7 +7,7 @@ numba is installed and points are on the CPU, else by torch in blocks of rows.
 
 From the distances of some nodes, drawn evenly, the same is estimated without bias: the value by the mean of their
 rows, and the gradient of each point by the pulls of those nodes on it, twice, for pairs count both ways. So every
-point of a large graph moves in every step, by as many pulls as any other.
+point of a large graph moves in every step, by as many pulls as any other. Near pairs can be taken exactly beside them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from kappagcn.embedding.near import NearPairs
 from kappagcn.errors import GraphError
 from kappagcn.geometry import tangent_dist
 from kappagcn.graphs import shortest_paths
@@ -41,6 +42,7 @@ class GraphDistances:
     Args:
         lengths: (N, N), symmetric, 0 on the diagonal; negative or infinite where there is no path. With sources (S, N).
         sources: The nodes whose distances these are, drawn evenly, (S,); None for all.
+        near: Pairs that are known beside those of the sources, and not taken from them.
 
     Attributes:
         weights: 1/d², float32, (N, N) or (S, N), and 0 for pairs that do not count.
@@ -54,7 +56,7 @@ class GraphDistances:
     [[0.0, 1.0, 0.25], [1.0, 0.0, 1.0], [0.25, 1.0, 0.0]]
     """
 
-    def __init__(self, lengths: Tensor, sources: Tensor | None = None) -> None:
+    def __init__(self, lengths: Tensor, sources: Tensor | None = None, near: NearPairs | None = None) -> None:
         rows = lengths.shape[-1] if sources is None else len(sources)
         if lengths.dim() != 2 or lengths.shape[0] != rows:
             raise GraphError(f"expected distances ({'N' if sources is None else rows}, N), found {_shape(lengths)}.")
@@ -62,21 +64,29 @@ class GraphDistances:
         diagonal = places, places if sources is None else sources
         if int((lengths == 0).sum()) > int((lengths[diagonal] == 0).sum()):
             raise GraphError("expected distances above 0 between different nodes, found 0.")
-        self.sources, self.weights = sources, _weights(lengths)
+        self.sources, self.near, self.weights = sources, near, _weights(lengths)
         self.weights[diagonal] = 0
         if sources is None and not torch.equal(self.weights, self.weights.T):
             raise GraphError("expected the same distance both ways, found others: the graph is undirected.")
         self.pairs = int((self.weights > 0).sum())
         self.left_out = rows * (lengths.shape[1] - 1) - self.pairs
-        self.longest = float(lengths[self.weights > 0].max()) if self.pairs else 0.0
+        self.longest = float(self.weights[self.weights > 0].min()) ** -0.5 if self.pairs else 0.0
+        if near is not None and sources is not None:
+            self.weights[near.entries(sources)] = 0
 
     @classmethod
-    def of(cls, data: Data, sources: Sequence[int] | Tensor | None = None, **options: Any) -> GraphDistances:
+    def of(
+        cls,
+        data: Data,
+        sources: Sequence[int] | Tensor | None = None,
+        near: NearPairs | None = None,
+        **options: Any,
+    ) -> GraphDistances:
         """Of a graph, by :func:`kappagcn.graphs.shortest_paths` and its options: from all nodes, or from some."""
         if sources is None:
             return cls(shortest_paths(data, **options))
         starts = torch.as_tensor(sources)
-        return cls(shortest_paths(data, starts, **options), starts)
+        return cls(shortest_paths(data, starts, **options), starts, near)
 
     def __len__(self) -> int:
         return self.weights.shape[1]
@@ -193,9 +203,14 @@ class _Pairs(torch.autograd.Function):
         (total, *_), by_v, by_k = _sums(v, k, dims, distances, slopes=slopes)
         ordered = 1 / max(1, len(v) * len(distances.weights))
         counted = 2 * ordered if distances.sources is None else ordered  # all pairs are summed once
+        total, by_v, by_k = counted * total, 2 * ordered * by_v, counted * by_k
+        if distances.near is not None:
+            both_ways = 2 / len(v) ** 2
+            found, own_v, own_k = _near(v, k, dims, distances.near)
+            total, by_v, by_k = total + both_ways * found, by_v + both_ways * own_v, by_k + both_ways * own_k
         if slopes:
-            ctx.save_for_backward(2 * ordered * by_v.to(v.dtype), counted * by_k.to(k.dtype))
-        return v.new_tensor(counted * total)
+            ctx.save_for_backward(by_v.to(v.dtype), by_k.to(k.dtype))
+        return v.new_tensor(total)
 
     @staticmethod
     @first_order
@@ -227,6 +242,27 @@ def _sums(
     sources = None if distances.sources is None else distances.sources.numpy()
     found, by_v, by_k = kernels.all_pairs(_rows(kernels, v, k, dims), distances.weights.numpy(), sources, slopes=slopes)
     return tuple(found.tolist()), torch.from_numpy(by_v), torch.from_numpy(by_k)
+
+
+def _near(v: Tensor, k: Tensor, dims: list[int], near: NearPairs) -> tuple[float, Tensor, Tensor]:
+    """Σ(d²w − 1)² over unordered pairs of a list, and its gradients by v and κ."""
+    kernels = _kernels() if compiled() and v.is_cpu else None
+    if kernels is not None:
+        places, others, weights = near.places.numpy(), near.others.numpy(), near.weights.numpy()
+        total, by_v, by_k = kernels.listed_pairs(_rows(kernels, v, k, dims), places, others, weights)
+        return total, torch.from_numpy(by_v), torch.from_numpy(by_k)
+    v, k = v.detach().double().requires_grad_(), k.detach().double().requires_grad_()
+    sums, by_v, by_k = 0.0, torch.zeros_like(v), torch.zeros_like(k)
+    firsts = torch.repeat_interleave(torch.arange(len(v)), near.places.diff())
+    for some in torch.arange(len(near.others)).split(max(1, BLOCK // max(1, v.shape[1]))):
+        with torch.enable_grad():
+            ends = v[firsts[some]], v[near.others[some]]
+            parts = zip(*(x.split(dims, 1) for x in ends), k.unbind(), strict=True)
+            squares = sum((tangent_dist(x, y, k=kappa) ** 2 for x, y, kappa in parts), start=v.new_zeros(()))
+            loss = (squares * near.weights[some].to(v) - 1).square().sum() / 2
+        own_v, own_k = torch.autograd.grad(loss, (v, k))
+        sums, by_v, by_k = sums + float(loss.detach()), by_v + own_v, by_k + own_k
+    return sums, by_v, by_k
 
 
 def _height(v: Tensor) -> int:

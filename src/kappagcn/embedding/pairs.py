@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from kappagcn.geometry.numerics import SERIES
 from kappagcn.nn.threads import spread
 
-__all__ = ["Rows", "all_pairs", "distances_from"]
+__all__ = ["Rows", "all_pairs", "distances_from", "listed_pairs"]
 
 Array = NDArray[Any]
 BLOCK = 256  # columns of a block: its dozen temporaries fit the first cache
@@ -139,6 +139,101 @@ def _squared_distances(
 
 
 @compiled
+def _block_of_pairs(
+    i: int,
+    start: int,
+    stop: int,
+    slopes: bool,
+    once: bool,
+    w: Array,
+    u: Array,
+    ends: Array,
+    kappas: Array,
+    r: Array,
+    sine: Array,
+    p: Array,
+    q: Array,
+    turns: Array,
+    bends: Array,
+    by_u: Array,
+    by_r: Array,
+    by_sine: Array,
+    by_kappa: Array,
+    found: Array,
+    parts: Array,
+    flat: Array,
+) -> None:
+    """Pairs of point i with those of a block: adds to sums of the loss and its gradients.
+
+    Gradients are by both points, or without `once` by the other one alone. `found` holds Σ(d²w − 1)², and the smallest
+    and largest d²w; `by_u` is short of a factor P, which is 0 at the origin.
+    """
+    m = stop - start
+    x, total, pull, one, other = flat[0], flat[1], flat[2], flat[3], flat[4]
+    _squared_distances(i, start, stop, u, ends, kappas, sine, p, q, parts, x, other, total)
+    loss = 0.0
+    for j in range(m):
+        ratio = total[j] * w[j]
+        excess = ratio - 1 if w[j] > 0 else 0.0
+        loss += excess * excess
+        pull[j] = 2 * excess * w[j]
+    found[0] += loss
+    for j in range(0 if slopes else m):
+        if w[j] > 0:
+            found[1], found[2] = min(found[1], total[j] * w[j]), max(found[2], total[j] * w[j])
+    for f in range(kappas.shape[0] if slopes else 0):
+        gap, s, turn, arc, root = parts[0, f, :m], parts[1, f, :m], parts[2, f, :m], parts[3, f, :m], parts[4, f, :m]
+        kappa, p_i, q_i, sine_i, r_i = kappas[f], p[f, i], q[f, i], sine[f, i], r[f, i]
+        p_j, q_j, sine_j, r_j = p[f, start:stop], q[f, start:stop], sine[f, start:stop], r[f, start:stop]
+        crossed, straight, squared = turns[f, 0], turns[f, 1], turns[f, 2]
+        half = 0.5 / kappa if kappa != 0 else 0.0
+        curving = 0.0
+        for j in range(m):
+            z = kappa * s[j]
+            y = min(max(z, -NEAR), NEAR)
+            bent = s[j] * _slope_near(y) if y == z else half * (root[j] - arc[j])  # s arsinc′(κs)
+            curving += 8 * pull[j] * s[j] * arc[j] * bent
+        for j in range(m):
+            x[j] = 4 * pull[j] * arc[j] * root[j]  # ∂/∂S
+        for j in range(m):
+            one[j] = crossed * (p_i * q_j[j] + q_i * p_j[j]) + straight * q_i * q_j[j] + squared * p_i * p_j[j]
+        for j in range(m):
+            h = 0.5 * (r_i - r_j[j])
+            z = kappa * h * h
+            y = min(max(z, -TURN), TURN)
+            near = h * h * h * (B1 + y * (B2 + y * (B3 + y * B4)))
+            curving += 2 * x[j] * turn[j] * (near if y == z else (h * one[j] - turn[j]) * half)
+        outward, column = 0.0, by_r[f, start:stop]
+        for j in range(m):
+            other[j] = x[j] * turn[j] * one[j]
+            outward += other[j]
+        for j in range(m):
+            column[j] -= other[j]
+        wide, column = 0.0, by_sine[f, start:stop]
+        for j in range(m):
+            other[j] = 0.25 * x[j] * gap[j]
+            wide += other[j] * sine_j[j]
+        for j in range(m):
+            column[j] += other[j] * sine_i
+        if once:
+            by_r[f, i] += outward
+            by_sine[f, i] += wide
+        else:  # point i stays, but κ bends its sine too
+            curving += wide * bends[f, i]
+        by_kappa[f] += curving
+        for j in range(m):
+            one[j] = 0.5 * x[j] * sine_j[j] if once else 0.0
+        for j in range(m):
+            other[j] = 0.5 * x[j] * sine_i
+        for d in range(ends[f], ends[f + 1]):
+            own, column, sums, along = u[d, i], u[d, start:stop], by_u[d, start:stop], 0.0
+            for j in range(m):
+                along += one[j] * (own - column[j])
+                sums[j] -= other[j] * (own - column[j])
+            by_u[d, i] += along
+
+
+@compiled
 def _rows_of_pairs(
     first: int,
     slopes: bool,
@@ -160,16 +255,9 @@ def _rows_of_pairs(
     by_kappa: Array,
     found: Array,
 ) -> None:
-    """Pairs of every `CHUNKS`-th source from `first` with all points: adds to sums of the loss and its gradients.
-
-    With `once` sources are all points, pairs are those with i < j, and gradients are by both; otherwise by the other
-    point alone. `found` holds Σ(d²w − 1)², and the smallest and largest d²w; `by_u` is short of a factor P_j, which is
-    0 at the origin.
-    """
-    n, factors = u.shape[1], kappas.shape[0]
-    parts = np.ones((5, factors, BLOCK))
-    x, total, pull, one, other = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    loss = 0.0
+    """Pairs of every `CHUNKS`-th source from `first` with all points; with `once` sources are all, and pairs i < j."""
+    n = u.shape[1]
+    parts, flat = np.ones((5, kappas.shape[0], BLOCK)), np.empty((5, BLOCK))
     for left in range(0, n, BLOCK):
         stop = min(left + BLOCK, n)
         for place in range(first, sources.shape[0], CHUNKS):
@@ -177,70 +265,64 @@ def _rows_of_pairs(
             start = max(left, i + 1) if once else left
             if start >= stop:
                 break
-            m = stop - start
-            w = weights[place, start:stop]
-            _squared_distances(i, start, stop, u, ends, kappas, sine, p, q, parts, x, other, total)
-            for j in range(m):
-                ratio = total[j] * w[j]
-                excess = ratio - 1 if w[j] > 0 else 0.0
-                loss += excess * excess
-                pull[j] = 2 * excess * w[j]
-            for j in range(0 if slopes else m):
-                if w[j] > 0:
-                    found[1], found[2] = min(found[1], total[j] * w[j]), max(found[2], total[j] * w[j])
-            for f in range(factors if slopes else 0):
-                gap, s, turn, arc, root = (
-                    parts[0, f, :m], parts[1, f, :m], parts[2, f, :m], parts[3, f, :m], parts[4, f, :m],
-                )  # fmt: skip
-                kappa, p_i, q_i, sine_i, r_i = kappas[f], p[f, i], q[f, i], sine[f, i], r[f, i]
-                p_j, q_j, sine_j, r_j = p[f, start:stop], q[f, start:stop], sine[f, start:stop], r[f, start:stop]
-                crossed, straight, squared = turns[f, 0], turns[f, 1], turns[f, 2]
-                half = 0.5 / kappa if kappa != 0 else 0.0
-                curving = 0.0
-                for j in range(m):
-                    z = kappa * s[j]
-                    y = min(max(z, -NEAR), NEAR)
-                    bent = s[j] * _slope_near(y) if y == z else half * (root[j] - arc[j])  # s arsinc′(κs)
-                    curving += 8 * pull[j] * s[j] * arc[j] * bent
-                for j in range(m):
-                    x[j] = 4 * pull[j] * arc[j] * root[j]  # ∂/∂S
-                for j in range(m):
-                    one[j] = crossed * (p_i * q_j[j] + q_i * p_j[j]) + straight * q_i * q_j[j] + squared * p_i * p_j[j]
-                for j in range(m):
-                    h = 0.5 * (r_i - r_j[j])
-                    z = kappa * h * h
-                    y = min(max(z, -TURN), TURN)
-                    near = h * h * h * (B1 + y * (B2 + y * (B3 + y * B4)))
-                    curving += 2 * x[j] * turn[j] * (near if y == z else (h * one[j] - turn[j]) * half)
-                outward, column = 0.0, by_r[f, start:stop]
-                for j in range(m):
-                    other[j] = x[j] * turn[j] * one[j]
-                    outward += other[j]
-                for j in range(m):
-                    column[j] -= other[j]
-                wide, column = 0.0, by_sine[f, start:stop]
-                for j in range(m):
-                    other[j] = 0.25 * x[j] * gap[j]
-                    wide += other[j] * sine_j[j]
-                for j in range(m):
-                    column[j] += other[j] * sine_i
-                if once:
-                    by_r[f, i] += outward
-                    by_sine[f, i] += wide
-                else:  # the source stays, but κ bends its sine too
-                    curving += wide * bends[f, i]
-                by_kappa[f] += curving
-                for j in range(m):
-                    one[j] = 0.5 * x[j] * sine_j[j] if once else 0.0
-                for j in range(m):
-                    other[j] = 0.5 * x[j] * sine_i
-                for d in range(ends[f], ends[f + 1]):
-                    own, column, sums, along = u[d, i], u[d, start:stop], by_u[d, start:stop], 0.0
-                    for j in range(m):
-                        along += one[j] * (own - column[j])
-                        sums[j] -= other[j] * (own - column[j])
-                    by_u[d, i] += along
-    found[0] += loss
+            _block_of_pairs(
+                i, start, stop, slopes, once, weights[place, start:stop], u, ends, kappas, r, sine, p, q, turns, bends,
+                by_u, by_r, by_sine, by_kappa, found, parts, flat,
+            )  # fmt: skip
+
+
+@compiled
+def _rows_of_listed_pairs(
+    first: int,
+    places: Array,
+    others: Array,
+    weights: Array,
+    u: Array,
+    ends: Array,
+    kappas: Array,
+    r: Array,
+    sine: Array,
+    p: Array,
+    q: Array,
+    turns: Array,
+    by_u: Array,
+    by_r: Array,
+    by_sine: Array,
+    by_kappa: Array,
+    found: Array,
+) -> None:
+    """Pairs of every `CHUNKS`-th point from `first` with those that a compressed list names; gradients by the point.
+
+    Points of the list are copied beside each other, the point itself in front.
+    """
+    dims, factors = u.shape[0], kappas.shape[0]
+    parts, flat = np.ones((5, factors, BLOCK)), np.empty((5, BLOCK))
+    u_, own_u = np.empty((dims, BLOCK + 1)), np.zeros((dims, BLOCK + 1))
+    r_, sine_, p_, q_ = (np.empty((factors, BLOCK + 1)), np.empty((factors, BLOCK + 1)),
+                         np.empty((factors, BLOCK + 1)), np.empty((factors, BLOCK + 1)))  # fmt: skip
+    own_r, own_sine = np.zeros((factors, BLOCK + 1)), np.zeros((factors, BLOCK + 1))
+    for i in range(first, u.shape[1], CHUNKS):
+        for left in range(places[i], places[i + 1], BLOCK):
+            stop = min(left + BLOCK, places[i + 1])
+            for d in range(dims):
+                u_[d, 0], own_u[d, 0] = u[d, i], 0.0
+                for j in range(left, stop):
+                    u_[d, j - left + 1] = u[d, others[j]]
+            for f in range(factors):
+                r_[f, 0], sine_[f, 0], p_[f, 0], q_[f, 0] = r[f, i], sine[f, i], p[f, i], q[f, i]
+                own_r[f, 0], own_sine[f, 0] = 0.0, 0.0
+                for j in range(left, stop):
+                    r_[f, j - left + 1], sine_[f, j - left + 1] = r[f, others[j]], sine[f, others[j]]
+                    p_[f, j - left + 1], q_[f, j - left + 1] = p[f, others[j]], q[f, others[j]]
+            _block_of_pairs(
+                0, 1, stop - left + 1, True, True, weights[left:stop], u_, ends, kappas, r_, sine_, p_, q_, turns, r_,
+                own_u, own_r, own_sine, by_kappa, found, parts, flat,
+            )  # fmt: skip
+            for d in range(dims):
+                by_u[d, i] += own_u[d, 0]
+            for f in range(factors):
+                by_r[f, i] += own_r[f, 0]
+                by_sine[f, i] += own_sine[f, 0]
 
 
 @compiled
@@ -361,6 +443,27 @@ def all_pairs(
     if not slopes:
         return summary, np.empty((0, 0)), np.empty(0)
     return summary, *rows.gradients(by_u.sum(0), by_r.sum(0), by_sine.sum(0), by_kappa.sum(0))
+
+
+def listed_pairs(rows: Rows, places: Array, others: Array, weights: Array) -> tuple[float, Array, Array]:
+    """The same over pairs that a compressed list names, both ways: i with others[places[i] : places[i + 1]].
+
+    Returns:
+        Σ(d²w − 1)² over unordered pairs, its gradients by v, (N, D), and by κ, (F,).
+    """
+    n, count = rows.u.shape[1], len(rows.kappas)
+    by_u, by_r, by_sine = np.zeros((len(rows.u), n)), np.zeros((count, n)), np.zeros((count, n))
+    by_kappa, found = np.zeros((CHUNKS, count)), np.tile([0.0, np.inf, 0.0], (CHUNKS, 1))
+
+    def work(chunk: int) -> None:
+        _rows_of_listed_pairs(
+            chunk, places, others, weights, rows.u, rows.ends, rows.kappas, rows.r, rows.sine, rows.p, rows.q,
+            rows.turns, by_u, by_r, by_sine, by_kappa[chunk], found[chunk],
+        )  # fmt: skip
+
+    spread(CHUNKS, work, alone=len(others) < ALONE)
+    # Each pair was met twice: by its points once for each of them, by κ and in the sum twice.
+    return float(found[:, 0].sum() / 2), *rows.gradients(by_u, by_r, by_sine, by_kappa.sum(0) / 2)
 
 
 def distances_from(rows: Rows, sources: Array) -> Array:

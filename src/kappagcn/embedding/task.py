@@ -7,6 +7,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.embedding.distortion import GraphDistances, distortion, measure
+from kappagcn.embedding.near import NearPairs
 from kappagcn.embedding.points import FreePoints, NetworkPoints
 
 __all__ = ["Embedding", "SampledEmbedding"]
@@ -46,7 +47,7 @@ class Embedding:
 
 
 class SampledEmbedding:
-    """The same for graphs with too many pairs: each step takes those of some sources, drawn anew.
+    """The same for graphs with too many pairs: each step takes those of some sources, drawn anew, and all near ones.
 
     Args:
         points: What is trained.
@@ -57,11 +58,12 @@ class SampledEmbedding:
 
     def __init__(self, points: FreePoints | NetworkPoints, graph: Data, sources: int, watched: GraphDistances) -> None:
         self.points, self.graph, self.sources, self.kept = points, graph, sources, watched
+        self.near = NearPairs.of(graph)
 
     def loss(self) -> Tensor:
         """An estimate of the average distortion, whose gradient is one of its gradient, both without bias."""
         drawn = torch.randperm(self.graph.num_nodes)[: self.sources]
-        return distortion(self.points(), self.points.manifold, GraphDistances.of(self.graph, drawn))
+        return distortion(self.points(), self.points.manifold, GraphDistances.of(self.graph, drawn, self.near))
 
     def metrics(self) -> dict[str, float]:
         """The average distortion as seen from the sources that are watched."""

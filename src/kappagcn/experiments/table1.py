@@ -70,10 +70,9 @@ class EmbeddingPlan:
         return [EmbeddingExperiment(cell.dataset, {**PROTOCOL, **own, **way}) for way in ways]
 
     def jobs(self) -> list[tuple[Run, RecordFile]]:
-        """Runs and where each is kept."""
-        return [
-            (EmbeddingJob(each, scratch=self.folder / "running"), self._file(cell)) for cell, each in self.experiments()
-        ]
+        """Runs and where each is kept, those of the table's own protocol first."""
+        every = sorted(self.experiments(), key=lambda one: one[1].options["method"] == "free")
+        return [(EmbeddingJob(each, scratch=self.folder / "running"), self._file(cell)) for cell, each in every]
 
     def _file(self, cell: Cell) -> RecordFile:
         return RecordFile(self.folder / cell.dataset / f"{cell.row}.jsonl", EmbeddingJob)

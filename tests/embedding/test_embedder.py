@@ -1,0 +1,316 @@
+"""GraphEmbedder as people use it: any graph, both methods, both starts, sampled pairs, interruptions, bad input."""
+
+import json
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from torch_geometric.data import Data
+
+from kappagcn import GraphEmbedder, ProductManifold
+from kappagcn.embedding import (
+    Distortion,
+    GraphDistances,
+    distances_from,
+    fitting_space,
+    mean_average_precision,
+    measure,
+)
+from kappagcn.embedding.start import starting_point
+from kappagcn.errors import CheckpointError, GraphError, SignatureError, TrainingError
+from kappagcn.geometry.signature import parse_signature
+from kappagcn.graphs import as_graph, balanced_tree, cycle, from_networkx, hyperbolicity, path, shortest_paths, star
+
+TREE = balanced_tree(3, 3)
+QUICK = {"epochs": 60, "progress": False}
+
+
+def fitted(graph=TREE, space="H3", **options):
+    return GraphEmbedder(space, **{**QUICK, **options}).fit(graph)
+
+
+# What comes out
+
+
+def test_points_distances_and_distortion_belong_together():
+    embedder = fitted(space="H2xS2", epochs=300, lr=0.02)
+    manifold = ProductManifold.from_signature(embedder.space_)
+    points = torch.from_numpy(embedder.embedding_)
+    there = torch.stack([manifold.dist(points[5], other) for other in points])
+    assert embedder.embedding_.shape == embedder.tangent_.shape == (40, 4)
+    np.testing.assert_allclose(embedder.distances([5])[0], there.numpy(), rtol=1e-3, atol=1e-3)
+    lengths = shortest_paths(TREE).double().numpy()
+    off = ~np.eye(40, dtype=bool)
+    ratio = embedder.distances()[off] / lengths[off]
+    assert embedder.distortion_.average == pytest.approx(((ratio**2 - 1) ** 2).sum() / 40**2, rel=1e-5)
+    assert embedder.distortion_.worst == pytest.approx(ratio.max() / ratio.min(), rel=1e-5)
+    assert embedder.distortion_.average == pytest.approx(
+        min(each["distortion"] for each in embedder.history_), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("method", ["free", "kappa-gcn"])
+def test_a_tree_fits_the_hyperbolic_space_better_than_plane_and_sphere(method):
+    found = {space: fitted(space=space, method=method, epochs=400, lr=0.02) for space in ("H4", "E4", "S4")}
+    average = {space: each.distortion_.average for space, each in found.items()}
+    assert average["H4"] < 0.04
+    assert average["H4"] < 0.5 * min(average["E4"], average["S4"])
+    assert found["H4"].precision_ > 0.95
+
+
+def test_the_same_seed_gives_the_same_points_and_another_does_not():
+    one, same, other = fitted(), fitted(), fitted(seed=1)
+    assert np.array_equal(one.embedding_, same.embedding_)
+    assert not np.allclose(one.embedding_, other.embedding_)
+
+
+def test_every_kind_of_graph_is_the_same_graph():
+    graph = nx.karate_club_graph()
+    for _, _, link in graph.edges(data=True):
+        link.clear()
+    matrix = nx.to_scipy_sparse_array(graph, dtype=float)
+    kinds = [graph, matrix, matrix.toarray(), sp.coo_matrix(matrix), from_networkx(graph)]
+    found = [fitted(kind, "H2", epochs=20).embedding_ for kind in kinds]
+    assert all(np.array_equal(found[0], each) for each in found)
+    directed = Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 3]]), num_nodes=4)
+    assert np.array_equal(fitted(directed, "E2", epochs=5).embedding_, fitted(path(4), "E2", epochs=5).embedding_)
+
+
+def test_weights_are_lengths():
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([("a", "b", 2.0), ("b", "c", 0.5), ("a", "d", 8.0)])
+    embedder = fitted(graph, "E1", epochs=800, lr=0.02)
+    d, a, b, c = (embedder.distances()[:, list(graph).index(name)] for name in "dabc")
+    at = {name: i for i, name in enumerate(graph)}
+    assert a[at["b"]] == pytest.approx(2, rel=0.05)
+    assert b[at["c"]] == pytest.approx(0.5, rel=0.05)
+    assert d[at["c"]] == pytest.approx(10.5, rel=0.05)
+    assert c[at["a"]] == pytest.approx(2.5, rel=0.05)
+
+
+def test_components_are_left_out_and_said():
+    graph = nx.disjoint_union(nx.path_graph(3), nx.cycle_graph(4))
+    with pytest.warns(UserWarning, match="24 of 42 pairs of nodes have no path"):
+        embedder = GraphEmbedder("E2", epochs=600, lr=0.02, progress=False).fit(graph)
+    assert embedder.distortion_.left_out == 24
+    assert embedder.distances([0])[0, 1:3] == pytest.approx([1, 2], rel=0.05)
+
+
+@pytest.mark.parametrize("method", ["free", "kappa-gcn"])
+def test_one_node_and_two(method):
+    alone = fitted(nx.empty_graph(1), "H2", method=method)
+    assert alone.distortion_.average == 0
+    assert alone.embedding_.shape == (1, 2)
+    assert math.isnan(alone.precision_)
+    pair = fitted(nx.path_graph(2), "H2", method=method, epochs=500).distances([0])[0, 1]
+    # A κ-GCN cannot tell nodes apart that have all neighbours in common and each other.
+    assert pair == pytest.approx(1 if method == "free" else 0, abs=1e-2)
+
+
+# Mean average precision
+
+
+def by_hand(distances, graph):
+    """The definition, set by set."""
+    neighbours = {i: set(graph.edge_index[1, graph.edge_index[0] == i].tolist()) for i in range(graph.num_nodes)}
+    found = []
+    for a, near in neighbours.items():
+        if near:
+            shares = []
+            for b in near:
+                ball = {c for c in range(graph.num_nodes) if c != a and distances[a, c] <= distances[a, b]}
+                shares.append(len(ball & near) / len(ball))
+            found.append(sum(shares) / len(shares))
+    return sum(found) / len(found)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_precision_is_its_definition(seed):
+    generator = torch.Generator().manual_seed(seed)
+    graph = from_networkx(nx.gnp_random_graph(25, 0.1, seed=seed))
+    manifold = ProductManifold.from_signature("H2xS1")
+    v = torch.randn(25, 3, generator=generator).round(decimals=0)  # many ties
+    distances = distances_from(v, manifold, range(25)).numpy().round(9)
+    assert mean_average_precision(v, manifold, graph) == pytest.approx(by_hand(distances, graph), abs=0.02)
+    v = torch.randn(25, 3, generator=generator)
+    distances = distances_from(v, manifold, range(25)).numpy()
+    assert mean_average_precision(v, manifold, graph) == pytest.approx(by_hand(distances, graph), rel=1e-12)
+    some = mean_average_precision(v, manifold, graph, torch.tensor([3, 7]))
+    alone = [mean_average_precision(v, manifold, graph, torch.tensor([i])) for i in (3, 7)]
+    assert some == pytest.approx(np.nanmean(alone), rel=1e-12)
+
+
+# Where it starts
+
+
+def test_spheres_start_as_wide_as_the_graph():
+    for space, m in (("S3", 1), ("S2^2", 2), ("S2xS1xE2", 2)):
+        started = parse_signature(fitting_space(space, delta=3.0, diameter=9.0))
+        kappas = [f.kappa for f in started if f.letter == "S"]
+        widest = math.sqrt(sum((math.pi / math.sqrt(kappa)) ** 2 for kappa in kappas))
+        assert len(kappas) == m
+        assert widest == pytest.approx(9.0, rel=1e-4)
+
+
+def test_hyperbolic_factors_start_as_much_of_a_tree_as_the_graph():
+    """The plane's δ is log 2/√−κ: quadruples of far points in four directions attain it."""
+    (factor,) = parse_signature(fitting_space("H2", delta=2.0, diameter=12.0))
+    manifold = ProductManifold.from_signature(f"H2({factor.kappa})")
+    far = 8 / math.sqrt(-factor.kappa)
+    v = far * torch.tensor([[1.0, 0], [0, 1], [-1, 0], [0, -1]], dtype=torch.float64)
+    d = distances_from(v, manifold.double(), range(4))
+    sums = sorted([float(d[0, 1] + d[2, 3]), float(d[0, 2] + d[1, 3]), float(d[0, 3] + d[1, 2])])
+    assert (sums[2] - sums[1]) / 2 == pytest.approx(2.0, rel=1e-2)
+
+
+def test_what_the_signature_says_stays():
+    assert fitting_space("H2(-1)xS3(1)xU2", delta=0, diameter=5) == "H2xS3xU2"
+    assert starting_point("H2xS2", TREE, "paper", 6.0) == ("H2xS2", 6.0)
+    assert starting_point("H2", TREE, "graph", 6.0) == ("H2(-2)", 6.0)
+
+
+def test_longer_edges_start_flatter():
+    ring = cycle(12)
+    wide = ring.clone()
+    wide.edge_weight = torch.full((ring.num_edges,), 3.0)
+    (near, diameter), (far, longest) = (starting_point("S2", g, "graph", w) for g, w in ((ring, 6.0), (wide, 18.0)))
+    assert (diameter, longest) == (hyperbolicity(ring).diameter, 18.0)
+    kappas = [parse_signature(each)[0].kappa for each in (near, far)]
+    assert kappas[0] == pytest.approx(9 * kappas[1], rel=1e-4)
+
+
+# Sampled pairs
+
+
+def test_sampled_pairs_come_near_to_all_pairs():
+    tree = balanced_tree(4, 4)
+    whole = fitted(tree, "H5", epochs=400, lr=0.03)
+    some = fitted(tree, "H5", epochs=400, lr=0.1, sources=32)
+    assert some.distortion_.error > 0
+    exact = measure(torch.from_numpy(some.tangent_), some.manifold_, GraphDistances.of(tree))
+    assert abs(exact.average - some.distortion_.average) < 5 * some.distortion_.error
+    assert exact.average < 1.5 * whole.distortion_.average
+
+
+def test_what_is_reported_was_neither_trained_nor_chosen_on(monkeypatch):
+    from kappagcn.embedding import embedder as module
+
+    seen = []
+    real = GraphDistances.of.__func__
+
+    def noted(cls, data, sources=None, **options):
+        seen.append(None if sources is None else set(torch.as_tensor(sources).tolist()))
+        return real(cls, data, sources, **options)
+
+    monkeypatch.setattr(GraphDistances, "of", classmethod(noted))
+    monkeypatch.setattr(module, "MEASURED", 20)
+    tree = balanced_tree(4, 4)
+    fitted(tree, sources=8, epochs=5)
+    reported, watched, *trained = seen
+    assert len(reported) == 20
+    assert len(watched) == 16
+    assert not reported & watched
+    assert len(trained) == 5
+    assert all(len(each) == 8 for each in trained)
+    assert len(set.union(*trained)) > 20, "each step draws anew"
+
+
+def test_more_sources_than_nodes_are_all_pairs():
+    assert fitted(star(5), sources=64).distortion_.error == 0
+    assert np.array_equal(fitted(TREE, sources=40).embedding_, fitted(TREE, sources=0).embedding_)
+
+
+# Runs that are interrupted
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "kappa-gcn"}, {"sources": 8}], ids=["free", "kappa-gcn", "sampled"])
+def test_a_resumed_run_comes_to_the_same_points(tmp_path, monkeypatch, options):
+    from kappagcn.training import Trainer
+
+    whole = fitted(epochs=30, **options)
+    step = Trainer.run_epoch
+
+    def interrupted(self):
+        if self.epoch == 13:
+            raise KeyboardInterrupt
+        return step(self)
+
+    monkeypatch.setattr("kappagcn.training.run.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(Trainer, "run_epoch", interrupted)
+    embedder = GraphEmbedder("H3", epochs=30, progress=False, **options)
+    with pytest.raises(KeyboardInterrupt):
+        embedder.fit(TREE, folder=tmp_path / "run")
+    monkeypatch.setattr(Trainer, "run_epoch", step)
+    embedder.fit(TREE, folder=tmp_path / "run", resume=True)
+    assert np.array_equal(whole.embedding_, embedder.embedding_)
+    assert [each["distortion"] for each in whole.history_] == [each["distortion"] for each in embedder.history_]
+
+
+def test_a_folder_holds_points_and_summary(tmp_path):
+    graph = nx.relabel_nodes(nx.path_graph(3), dict(enumerate("abc")))
+    embedder = GraphEmbedder("H2", **QUICK).fit(graph, folder=tmp_path / "run")
+    with np.load(tmp_path / "run" / "embedding.npz", allow_pickle=False) as found:
+        assert np.array_equal(found["points"], embedder.embedding_)
+        assert np.array_equal(found["tangent"], embedder.tangent_)
+        assert found["curvatures"].tolist() == embedder.curvatures_
+        assert found["names"].tolist() == ["a", "b", "c"]
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["average"] == embedder.distortion_.average
+    assert summary["learned_space"] == embedder.space_
+    with pytest.raises(CheckpointError, match="holds a run already"):
+        GraphEmbedder("H2", **QUICK).fit(graph, folder=tmp_path / "run")
+    with pytest.raises(CheckpointError, match=r"options.space H3 instead of H2"):
+        GraphEmbedder("H3", **QUICK).fit(graph, folder=tmp_path / "run", resume=True)
+
+
+# Arguments and bad input
+
+
+def test_a_curvature_that_crossed_zero_is_written_as_free():
+    embedder = fitted(cycle(8), "H2(-0.01)", epochs=400, lr=0.02, curvature_lr=0.1)
+    assert embedder.curvatures_[0] > 0
+    assert embedder.space_.startswith("U2(")
+    assert parse_signature(embedder.space_)[0].kappa == pytest.approx(embedder.curvatures_[0], rel=1e-4)
+
+
+def test_arguments_as_scikit_learn_asks_for_them():
+    embedder = GraphEmbedder("S2", method="kappa-gcn")
+    assert embedder.get_params()["method"] == "kappa-gcn"
+    assert repr(embedder.set_params(epochs=5)) == "GraphEmbedder(space='S2', method='kappa-gcn', epochs=5)"
+    with pytest.raises(TrainingError, match="found 'colour'"):
+        embedder.set_params(colour=1)
+
+
+@pytest.mark.parametrize(
+    ("graph", "options", "error", "words"),
+    [
+        ("tree", {}, GraphError, "expected PyG's Data, a SciPy or NumPy adjacency matrix or a NetworkX graph, found str"),
+        (nx.empty_graph(0), {}, GraphError, "expected a graph with nodes, found none"),
+        (TREE, {"space": "X3"}, SignatureError, "found 'X'"),
+        (TREE, {"method": "gcn"}, TrainingError, "method: expected free or kappa-gcn, found 'gcn'"),
+        (TREE, {"start": "zero"}, TrainingError, "start: expected graph or paper, found 'zero'"),
+        (TREE, {"epochs": 0}, TrainingError, "epochs: expected at least 1, found 0"),
+        (TREE, {"lr": -1.0}, TrainingError, "lr: expected a number from 0, found -1.0"),
+        (TREE, {"lr": "fast"}, TrainingError, "lr: expected a number from 0, found 'fast'"),
+        (TREE, {"sources": -1}, TrainingError, 'sources: expected "auto" or a number from 0, found -1'),
+        (TREE, {"sources": "many"}, TrainingError, "found 'many'"),
+        (TREE, {"method": "kappa-gcn", "space": "H1^4", "hidden": 2}, GraphError, "hidden: expected at least 4"),
+    ],
+)  # fmt: skip
+def test_wrong_input_is_named(graph, options, error, words):
+    with pytest.raises(error, match=words.replace("(", r"\(")):
+        GraphEmbedder(**{"space": "H2", **QUICK, **options}).fit(graph)
+
+
+def test_a_new_embedder_has_nothing_to_say():
+    for ask in (lambda e: e.curvatures_, lambda e: e.distances(), lambda e: e.summary()):
+        with pytest.raises(TrainingError, match="Call fit first"):
+            ask(GraphEmbedder())
+
+
+def test_graphs_of_many_kinds_are_read():
+    assert as_graph(nx.path_graph(3)).num_nodes == 3
+    assert isinstance(fitted(np.array([[0, 1], [1, 0]]), "E1").distortion_, Distortion)
