@@ -250,9 +250,7 @@ def train_in(
     if folder is not None:
         run = RunFolder(Path(folder))
         history = run.start(about, trainer, resume=resume)
-    start = time.perf_counter()
     history = train(trainer, folder=run, history=history, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds)
-    seconds = time.perf_counter() - start
     trainer.take_best()
     trainer.model.eval()
     if run is not None:
@@ -262,7 +260,7 @@ def train_in(
         epochs=trainer.epoch,
         best_epoch=trainer.stopping.best_epoch,
         stopped_by="patience" if trainer.stopping.is_over(trainer.epoch) else "epochs",
-        seconds=seconds,
+        seconds=trainer.seconds,
         history=history,
     )
 
