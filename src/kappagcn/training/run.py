@@ -36,7 +36,10 @@ CHECKPOINT_SECONDS = 5.0
 
 @dataclass
 class TrainingResult:
-    """What training came to; the network itself holds the best weights."""
+    """What training came to; the network itself holds the best weights.
+
+    `seconds` are those since it was last taken up, after so many epochs.
+    """
 
     epochs: int
     best_epoch: int
@@ -44,6 +47,7 @@ class TrainingResult:
     seconds: float
     history: list[Record] = field(repr=False)
     capped_rows: int = 0
+    resumed_after: int = 0
 
     @property
     def best(self) -> Record:
@@ -250,7 +254,9 @@ def train_in(
     if folder is not None:
         run = RunFolder(Path(folder))
         history = run.start(about, trainer, resume=resume)
+    first, start = trainer.epoch, time.perf_counter()
     history = train(trainer, folder=run, history=history, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds)
+    seconds = time.perf_counter() - start
     trainer.take_best()
     trainer.model.eval()
     if run is not None:
@@ -260,7 +266,8 @@ def train_in(
         epochs=trainer.epoch,
         best_epoch=trainer.stopping.best_epoch,
         stopped_by="patience" if trainer.stopping.is_over(trainer.epoch) else "epochs",
-        seconds=trainer.seconds,
+        seconds=seconds,
+        resumed_after=first,
         history=history,
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -53,7 +52,7 @@ class Trainer:
         self, model: nn.Module, task: Task, config: TrainingConfig, *, regularised: list[nn.Parameter] | None = None
     ) -> None:
         self.model, self.task, self.config = model, task, config
-        self.epoch, self.seconds = 0, 0.0
+        self.epoch = 0
         self.stopping = EarlyStopping(config.patience)
         self.named = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.curvatures = [module for module in model.modules() if isinstance(module, Curvature)]
@@ -83,7 +82,7 @@ class Trainer:
         Raises:
             DivergedError: something became NaN or infinite. The weights are those before the step.
         """
-        epoch, start = self.epoch + 1, time.perf_counter()
+        epoch = self.epoch + 1
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(self.random)
             self.model.train()
@@ -98,7 +97,6 @@ class Trainer:
         self.epoch, self.random = epoch, drawn
         if self.stopping.update(epoch, *self.task.watched(metrics)):
             self._copy_best()
-        self.seconds += time.perf_counter() - start
         return {"epoch": epoch, "train_loss": loss, **metrics, "curvatures": self.kappas()}
 
     def _step(self, epoch: int) -> float:
@@ -179,7 +177,7 @@ class Trainer:
 
     def about(self) -> dict[str, Any]:
         """What is not a tensor."""
-        return {"epoch": self.epoch, "seconds": self.seconds, "stopping": self.stopping.state()}
+        return {"epoch": self.epoch, "stopping": self.stopping.state()}
 
     def load(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
         """Go on from a saved state."""
@@ -191,7 +189,7 @@ class Trainer:
         self.model.load_state_dict(parts["model"])
         self.best = parts["best"]
         self.random = tensors["random"]
-        self.epoch, self.seconds = int(about["epoch"]), float(about["seconds"])
+        self.epoch = int(about["epoch"])
         self.stopping = EarlyStopping(**about["stopping"])
         if self.adam is not None and parts["adam"]:
             states: dict[int, dict[str, Tensor]] = {}
