@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench accuracy graphs layers tables clean
+.PHONY: help demo test lint format bench accuracy graphs layers tables embeddings clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 10) and "expected Python 3.10 or newer, found %d.%d; name one with make PYTHON=python3.11" % v[:2])'
@@ -47,6 +47,11 @@ layers: $(READY) ## κ-GCN layers against PyG's and our own GCN, precision by ra
 tables: $(READY) ## node classification: the paper's Tables 2 and 3 and more graphs, from records; runs what is missing; needs KAPPAGCN_DATA
 	@$(BIN)/kappagcn reproduce table2 && $(BIN)/kappagcn reproduce table3 && $(BIN)/kappagcn reproduce further
 	@$(BIN)/python benchmarks/node_classification.py && $(BIN)/python benchmarks/readme.py
+
+embeddings: $(READY) ## an epoch beside geoopt; the paper's Table 1, the sweep over curvatures and a large graph, from records; runs what is missing; needs KAPPAGCN_DATA
+	@$(BIN)/python benchmarks/distortion.py
+	@$(BIN)/kappagcn reproduce table1 && $(BIN)/kappagcn reproduce sweep && $(BIN)/kappagcn reproduce large
+	@$(BIN)/python benchmarks/embeddings.py && $(BIN)/python benchmarks/readme.py
 
 clean: ## remove the virtual environment and caches
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info src/*.egg-info

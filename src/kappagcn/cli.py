@@ -149,6 +149,7 @@ class Item(str, Enum):
 
     table1 = "table1"
     sweep = "sweep"
+    large = "large"
     table2 = "table2"
     table3 = "table3"
     further = "further"
@@ -159,7 +160,7 @@ class Item(str, Enum):
 def reproduce(
     item: Annotated[
         Item,
-        typer.Argument(help="Distortion, by curvature; accuracy, curvatures; more datasets."),
+        typer.Argument(help="Distortion, by curvature, of a large graph; accuracy, curvatures; more datasets."),
     ],
     parts: Annotated[
         list[str] | None,

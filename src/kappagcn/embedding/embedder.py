@@ -53,11 +53,11 @@ class GraphEmbedder(Estimator):
         hidden: Dimension of the κ-GCN's hidden layer.
         activation: Between the κ-GCN's layers; ``"none"`` in the paper.
         epochs: So many.
-        lr: Of points or weights, by Adam. ``"auto"``: 0.01 for weights, a thousandth of the diameter for points.
-        curvature_lr: Of the curvatures, by gradient descent; 0 keeps them. ``"auto"``: 0.01 (π/diameter)⁴, curvatures
-            being of the size (π/diameter)²: the paper's 0.0001 for a graph of diameter 10.
-        sources: Nodes whose distances each step takes; 0 for all pairs, ``"auto"``: all up to 5000 nodes, else 64. With
-            sampled pairs learning rates fall to 0 by the last epoch.
+        lr: Of points or weights, by Adam. ``"auto"``: 0.01 for weights, a hundredth of the diameter for points.
+            It falls to 0 by the last epoch but for a κ-GCN on all pairs, where it stays, as in the paper.
+        curvature_lr: Of the curvatures, by gradient descent; 0 keeps them. ``"auto"``: (π/diameter)⁴, curvatures
+            being of the size (π/diameter)².
+        sources: Nodes whose distances each step takes; 0 for all pairs, ``"auto"``: all up to 5000 nodes, else 64.
         seed: Of starting points and draws.
         progress: Show epochs on standard error.
 
@@ -147,13 +147,13 @@ class GraphEmbedder(Estimator):
 
     def _config(self, diameter: float, *, sampled: bool) -> TrainingConfig:
         usual = {
-            "lr": 0.01 if self.method == "kappa-gcn" else 0.001 * diameter,
-            "curvature_lr": 0.01 * (math.pi / diameter) ** 4,
+            "lr": 0.01 if self.method == "kappa-gcn" else 0.01 * diameter,
+            "curvature_lr": (math.pi / diameter) ** 4,
         }
         rates: dict[str, Any] = {
             name: value if getattr(self, name) == "auto" else getattr(self, name) for name, value in usual.items()
         }
-        decay = "cosine" if sampled else "none"
+        decay = "cosine" if sampled or self.method == "free" else "none"
         return TrainingConfig(epochs=self.epochs, patience=self.epochs, **rates, l2=0.0, decay=decay, seed=self.seed)
 
     def _settings(self) -> dict[str, Any]:

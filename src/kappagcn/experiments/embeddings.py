@@ -12,7 +12,16 @@ from typing import Any
 
 from kappagcn.embedding import GraphEmbedder
 from kappagcn.errors import ConfigError, DivergedError
-from kappagcn.experiments.runs import Record, canonical, curvature_path, machine, one_thread, thinned, versions
+from kappagcn.experiments.runs import (
+    Record,
+    canonical,
+    curvature_path,
+    machine,
+    one_thread,
+    peak_memory,
+    thinned,
+    versions,
+)
 from kappagcn.graphs import load_graph
 
 __all__ = ["EmbeddingExperiment", "EmbeddingJob"]
@@ -107,6 +116,7 @@ class EmbeddingJob:
         found, history = embedder.summary(), embedder.history_
         return record | {
             **{name: value for name, value in found.items() if name != "space"},
+            "memory_gib": peak_memory(),
             "curvature_path": curvature_path(history),
             "distortion_path": [[each["epoch"], each["distortion"]] for each in thinned(history, PATH_POINTS)],
         }

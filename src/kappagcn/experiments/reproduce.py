@@ -136,18 +136,18 @@ class Plan:
 
 
 def plan(
-    item: str, parts: Sequence[str], folder: Path, root: str | Path | None, **options: Any
+    item: str, parts: Sequence[str], folder: Path, root: str | Path | None = None, **options: Any
 ) -> Plan | EmbeddingPlan:
     """What a name stands for.
 
     Args:
-        item: ``"table1"``, ``"sweep"``, ``"table2"``, ``"table3"``, ``"further"`` or ``"search"``.
+        item: ``"table1"``, ``"sweep"``, ``"large"``, ``"table2"``, ``"table3"``, ``"further"`` or ``"search"``.
         parts: Which datasets, rows or cells; all without any.
         folder: Where records are kept.
         root: Folder in which datasets are looked for first.
         options: Of `Plan`; embeddings know of `quick` alone.
     """
-    if item not in ("table1", "sweep"):
+    if item not in ("table1", "sweep", "large"):
         return Plan(item, parts, folder, root, **options)
     for name in ("configs", "splits", "runs"):
         if options.get(name) is not None:

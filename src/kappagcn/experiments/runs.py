@@ -131,6 +131,16 @@ def machine() -> str:
     return f"{processor()}, {os.cpu_count()} cores, {platform.system()}"
 
 
+def peak_memory() -> float | None:
+    """The most that this process ever held, in GiB; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    unit = 1 if platform.system() == "Darwin" else 2**10
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30, 2)
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Sums in the same order whatever the machine and the number of processes."""

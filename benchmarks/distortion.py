@@ -1,0 +1,231 @@
+"""An epoch of embedding the paper's tree beside geoopt on broadcast points: time, memory, one process, interleaved.
+
+    python benchmarks/distortion.py         measures, prints the table, keeps benchmarks/results/distortion.json and
+                                            writes docs/distortion-speed.md from it
+    python benchmarks/distortion.py --docs  docs/distortion-speed.md from the record, without measuring
+
+An epoch is forward, backward, and a step of Adam for the points and of gradient descent for the curvature. Times are
+medians; memory is the largest resident size during an epoch above that before it, read every millisecond.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import geoopt
+import torch
+from torch import Tensor
+
+import record
+from kappagcn.embedding import FreePoints, GraphDistances, distortion
+from kappagcn.graphs import load_graph, shortest_paths
+from kappagcn.nn.midpoints import torch_only
+from kappagcn.training import seeded
+
+GRAPH = "tree"
+RADII = (0.1, 1.0)  # spread of the points: near the origin as at the start of training, and as at its end
+PAGE = 4096
+Epoch = Callable[[], float]
+
+
+def arsinc(z: Tensor, kappa: float) -> Tensor:
+    root = (z.abs() + 1e-30).sqrt()
+    return (torch.asinh(root) if kappa < 0 else torch.asin(root.clamp(max=1 - 1e-6))) / root
+
+
+def haversine(v: Tensor, k: Tensor, weights: Tensor, kappa: float) -> Tensor:
+    """The same formula as plain tensors of size N × N, for torch.compile to fuse."""
+    root = k.abs().sqrt()
+    length = v.norm(dim=1)
+    u, r = v / length[:, None], 2 * length
+    sine = torch.sinh if kappa < 0 else torch.sin
+    turn = sine(root * (r[:, None] - r[None]) / 2) / root
+    wide = sine(root * r) / root
+    gap = (u[:, None] - u[None]).square().sum(-1)
+    s = turn.square() + wide[:, None] * wide[None] * gap / 4
+    squares = 4 * s * arsinc(k * s, kappa).square()
+    return torch.where(weights > 0, squares * weights - 1, 0).square().sum() / len(v) ** 2
+
+
+def contenders(space: str, spread: float, distances: GraphDistances, lengths: Tensor) -> dict[str, Epoch]:
+    """An epoch by each of them, from the same points."""
+    kappa = -1.0 if space.startswith("H") else 1.0
+    with seeded(0):
+        start = spread * torch.randn(len(lengths), 10)
+    apart = lengths.clone().fill_diagonal_(1)
+    diagonal = torch.eye(len(lengths), dtype=torch.bool)
+
+    def epoch(loss: Callable[[], Tensor], points: Tensor, k: Tensor) -> Epoch:
+        adam = torch.optim.Adam([points], lr=0.0, fused=True)  # the points stay, so all epochs are the same
+
+        def run() -> float:
+            points.grad = k.grad = None
+            value = loss()
+            value.backward()
+            adam.step()
+            with torch.no_grad():
+                k.sub_(0.0 * k.grad)
+            return float(value.detach())
+
+        return run
+
+    def ours(torch_path: bool) -> Epoch:
+        free = FreePoints(len(lengths), space)
+        free.points.data.copy_(start)
+        context = torch_only if torch_path else nullcontext
+
+        def loss() -> Tensor:
+            with context():
+                return distortion(free(), free.manifold, distances)
+
+        return epoch(loss, free.points, free.manifold.factors[0].curvature.raw)
+
+    ball = geoopt.Stereographic(k=kappa, learnable=True)
+    x = torch.nn.Parameter(ball.expmap0(start).detach().clone())
+
+    def theirs() -> Tensor:
+        d = ball.dist(x.unsqueeze(1), x.unsqueeze(0))
+        return ((d / apart) ** 2 - 1).square().masked_fill(diagonal, 0).sum() / len(x) ** 2
+
+    v, k = torch.nn.Parameter(start.clone()), torch.nn.Parameter(torch.tensor(kappa))
+    fused = torch.compile(haversine)
+    return {
+        "compiled": ours(False),
+        "geoopt": epoch(theirs, x, ball.k),
+        "torch": ours(True),
+        "torch.compile": epoch(lambda: fused(v, k, distances.weights, kappa), v, k),
+    }
+
+
+def seconds(run: Epoch) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE
+
+
+def peak_memory(run: Epoch) -> int:
+    """How far the resident size grows during an epoch."""
+    run()
+    before, most, over = resident(), [0], threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.001):
+            most[0] = max(most[0], resident() - before)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    run()
+    over.set()
+    watcher.join()
+    return most[0]
+
+
+NAMES = {
+    "compiled": "kappagcn (numba)",
+    "torch": "kappagcn (torch alone, blocks of rows)",
+    "torch.compile": "the same formula, torch.compile",
+    "geoopt": "geoopt, broadcast points",
+}
+
+
+def mebibytes(size: int) -> str:
+    return f"{size / 2**20:.0f} MiB" if size >= 2**20 else "below 1 MiB"
+
+
+def table(results: list[dict[str, Any]]) -> str:
+    lines = [
+        "| space | points | | epoch | geoopt / it | memory | loss |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {r['space']} | {r['spread']:g} | {NAMES[r['who']]} | {r['ms']:.1f} ms | {r['ratio']:.1f} | "
+        f"{mebibytes(r['memory'])} | {r['loss']:.6g} |"
+        for r in results
+    ]
+    return "\n".join(lines)
+
+
+def page(found: dict[str, Any]) -> str:
+    """docs/distortion-speed.md."""
+    return f"""# Speed of the distortion loss
+
+One epoch of embedding the paper's tree (1365 nodes, 931 000 pairs, 10 dimensions): forward, backward in points and κ,
+Adam's step. Float32, {found["threads"]} threads, medians of {found["repeats"]} interleaved epochs in one process.
+Points are normally distributed tangent vectors, 0.1 and 1 wide: near the origin, and out where trees unfold. Memory is
+how far the process grows during an epoch.
+
+{record.made_with(found)}
+
+{table(found["results"])}
+
+- geoopt has no loss over pairs; it is used as people do, on points broadcast to N × N × D.
+- `torch.compile` needs a C++ compiler, which pip does not install, and for its first epoch here
+  {found["compile_seconds"]:.0f} s, again for each sign of κ and number of factors. In float32 its differences of
+  directions lose digits for far points; numba's are taken in float64.
+- Without numba the same operation runs by torch alone, in blocks of rows and in float64.
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--docs", action="store_true", help="write the page from the record, without measuring")
+    options = parser.parse_args()
+    target = record.DOCS / "distortion-speed.md"
+    if options.docs:
+        target.write_text(page(record.load("distortion")))
+        return 0
+    torch.set_num_threads(options.threads)
+    graph = load_graph(GRAPH)
+    lengths = shortest_paths(graph).float()
+    distances = GraphDistances(lengths)
+    results: list[dict[str, Any]] = []
+    compile_seconds = 0.0
+    for space in ("H10", "S10"):
+        for spread in RADII:
+            runs = contenders(space, spread, distances, lengths)
+            losses = {who: run() for who, run in runs.items() if who != "torch.compile"}
+            start = time.perf_counter()
+            losses["torch.compile"] = runs["torch.compile"]()
+            compile_seconds = max(compile_seconds, time.perf_counter() - start)
+            times: dict[str, list[float]] = {who: [] for who in runs}
+            for _ in range(options.repeats):
+                for who, run in runs.items():
+                    times[who].append(seconds(run))
+            median = {who: statistics.median(each) for who, each in times.items()}
+            for who, run in runs.items():
+                results.append(
+                    {
+                        "space": space,
+                        "spread": spread,
+                        "who": who,
+                        "ms": 1e3 * median[who],
+                        "ratio": median["geoopt"] / median[who],
+                        "memory": peak_memory(run),
+                        "loss": losses[who],
+                    }
+                )
+            times_as_fast = median["geoopt"] / median["compiled"]
+            print(f"{space}, points {spread:g} wide: {times_as_fast:.0f} times as fast as geoopt", file=sys.stderr)
+    print(table(results))
+    about = {"threads": options.threads, "repeats": options.repeats, "compile_seconds": compile_seconds}
+    record.save("distortion", {**about, "results": results}, (*record.PEERS, "numba"))
+    target.write_text(page(record.load("distortion")))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
