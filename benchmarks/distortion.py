@@ -11,6 +11,7 @@ medians; memory is the largest resident size during an epoch above that before i
 from __future__ import annotations
 
 import argparse
+import ctypes
 import statistics
 import sys
 import threading
@@ -118,6 +119,7 @@ def resident() -> int:
 def peak_memory(run: Epoch) -> int:
     """How far the resident size grows during an epoch."""
     run()
+    ctypes.CDLL(None).malloc_trim(0)  # so that no memory which an earlier epoch freed is used without being seen
     before, most, over = resident(), [0], threading.Event()
 
     def watch() -> None:

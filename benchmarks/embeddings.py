@@ -32,7 +32,7 @@ def value(found: dict | None) -> str:
 def best(records: dict[Cell, list[dict]], cell: Cell) -> float:
     """The lower one of both starts."""
     found = [of_way(records[cell], way) for way in ("graph", "paper")]
-    return min(each["average"] for each in found if each is not None and "failed" not in each)
+    return min((each["average"] for each in found if each is not None and "failed" not in each), default=float("inf"))
 
 
 def table1(records: dict[Cell, list[dict]]) -> Table:
@@ -105,6 +105,7 @@ def not_reached(records: dict[Cell, list[dict]]) -> list[str]:
 
 def swept() -> tuple[list[float], list[float], float]:
     (found,) = plan("sweep").records().values()
+    found = [r for r in found if "failed" not in r]
     flat = next(r["average"] for r in found if r["embedding"]["space"] == "E10")
     curve = sorted(
         (float(r["embedding"]["space"][4:-1]), r["average"]) for r in found if r["embedding"]["space"] != "E10"
@@ -118,7 +119,7 @@ def page() -> str:
     kappas, distortions, flat = swept()
     near = [d for k, d in zip(kappas, distortions, strict=True) if abs(k) < 0.1]
     jumps = [abs(a - b) for a, b in pairwise(distortions)]
-    hours = sum(r["seconds"] for each in records.values() for r in each if "seconds" in r) / 3600
+    hours = sum(r["seconds"] for each in records.values() for r in each if r.get("seconds")) / 3600
     above = not_reached(records)
     reached = "Every κ-GCN cell is at or below the paper's, from one start or the other."
     if above:
@@ -185,9 +186,9 @@ Records: [results/sweep](../results/sweep), by `kappagcn reproduce sweep`.
 
 74,374 nouns and 75,834 links, 5.5 thousand million ordered pairs. Each of {LARGE_EPOCHS} steps takes all pairs within a
 few steps of each other and the distances of 64 nodes, drawn anew, from all others: estimates of loss and gradient
-without bias. The distortion is estimated from 256 nodes that were neither trained nor chosen on, with its standard
-error; worst and precision are those of the same nodes. One core each. Records: [results/large](../results/large), by
-`kappagcn reproduce large`.
+without bias. The distortion is estimated from 256 nodes that were drawn apart from training, with its standard error;
+worst and precision are those of the same nodes. One core each, reading, paths and measuring included. Records:
+[results/large](../results/large), by `kappagcn reproduce large`.
 """
 
 

@@ -104,6 +104,7 @@ def test_points_far_out_in_close_directions(kappa, dtype, path):
     directions[6:] = directions[:6] + 1e-7 * directions[6:]
     directions[1] = -directions[0]
     radii = torch.linspace(5, 10, 12, dtype=torch.float64) / abs(kappa) ** 0.5
+    radii[:2] = 10 / abs(kappa) ** 0.5
     v = (directions * radii[:, None]).to(dtype)
     lengths = lengths_of(12, generator)
     with PATHS[path]():

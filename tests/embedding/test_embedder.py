@@ -82,13 +82,32 @@ def test_every_kind_of_graph_is_the_same_graph():
 def test_weights_are_lengths():
     graph = nx.Graph()
     graph.add_weighted_edges_from([("a", "b", 2.0), ("b", "c", 0.5), ("a", "d", 8.0)])
-    embedder = fitted(graph, "E1", epochs=800, lr=0.02)
+    embedder = fitted(graph, "E2", epochs=800)
     d, a, b, c = (embedder.distances()[:, list(graph).index(name)] for name in "dabc")
     at = {name: i for i, name in enumerate(graph)}
     assert a[at["b"]] == pytest.approx(2, rel=0.05)
     assert b[at["c"]] == pytest.approx(0.5, rel=0.05)
     assert d[at["c"]] == pytest.approx(10.5, rel=0.05)
     assert c[at["a"]] == pytest.approx(2.5, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"method": "kappa-gcn"}, {"sources": 20}], ids=["free", "kappa-gcn", "sampled"]
+)
+def test_units_of_length_do_not_matter(options):
+    found = {}
+    for unit in (1e-3, 1.0, 1e3):
+        tree = TREE.clone()
+        tree.edge_weight = torch.full((TREE.num_edges,), unit)
+        found[unit] = fitted(tree, "H3xS1(0.01)", **options)
+    one = found[1.0]
+    for unit in (1e-3, 1e3):
+        other = GraphEmbedder(f"H3xS1({0.01 / unit**2})", **{**QUICK, **options})
+        tree.edge_weight = torch.full((TREE.num_edges,), unit)
+        other.fit(tree)
+        assert other.distortion_.average == pytest.approx(one.distortion_.average, rel=1e-3)
+        np.testing.assert_allclose(other.distances() / unit, one.distances(), rtol=1e-2, atol=1e-3)
+        np.testing.assert_allclose(np.multiply(other.curvatures_, unit**2), one.curvatures_, rtol=1e-3)
 
 
 def test_components_are_left_out_and_said():
@@ -195,7 +214,7 @@ def test_sampled_pairs_come_near_to_all_pairs():
     assert exact.average < 1.5 * whole.distortion_.average
 
 
-def test_what_is_reported_was_neither_trained_nor_chosen_on(monkeypatch):
+def test_what_is_reported_is_drawn_for_it_alone(monkeypatch):
     from kappagcn.embedding import embedder as module
 
     seen = []
@@ -216,6 +235,15 @@ def test_what_is_reported_was_neither_trained_nor_chosen_on(monkeypatch):
     assert len(trained) == 5
     assert all(len(each) == 8 for each in trained)
     assert len(set.union(*trained)) > 20, "each step draws anew"
+    # Evenly drawn apart from training, the nodes are met in it as often as any others: 8 of 341 in a step.
+    assert all(len(each & (reported | watched)) <= 4 for each in trained)
+
+
+def test_components_of_a_sampled_graph_are_counted_as_a_whole():
+    graph = nx.disjoint_union(nx.path_graph(60), nx.path_graph(40))
+    with pytest.warns(UserWarning, match="4800 of 9900 pairs"):
+        found = GraphEmbedder("E2", sources=8, epochs=3, progress=False).fit(graph)
+    assert found.distortion_.left_out == 4800
 
 
 def test_more_sources_than_nodes_are_all_pairs():
@@ -276,6 +304,25 @@ def test_a_curvature_that_crossed_zero_is_written_as_free():
     assert parse_signature(embedder.space_)[0].kappa == pytest.approx(embedder.curvatures_[0], rel=1e-4)
 
 
+def test_the_learned_space_stays_when_arguments_change():
+    embedder = fitted(space="H2")
+    before = embedder.space_
+    assert embedder.set_params(space="S2xS2").space_ == before
+    assert embedder.fit_transform(TREE, None).shape == (40, 4)
+
+
+def test_nothing_is_drawn_without_progress(monkeypatch):
+    monkeypatch.setattr("kappagcn.embedding.embedder.reporting", lambda *_: pytest.fail("drawn"))
+    fitted(sources=np.int64(8))
+
+
+def test_a_finished_run_that_is_resumed_is_not_timed_anew(tmp_path):
+    folder = tmp_path / "run"
+    assert GraphEmbedder("H2", **QUICK).fit(TREE, folder=folder).summary()["seconds"] > 0
+    again = GraphEmbedder("H2", **QUICK).fit(TREE, folder=folder, resume=True)
+    assert again.summary()["seconds"] is None
+
+
 def test_arguments_as_scikit_learn_asks_for_them():
     embedder = GraphEmbedder("S2", method="kappa-gcn")
     assert embedder.get_params()["method"] == "kappa-gcn"
@@ -297,6 +344,9 @@ def test_arguments_as_scikit_learn_asks_for_them():
         (TREE, {"lr": "fast"}, TrainingError, "lr: expected a number from 0, found 'fast'"),
         (TREE, {"sources": -1}, TrainingError, 'sources: expected "auto" or a number from 0, found -1'),
         (TREE, {"sources": "many"}, TrainingError, "found 'many'"),
+        (TREE, {"sources": True}, TrainingError, "found True"),
+        (TREE, {"hidden": 16.0}, TrainingError, "hidden: expected a number from 1, found 16.0"),
+        (TREE, {"seed": "a"}, TrainingError, "seed: expected a whole number, found 'a'"),
         (TREE, {"method": "kappa-gcn", "space": "H1^4", "hidden": 2}, GraphError, "hidden: expected at least 4"),
     ],
 )  # fmt: skip

@@ -160,3 +160,53 @@ def test_near_pairs_make_gradients_steadier():
         rows = [slopes(v, manifold, GraphDistances.of(tree, [i], near))[1] - whole for i in range(0, 341, 10)]
         off[name] = torch.stack(rows).square().mean().sqrt()
     assert off["near"] < 0.3 * off["none"]
+
+
+# Bad input
+
+
+def test_near_pairs_need_sources_and_are_not_measured():
+    near = NearPairs.of(TREE, per_node=6)
+    with pytest.raises(GraphError, match="near: expected sources"):
+        GraphDistances.of(TREE, near=near)
+    v, manifold = points("E2", 40, 0)
+    beside = GraphDistances.of(TREE, [1, 2], near)
+    with pytest.raises(GraphError, match="found near pairs beside them"):
+        measure(v, manifold, beside)
+    fixed = ProductManifold.from_signature("E2").double()
+    assert distortion(v, fixed, beside).item() == pytest.approx(slopes(v, manifold, beside)[0].item())
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("sources", [[40], [-1], [0.5], [True], [[1]]])
+def test_nodes_that_there_are_not_are_refused(path, sources):
+    v, manifold = points("H2", 40, 0)
+    with PATHS[path](), pytest.raises(GraphError, match="sources: expected n"):
+        distances_from(v, manifold, sources)
+
+
+def test_points_opposite_on_a_circle_have_a_distance():
+    manifold = ProductManifold.from_signature("S1")
+    for a in torch.linspace(0, 3, 100).double().tolist():
+        v = torch.tensor([[a], [a - torch.pi]], dtype=torch.float64)  # twice as far as the antipode: the same point
+        assert distances_from(v, manifold, [0])[0, 1] < 1e-6
+
+
+def test_what_is_not_a_number_stays_so():
+    for space in ("H2", "E2", "S2"):
+        v, manifold = points(space, 5, 0)
+        v[3] = torch.nan
+        assert distances_from(v, manifold, [0])[0, 3].isnan()
+
+
+def test_lengths_may_be_large_whole_numbers():
+    lengths = torch.tensor([[0, 10**9], [10**9, 0]])
+    assert GraphDistances(lengths).weights[0, 1].item() == pytest.approx(1e-18)
+    assert GraphDistances(lengths).longest == 1e9
+    far = torch.tensor([[0, 127], [127, 0]], dtype=torch.int8)
+    assert GraphDistances(far).weights[0, 1].item() == pytest.approx(127**-2)
+
+
+def test_more_pairs_than_memory_are_refused():
+    with pytest.raises(GraphError, match=r"found 60,001 nodes\. Take the distances of some sources"):
+        GraphDistances.of(star(60_000))

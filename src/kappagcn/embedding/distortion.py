@@ -33,6 +33,8 @@ from kappagcn.nn.rows import first_order
 __all__ = ["Distortion", "GraphDistances", "distances_from", "distortion", "measure"]
 
 BLOCK = 2**20  # numbers of a block's largest tensor, by torch
+BYTES_OF_PAIR, LARGEST = 12, 16 * 2**30  # while weights are made; what all pairs may take
+LONGEST_TABLE = 2**16
 MEASURED = 2**23  # distances at once where no gradients are asked for
 
 
@@ -57,6 +59,8 @@ class GraphDistances:
     """
 
     def __init__(self, lengths: Tensor, sources: Tensor | None = None, near: NearPairs | None = None) -> None:
+        if near is not None and sources is None:
+            raise GraphError("near: expected sources that they are beside, found all pairs.")
         rows = lengths.shape[-1] if sources is None else len(sources)
         if lengths.dim() != 2 or lengths.shape[0] != rows:
             raise GraphError(f"expected distances ({'N' if sources is None else rows}, N), found {_shape(lengths)}.")
@@ -70,7 +74,8 @@ class GraphDistances:
             raise GraphError("expected the same distance both ways, found others: the graph is undirected.")
         self.pairs = int((self.weights > 0).sum())
         self.left_out = rows * (lengths.shape[1] - 1) - self.pairs
-        self.longest = float(self.weights[self.weights > 0].min()) ** -0.5 if self.pairs else 0.0
+        counted = torch.where(torch.isfinite(lengths), lengths, 0) if lengths.is_floating_point() else lengths
+        self.longest = max(float(counted.max()), 0.0) if self.pairs else 0.0
         if near is not None and sources is not None:
             self.weights[near.entries(sources)] = 0
 
@@ -84,7 +89,12 @@ class GraphDistances:
     ) -> GraphDistances:
         """Of a graph, by :func:`kappagcn.graphs.shortest_paths` and its options: from all nodes, or from some."""
         if sources is None:
-            return cls(shortest_paths(data, **options))
+            if BYTES_OF_PAIR * data.num_nodes**2 > LARGEST:
+                raise GraphError(
+                    f"expected a graph whose pairs fit into memory, found {data.num_nodes:,} nodes. Take the distances "
+                    "of some sources instead."
+                )
+            return cls(shortest_paths(data, **options), near=near)
         starts = torch.as_tensor(sources)
         return cls(shortest_paths(data, starts, **options), starts, near)
 
@@ -94,10 +104,11 @@ class GraphDistances:
 
 def _weights(lengths: Tensor) -> Tensor:
     """1/d² in float32, 0 where there is no path."""
-    if lengths.is_floating_point():
+    longest = int(lengths.max()) if lengths.numel() and not lengths.is_floating_point() else 0
+    if lengths.is_floating_point() or longest > LONGEST_TABLE:
         counted = (lengths > 0) & torch.isfinite(lengths)
         return torch.where(counted, torch.where(counted, lengths, 1).double().pow(-2), 0).float()
-    steps = torch.arange(1, max(int(lengths.max()) if lengths.numel() else 0, 0) + 1).double()
+    steps = torch.arange(1, max(longest, 0) + 1).double()
     table = torch.cat([torch.zeros(2, dtype=torch.float64), steps.pow(-2)]).float()  # for −1, 0, 1 …
     return torch.from_numpy(table.numpy()[np.add(lengths.clamp(min=-1).numpy(), 1, dtype=np.int32)])
 
@@ -157,6 +168,10 @@ def distances_from(v: Tensor, manifold: Manifold, sources: Sequence[int] | Tenso
     """
     k, dims = factors_of(v, manifold)
     starts = torch.as_tensor(sources)
+    if starts.dim() != 1 or starts.is_floating_point() or starts.dtype == torch.bool:
+        raise GraphError(f"sources: expected numbers of nodes, found {starts.dtype} of shape {_shape(starts)}.")
+    if len(starts) and not 0 <= int(starts.min()) <= int(starts.max()) < len(v):
+        raise GraphError(f"sources: expected nodes from 0 to {len(v) - 1}, found others.")
     kernels = _kernels() if compiled() and v.is_cpu else None
     if kernels is not None:
         return torch.from_numpy(kernels.distances_from(_rows(kernels, v, k, dims), starts.numpy()))
@@ -168,6 +183,8 @@ def distances_from(v: Tensor, manifold: Manifold, sources: Sequence[int] | Tenso
 def measure(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Distortion:
     """Average and worst-case distortion, over all pairs or those with some sources."""
     k, dims = _checked(v, manifold, distances)
+    if distances.near is not None:
+        raise GraphError("expected distances of all pairs or of sources to measure, found near pairs beside them.")
     if distances.sources is None:
         (total, least, most), *_ = _sums(v, k, dims, distances, slopes=False)
         return Distortion(
@@ -207,7 +224,9 @@ class _Pairs(torch.autograd.Function):
         if distances.near is not None:
             both_ways = 2 / len(v) ** 2
             found, own_v, own_k = _near(v, k, dims, distances.near)
-            total, by_v, by_k = total + both_ways * found, by_v + both_ways * own_v, by_k + both_ways * own_k
+            total += both_ways * found
+            if slopes:
+                by_v, by_k = by_v + both_ways * own_v, by_k + both_ways * own_k
         if slopes:
             ctx.save_for_backward(by_v.to(v.dtype), by_k.to(k.dtype))
         return v.new_tensor(total)

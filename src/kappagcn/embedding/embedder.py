@@ -6,7 +6,9 @@ import json
 import math
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +21,13 @@ from kappagcn.atomic import replacing
 from kappagcn.embedding.distortion import Distortion, GraphDistances, distances_from, measure
 from kappagcn.embedding.points import FreePoints, NetworkPoints
 from kappagcn.embedding.precision import mean_average_precision
-from kappagcn.embedding.start import STARTS, starting_point
+from kappagcn.embedding.start import STARTS, in_units, scaled, starting_point
 from kappagcn.embedding.task import Embedding, SampledEmbedding
 from kappagcn.errors import CheckpointError, GraphError, TrainingError
 from kappagcn.geometry import Curvature
 from kappagcn.geometry.signature import Factor, format_signature, parse_signature
-from kappagcn.graphs import as_graph
-from kappagcn.training import Trainer, TrainingConfig, TrainingResult, reporting, seeded, train_in
+from kappagcn.graphs import as_graph, components
+from kappagcn.training import Trainer, TrainingConfig, reporting, seeded, train_in
 from kappagcn.training.estimator import Estimator
 from kappagcn.training.run import fingerprint
 
@@ -37,6 +39,7 @@ ALL_PAIRS = 5000  # nodes up to which every step takes all pairs
 SOURCES = 64
 WATCHED = 16  # sources whose distortion decides which epoch's points are kept
 MEASURED = 256  # other sources for the final estimate, and nodes for the precision of a large graph
+OTHER = 0x9E3779B97F4A7C15  # turns a seed into one that draws other nodes than training does
 
 
 class GraphEmbedder(Estimator):
@@ -66,10 +69,10 @@ class GraphEmbedder(Estimator):
         tangent_: Their tangent vectors at the origin, (N, D), which tell points near the ball's boundary apart.
         space_: The space with its learned curvatures, as a signature.
         curvatures_: Learned, one per factor.
-        distortion_: Average and worst-case distortion; for sampled pairs an estimate from sources that nothing was
-            trained or chosen on, with its standard error.
+        distortion_: Average and worst-case distortion; for sampled pairs an estimate from sources that were drawn for
+            it alone, with its standard error.
         precision_: Mean average precision, of 256 nodes where pairs are sampled.
-        history_: Numbers of each epoch.
+        history_: Numbers of each epoch; curvatures in units of the mean edge.
 
     >>> from kappagcn.graphs import balanced_tree
     >>> embedder = GraphEmbedder("H2", epochs=500, lr=0.02)
@@ -99,21 +102,23 @@ class GraphEmbedder(Estimator):
         self.epochs, self.lr, self.curvature_lr = epochs, lr, curvature_lr
         self.sources, self.seed, self.progress = sources, seed, progress
 
-    def fit(self, graph: Any, *, folder: str | Path | None = None, resume: bool = False) -> GraphEmbedder:
+    def fit(
+        self, graph: Any, y: Any = None, *, folder: str | Path | None = None, resume: bool = False
+    ) -> GraphEmbedder:
         """Embed a graph.
 
         Args:
             graph: The graph.
+            y: Not looked at; scikit-learn passes it.
             folder: Where to keep the run; None to keep nothing.
             resume: Go on with the run in `folder`, if there is one, to the same numbers as without the interruption.
         """
-        data = as_graph(graph)
         self._check()
+        data, unit = in_units(as_graph(graph))
         sources = self._sources(data.num_nodes)
-        with seeded(self.seed):
-            drawn = torch.randperm(data.num_nodes)[: WATCHED + MEASURED] if sources else None
+        drawn = held_out(data.num_nodes, self.seed) if sources else None
         distances = GraphDistances.of(data, None if drawn is None else drawn[WATCHED:])
-        space, diameter = starting_point(self.space, data, self.start, distances.longest)
+        space, diameter = starting_point(scaled(self.space, unit), data, self.start, distances.longest)
         config = self._config(diameter, sampled=sources > 0)
         with seeded(self.seed):
             points = self._points(data, space, diameter)
@@ -125,18 +130,22 @@ class GraphEmbedder(Estimator):
             "model": "embedding",
             "options": {**self._settings(), "start_space": space, "sources": sources},
             "training": asdict(config),
+            "nodes": data.num_nodes,
             "data": fingerprint(data.edge_index, data.get("edge_weight")),
         }
-        with reporting("embedding", self.epochs) as report:
-            result = train_in(trainer, folder, about, resume=resume, callbacks=[report] if self.progress else [])
-        self._keep(points, data, distances, result, None if drawn is None else drawn[WATCHED:])
+        with reporting("embedding", self.epochs) if self.progress else nullcontext() as report:
+            result = train_in(trainer, folder, about, resume=resume, callbacks=[] if report is None else [report])
+        self._keep(points, data, distances, unit, None if drawn is None else drawn[WATCHED:])
+        self.result_, self.history_ = result, result.history
         if folder is not None:
             self._write(Path(folder), data)
         return self
 
-    def fit_transform(self, graph: Any, *, folder: str | Path | None = None, resume: bool = False) -> Array:
+    def fit_transform(
+        self, graph: Any, y: Any = None, *, folder: str | Path | None = None, resume: bool = False
+    ) -> Array:
         """Embed a graph; its points, (N, D)."""
-        found: Array = self.fit(graph, folder=folder, resume=resume).embedding_
+        found: Array = self.fit(graph, y, folder=folder, resume=resume).embedding_
         return found
 
     def _check(self) -> None:
@@ -144,6 +153,12 @@ class GraphEmbedder(Estimator):
             if getattr(self, name) not in allowed:
                 raise TrainingError(f"{name}: expected {' or '.join(allowed)}, found {getattr(self, name)!r}.")
         parse_signature(self.space)
+        TrainingConfig(epochs=self.epochs, seed=self.seed)
+        if isinstance(self.hidden, bool) or not isinstance(self.hidden, Integral) or self.hidden < 1:
+            raise TrainingError(f"hidden: expected a number from 1, found {self.hidden!r}.")
+        whole = isinstance(self.sources, Integral) and not isinstance(self.sources, bool)
+        if self.sources != "auto" and not (whole and int(self.sources) >= 0):
+            raise TrainingError(f'sources: expected "auto" or a number from 0, found {self.sources!r}.')
 
     def _config(self, diameter: float, *, sampled: bool) -> TrainingConfig:
         usual = {
@@ -166,9 +181,7 @@ class GraphEmbedder(Estimator):
             raise GraphError("expected a graph with nodes, found none.")
         if self.sources == "auto":
             return 0 if nodes <= ALL_PAIRS else SOURCES
-        if isinstance(self.sources, bool) or not isinstance(self.sources, int) or not self.sources >= 0:
-            raise TrainingError(f'sources: expected "auto" or a number from 0, found {self.sources!r}.')
-        return 0 if self.sources >= nodes or nodes <= 2 * WATCHED else self.sources
+        return 0 if int(self.sources) >= nodes or nodes <= 2 * WATCHED else int(self.sources)
 
     def _points(self, data: Data, space: str, diameter: float) -> FreePoints | NetworkPoints:
         if self.method == "free":
@@ -184,18 +197,23 @@ class GraphEmbedder(Estimator):
         points: FreePoints | NetworkPoints,
         data: Data,
         distances: GraphDistances,
-        result: TrainingResult,
+        unit: float,
         nodes: torch.Tensor | None,
     ) -> None:
-        self.manifold_, self._v = points.manifold, points().detach()
-        self.tangent_, self.embedding_ = self._v.numpy(), self.manifold_.expmap0(self._v).numpy()
-        self.distortion_ = measure(self._v, self.manifold_, distances)
+        self.manifold_, self._v, self._told = points.manifold, points().detach(), parse_signature(self.space)
+        together = int((np.bincount(components(data)) ** 2).sum())
+        left_out = data.num_nodes**2 - together
+        self.distortion_ = measure(self._v, self.manifold_, distances)._replace(left_out=left_out)
         self.precision_ = mean_average_precision(self._v, self.manifold_, data, nodes)
-        self.result_, self.history_ = result, result.history
-        if self.distortion_.left_out:
+        if unit != 1:
+            self._v = unit * self._v
+            for curvature in self._curvatures():
+                curvature.raw.div_(unit**2)
+        self.tangent_, self.embedding_ = self._v.numpy(), self.manifold_.expmap0(self._v).numpy()
+        if left_out:
             warnings.warn(
-                f"{self.distortion_.left_out} of {distances.pairs + self.distortion_.left_out} pairs of nodes have no "
-                "path between them and did not count: how far apart components lie means nothing.",
+                f"{left_out} of {data.num_nodes * (data.num_nodes - 1)} pairs of nodes have no path between them and "
+                "did not count: how far apart components lie means nothing.",
                 stacklevel=4,
             )
 
@@ -207,18 +225,18 @@ class GraphEmbedder(Estimator):
     def curvatures_(self) -> list[float]:
         """Learned, one per factor."""
         self._fitted()
-        return [c.value for c in self.manifold_.modules() if isinstance(c, Curvature)]
+        return [curvature.value for curvature in self._curvatures()]
+
+    def _curvatures(self) -> list[Curvature]:
+        return [module for module in self.manifold_.modules() if isinstance(module, Curvature)]
 
     @property
     def space_(self) -> str:
         """The space with its learned curvatures; a factor whose curvature changed its sign is written U."""
-        told = parse_signature(self.space)
-        crossed = [f.letter in "HS" and kappa * f.kappa <= 0 for f, kappa in zip(told, self.curvatures_, strict=True)]
+        found = list(zip(self._told, self.curvatures_, strict=True)) if self.curvatures_ else []
+        letters = ["U" if f.letter in "HS" and kappa * f.kappa <= 0 else f.letter for f, kappa in found]
         return format_signature(
-            [
-                Factor("U" if over else f.letter, f.dim, kappa)
-                for f, kappa, over in zip(told, self.curvatures_, crossed, strict=True)
-            ]
+            [Factor(letter, f.dim, kappa) for letter, (f, kappa) in zip(letters, found, strict=True)]
         )
 
     def distances(self, nodes: Sequence[int] | None = None) -> Array:
@@ -229,11 +247,12 @@ class GraphEmbedder(Estimator):
         return found
 
     def summary(self) -> dict[str, Any]:
-        """What it came to, as plain numbers and words."""
+        """What it came to, as plain numbers and words; None for what is not finite, or was not timed."""
         self._fitted()
         found: Distortion = self.distortion_
         own = self.result_.epochs - self.result_.resumed_after  # a run that was interrupted is timed by its last part
-        return {
+        seconds = round(self.result_.seconds * self.result_.epochs / own, 2) if own else None
+        told = {
             "space": self.space,
             "learned_space": self.space_,
             "curvatures": self.curvatures_,
@@ -241,8 +260,9 @@ class GraphEmbedder(Estimator):
             "precision": self.precision_,
             "epochs": self.result_.epochs,
             "best_epoch": self.result_.best_epoch,
-            "seconds": round(self.result_.seconds * self.result_.epochs / max(own, 1), 2),
+            "seconds": seconds,
         }
+        return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in told.items()}
 
     def _write(self, folder: Path, data: Data) -> None:
         """The points and what they came to, beside the run's other files."""
@@ -255,11 +275,16 @@ class GraphEmbedder(Estimator):
         names = data.get("node_names")
         if names is not None:
             arrays["names"] = np.array([str(name) for name in names])
-        plain = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in self.summary().items()}
         try:
             with replacing(folder / "embedding.npz") as file:
                 np.savez_compressed(file, allow_pickle=False, **arrays)
             with replacing(folder / "summary.json") as file:
-                file.write((json.dumps(plain, indent=1, ensure_ascii=False) + "\n").encode())
+                file.write((json.dumps(self.summary(), indent=1, ensure_ascii=False) + "\n").encode())
         except OSError as problem:
             raise CheckpointError(f"{folder}: cannot be written ({problem.strerror}).") from None
+
+
+def held_out(nodes: int, seed: int) -> torch.Tensor:
+    """Nodes to watch and to measure, drawn apart from what training draws with the same seed."""
+    generator = torch.Generator().manual_seed((seed + 1) * OTHER % 2**63)
+    return torch.randperm(nodes, generator=generator)[: WATCHED + MEASURED]

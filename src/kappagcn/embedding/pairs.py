@@ -337,7 +337,7 @@ def _rows_of_distances(
             stop = min(start + BLOCK, n)
             _squared_distances(sources[place], start, stop, u, ends, kappas, sine, p, q, parts, x, other, total)
             for j in range(stop - start):
-                found[place, start + j] = math.sqrt(total[j])
+                found[place, start + j] = 0.0 if total[j] < 0 else math.sqrt(total[j])  # on spheres by rounding
         found[place, sources[place]] = 0.0
 
 

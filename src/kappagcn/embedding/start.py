@@ -9,11 +9,39 @@ from torch_geometric.data import Data
 from kappagcn.geometry.signature import format_signature, parse_signature
 from kappagcn.graphs import hyperbolicity
 
-__all__ = ["STARTS", "fitting_space", "starting_point"]
+__all__ = ["STARTS", "fitting_space", "in_units", "scaled", "starting_point"]
 
 STARTS = ("graph", "paper")
 PLANE_DELTA = math.log(2.0)  # Gromov's δ of the hyperbolic plane of curvature −1
 MOST_CURVED = 2.0  # beyond which a hyperbolic factor helps no tree and takes longer to train
+
+
+def in_units(graph: Data) -> tuple[Data, float]:
+    """The graph with lengths of edges in units of their mean, and that mean; 1 where edges have no lengths."""
+    if graph.get("edge_weight") is None or not graph.num_edges:
+        return graph, 1.0
+    lengths, found = graph.edge_weight.double(), graph.clone()
+    unit = float(lengths.mean())
+    found.edge_weight = None if (lengths == lengths[0]).all() else (lengths / unit).float()  # None: all are steps
+    return found, unit
+
+
+def scaled(space: str, unit: float) -> str:
+    """The space with curvatures that its signature says in such units of length.
+
+    >>> scaled("H2(-1)xH2(-0.5)xS2", 2.0)
+    'H2(-4)xH2(-2)xS2'
+    """
+    if unit == 1:
+        return space
+    found = zip(parse_signature(space), _silent(space), strict=True)
+    return format_signature([f if silent else f._replace(kappa=f.kappa * unit**2) for f, silent in found])
+
+
+def _silent(space: str) -> list[bool]:
+    """Which factors say no curvature, so that it depends on the start."""
+    pairs = zip(parse_signature(space), parse_signature(space, start=2.0), strict=True)
+    return [one != two for one, two in pairs]
 
 
 def starting_point(space: str, graph: Data, start: str, longest: float) -> tuple[str, float]:
@@ -43,14 +71,13 @@ def fitting_space(space: str, *, delta: float, diameter: float) -> str:
     >>> fitting_space("H2", delta=0, diameter=8), fitting_space("H2(-1)", delta=0, diameter=8)
     ('H2(-2)', 'H2')
     """
-    told, other = parse_signature(space), parse_signature(space, start=2.0)
+    told = parse_signature(space)
     count = {letter: sum(f.letter == letter for f in told) for letter in "HS"}
     steepest = math.inf if delta == 0 else (PLANE_DELTA / delta) ** 2
     kappas = {
         "S": count["S"] * (math.pi / diameter) ** 2,
         "H": -min(MOST_CURVED, max(count["H"], 1) * steepest),
     }
-    silent = [one != two for one, two in zip(told, other, strict=True)]
     return format_signature(
-        [f._replace(kappa=kappas[f.letter]) if free else f for f, free in zip(told, silent, strict=True)]
+        [f._replace(kappa=kappas[f.letter]) if free else f for f, free in zip(told, _silent(space), strict=True)]
     )

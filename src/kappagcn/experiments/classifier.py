@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -148,8 +149,8 @@ class KappaGCNClassifier(Estimator):
         data.x = _scaled(experiment, data.x, statistics)
         with seeded(self.seed):
             model = experiment.build(data.num_features, len(classes))
-        with reporting("training", self.epochs) as report:
-            callbacks = [report] if self.progress else []
+        with reporting("training", self.epochs) if self.progress else nullcontext() as report:
+            callbacks = [] if report is None else [report]
             result = fit(model, data, split, experiment.training, callbacks=callbacks)
         self.classes_, self.model_, self.history_ = classes, model, result.history
         self._data: Data | None = data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -106,7 +107,7 @@ class EmbeddingJob:
             "versions": versions(),
             "machine": machine(),
         }
-        embedder = self.experiment.embedder(self.seed)
+        embedder, start = self.experiment.embedder(self.seed), time.perf_counter()
         with one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of pairs without a path: the record says how many
             try:
@@ -116,6 +117,7 @@ class EmbeddingJob:
         found, history = embedder.summary(), embedder.history_
         return record | {
             **{name: value for name, value in found.items() if name != "space"},
+            "seconds_in_all": round(time.perf_counter() - start, 2),
             "memory_gib": peak_memory(),
             "curvature_path": curvature_path(history),
             "distortion_path": [[each["epoch"], each["distortion"]] for each in thinned(history, PATH_POINTS)],

@@ -161,7 +161,7 @@ def line(record: Record) -> str:
         told = record["embedding"]
         what = f"{told['graph']} {told['space']}, {told['method']}, start: {told['start']}"
         score = record.get("failed") or f"distortion {record['average']:.5f}"
-        return f"{what}: {score}" + (f" after {record['seconds']:.0f} s" if "seconds" in record else "")
+        return f"{what}: {score}" + (f" after {record['seconds']:.0f} s" if record.get("seconds") else "")
     experiment = Experiment.from_record(record["experiment"])
     what = f"{experiment.dataset} {experiment.model} {experiment.space}, split {record['split']}, run {record['run']}"
     if "failed" in record:

@@ -144,7 +144,11 @@ def distortion_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
 
 def sweep_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
     """Distortion by curvature."""
-    lines = [[record["embedding"]["space"], f"{record['average']:.5f}"] for each in records.values() for record in each]
+    lines = [
+        [record["embedding"]["space"], f"{record['average']:.5f}" if "average" in record else "diverged"]
+        for each in records.values()
+        for record in each
+    ]
     return Table(["space", "average distortion"], lines)
 
 
@@ -158,7 +162,7 @@ def large_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
             f"{record['worst']:.0f}",
             f"{record['precision']:.3f}",
             ", ".join(f"{kappa:+.4f}" for kappa in record["curvatures"]).replace("-", "−"),
-            f"{record['seconds'] / 60:.1f} min",
+            f"{record['seconds_in_all'] / 60:.1f} min",
             f"{record['memory_gib']} GiB",
         ]
         for cell, each in records.items()
