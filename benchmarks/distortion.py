@@ -173,6 +173,8 @@ how far the process grows during an epoch.
 {table(found["results"])}
 
 - geoopt has no loss over pairs; it is used as people do, on points broadcast to N × N × D.
+- Its loss for hyperbolic points 1 wide is another: float32 coordinates of the ball end short of its boundary, and far
+  points are taken as nearer than they are.
 - `torch.compile` needs a C++ compiler, which pip does not install, and for its first epoch here
   {found["compile_seconds"]:.0f} s, again for each sign of κ and number of factors. In float32 its differences of
   directions lose digits for far points; numba's are taken in float64.

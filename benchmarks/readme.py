@@ -9,6 +9,8 @@ import re
 import sys
 
 import accuracy
+import distortion
+import embeddings
 import geometry
 import node_classification
 import record
@@ -51,6 +53,17 @@ def layers_rows() -> list[str]:
     return rows
 
 
+def epoch_rows() -> list[str]:
+    rows = record.load("distortion")["results"]
+    found = {(r["space"], r["spread"], r["who"]): r for r in rows}
+    lines = []
+    for space, spread in dict.fromkeys((r["space"], r["spread"]) for r in rows):
+        ours, theirs = (found[space, spread, who] for who in ("compiled", "geoopt"))
+        sizes = [distortion.mebibytes(each["memory"]) for each in (ours, theirs)]
+        lines.append(f"| {space}, points {spread:g} wide | {ours['ratio']:.0f} | {sizes[0]} | {sizes[1]} |")
+    return lines
+
+
 def refreshed(text: str) -> str:
     """The text with the rows between its markers made anew."""
     tables = {
@@ -59,6 +72,8 @@ def refreshed(text: str) -> str:
         "paths": paths_rows(),
         "layers": layers_rows(),
         "nodes": node_classification.table2_rows(),
+        "distortion": embeddings.table1_rows(),
+        "epoch": epoch_rows(),
     }
     for marker, rows in tables.items():
         pattern = rf"(<!-- {marker} -->\n\n(?:\|.*\n){{2}})(?:\|.*\n)*"

@@ -3,10 +3,13 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import accuracy
 import curvature as graph_curvature
+import distortion as distortion_speed
+import embeddings
 import geometry as speed
 import graphs as paths_speed
 import layers
@@ -19,7 +22,7 @@ README = (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "docs/geometry.md", "docs/graphs.md", "docs/networks.md", "docs/classify.md"]
+    "name", ["README.md", "docs/geometry.md", "docs/graphs.md", "docs/networks.md", "docs/classify.md", "docs/embed.md"]
 )
 def test_python_in_documents_runs_and_prints_what_it_says(name, capsys):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), re.DOTALL)
@@ -53,6 +56,7 @@ def test_the_readmes_links_lead_somewhere(target):
         ("graphs", paths_speed, "graph-speed.md"),
         ("curvature", graph_curvature, "graph-curvature.md"),
         ("layers", layers, "layers.md"),
+        ("distortion", distortion_speed, "distortion-speed.md"),
     ],
 )
 def test_pages_are_made_from_their_records(name, module, page):
@@ -61,6 +65,58 @@ def test_pages_are_made_from_their_records(name, module, page):
 
 def test_the_page_about_node_classification_is_made_from_the_records():
     assert (ROOT / "docs" / "node-classification.md").read_text() == node_classification.page()
+
+
+def test_the_page_about_embeddings_is_made_from_the_records():
+    assert (ROOT / "docs" / "embeddings.md").read_text() == embeddings.page()
+
+
+def test_the_embeddings_meet_their_targets():
+    records = {cell: each for cell, each in embeddings.plan("table1").records().items() if len(each) > 1}
+    targets = {("tree", "H10"): 0.0025, ("torus", "S5xS5"): 0.0390, ("sphere", "S10"): 0.0305}
+    for cell, target in targets.items():
+        if embeddings.Cell(*cell) not in records:
+            continue
+        assert embeddings.best(records, embeddings.Cell(*cell)) <= target
+        assert embeddings.best(records, embeddings.Cell(*cell)) < min(
+            embeddings.best(records, embeddings.Cell(cell[0], flat)) for flat in ("E10-linear", "E10-relu")
+        )
+    assert embeddings.not_reached(records) == []
+    for each in records.values():
+        ways = {(r["embedding"]["method"], r["embedding"]["start"]) for r in each}
+        assert ways >= {("kappa-gcn", "graph"), ("kappa-gcn", "paper")}
+        assert all(r["epochs"] == 10_000 for r in each if r["embedding"]["method"] == "kappa-gcn")
+
+
+def test_the_sweep_is_smooth_through_zero():
+    kappas, distortions, flat = embeddings.swept()
+    assert len(kappas) == 200
+    assert (kappas[0], kappas[-1]) == (-5, 5)
+    assert distortions[0] < flat < distortions[-1]
+    kappas, distortions, _ = embeddings.swept(embeddings.ZERO)
+    near = np.abs(kappas) <= 0.0051
+    steps = np.diff(np.array(distortions)[near])
+    assert len(steps) == 10
+    assert (steps > 0).all()
+    assert np.abs(np.diff(steps)).max() < 0.1 * steps.max(), "no kink at 0"
+    assert distortions[kappas.index(0)] == pytest.approx(flat, rel=1e-6)
+
+
+def test_the_large_graph_stays_small():
+    for each in embeddings.plan("large").records().values():
+        (found,) = each
+        assert found["memory_gib"] < 8
+        assert found["seconds"] < 600
+        assert found["error"] < 0.1 * found["average"]
+
+
+def test_the_distortion_record_meets_what_was_asked():
+    rows = {(r["space"], r["spread"], r["who"]): r for r in record.load("distortion")["results"]}
+    for (space, spread, who), r in rows.items():
+        if who == "compiled":
+            theirs = rows[space, spread, "geoopt"]
+            assert r["ratio"] >= 30
+            assert r["memory"] <= theirs["memory"] / 10
 
 
 def test_the_accuracy_record_meets_the_targets():

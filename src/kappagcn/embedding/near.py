@@ -33,7 +33,7 @@ class NearPairs:
         weights: 1/d², float32, (P,).
 
     >>> from kappagcn.graphs import path
-    >>> near = NearPairs.of(path(4), per_node=5)
+    >>> near = NearPairs.of(path(4), per_node=2.5)
     >>> near.steps, near.others.tolist()
     (2, [1, 2, 0, 2, 3, 0, 1, 3, 1, 2])
     """

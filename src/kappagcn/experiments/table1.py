@@ -12,7 +12,7 @@ from kappagcn.experiments.embeddings import EmbeddingExperiment, EmbeddingJob
 from kappagcn.experiments.runs import Record, RecordFile, Report, Run, run_all
 from kappagcn.experiments.tables import Table, paper
 
-__all__ = ["GRAPHS", "LARGE", "ROWS", "SWEEP", "WAYS", "EmbeddingPlan", "of_way"]
+__all__ = ["GRAPHS", "LARGE", "ROWS", "SWEEP", "WAYS", "ZERO", "EmbeddingPlan", "of_way"]
 
 GRAPHS = {"tree": "Tree", "torus": "Toroidal graph", "sphere": "Spherical graph"}
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -36,9 +36,10 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
 FITS = {"tree": "H10", "torus": "S5xS5", "sphere": "S10"}  # the geometry that a graph is of
 PROTOCOL = {"epochs": 10_000, "lr": 0.01, "curvature_lr": 1e-4}
 SWEEP = [round(-5 + 10 * i / 199, 6) for i in range(200)]
+ZERO = [round(0.001 * i, 6) for i in range(-20, 21)]  # the same close to 0
 LARGE = {"wordnet_nouns": "WordNet nouns"}
 LARGE_ROWS = ("H10", "E10", "S10")
-LARGE_EPOCHS = 150
+LARGE_EPOCHS = 120
 SWEPT = {"method": "kappa-gcn", "start": "paper", "curvature_lr": 0.0, "epochs": 500, "lr": 0.01}
 
 
@@ -74,7 +75,7 @@ class EmbeddingPlan:
 
     def _settings(self, cell: Cell) -> list[EmbeddingExperiment]:
         if self.item == "sweep":
-            spaces = ["E10", *(f"U10({kappa})" for kappa in SWEEP)]
+            spaces = ["E10", *(f"U10({kappa})" for kappa in SWEEP + ZERO)]
             return [EmbeddingExperiment(cell.dataset, {**SWEPT, "space": space}) for space in spaces]
         if self.item == "large":
             return [EmbeddingExperiment(cell.dataset, {"space": cell.row, "epochs": LARGE_EPOCHS})]

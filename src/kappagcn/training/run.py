@@ -243,7 +243,7 @@ def train_in(
     Args:
         trainer: What is trained.
         folder: Where to keep the run; None to keep nothing.
-        about: What must be the same for a run to go on, and the weights' own description under ``"model"``.
+        about: What must be the same for a run in a folder to go on, and the weights' own description under ``"model"``.
         resume: Go on with the run in `folder`, if there is one.
         callbacks: Called with each epoch's numbers.
         checkpoint_seconds: Time between checkpoints.
@@ -313,15 +313,17 @@ def fit(
     check_training(model, data, split)
     task = NodeClassification(model, data, split)
     trainer = Trainer(model, task, config, regularised=model.first_layer())
-    about = {
-        "model": model.name,
-        "options": model.options,
-        "dtype": str(next(model.parameters()).dtype),
-        "training": asdict(config),
-        "split": split.name,
-        "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
-        "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), task.labels),
-    }
+    about: dict[str, Any] = {}
+    if folder is not None:
+        about = {
+            "model": model.name,
+            "options": model.options,
+            "dtype": str(next(model.parameters()).dtype),
+            "training": asdict(config),
+            "split": split.name,
+            "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
+            "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), task.labels),
+        }
     result = train_in(trainer, folder, about, resume=resume, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds)
     result.capped_rows = model.capped_rows(task.x, task.adjacency)
     if result.capped_rows:
