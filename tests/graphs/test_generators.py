@@ -153,7 +153,7 @@ def test_classics_carry_labels_and_weights():
         (lambda: disease(recovery=0), "recovery between 0 and 1"),
         (
             lambda: load_graph("treee"),
-            r"expected a file or a built-in name, found 'treee'. Did you mean tree or phylo_tree\?",
+            r"expected a file or a built-in name, found 'treee'. Did you mean tree or small_tree or phylo_tree\?",
         ),
     ],
 )
