@@ -172,9 +172,9 @@ def distances_from(v: Tensor, manifold: Manifold, sources: Sequence[int] | Tenso
         raise GraphError(f"sources: expected numbers of nodes, found {starts.dtype} of shape {_shape(starts)}.")
     if len(starts) and not 0 <= int(starts.min()) <= int(starts.max()) < len(v):
         raise GraphError(f"sources: expected nodes from 0 to {len(v) - 1}, found others.")
-    kernels = _kernels() if compiled() and v.is_cpu else None
-    if kernels is not None:
-        return torch.from_numpy(kernels.distances_from(_rows(kernels, v, k, dims), starts.numpy()))
+    kernels, rows = _kernels(), _rows(v, k, dims)
+    if kernels is not None and rows is not None:
+        return torch.from_numpy(kernels.distances_from(rows, starts.numpy()))
     squares = torch.cat([_squares(v.double(), k.double(), dims, some) for some in starts.split(_height(v))])
     return squares.sqrt()
 
@@ -186,7 +186,7 @@ def measure(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Distort
     if distances.near is not None:
         raise GraphError("expected distances of all pairs or of sources to measure, found near pairs beside them.")
     if distances.sources is None:
-        (total, least, most), *_ = _sums(v, k, dims, distances, slopes=False)
+        (total, least, most), *_ = _sums(v, k, dims, distances, _rows(v, k, dims), slopes=False)
         return Distortion(
             2 * total / max(len(v), 1) ** 2, _spread(least, most, distances.pairs), distances.left_out, 0.0
         )
@@ -217,13 +217,14 @@ class _Pairs(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances) -> Tensor:
         slopes = any(ctx.needs_input_grad[:2])
-        (total, *_), by_v, by_k = _sums(v, k, dims, distances, slopes=slopes)
+        rows = _rows(v, k, dims)
+        (total, *_), by_v, by_k = _sums(v, k, dims, distances, rows, slopes=slopes)
         ordered = 1 / max(1, len(v) * len(distances.weights))
         counted = 2 * ordered if distances.sources is None else ordered  # all pairs are summed once
         total, by_v, by_k = counted * total, 2 * ordered * by_v, counted * by_k
         if distances.near is not None:
             both_ways = 2 / len(v) ** 2
-            found, own_v, own_k = _near(v, k, dims, distances.near)
+            found, own_v, own_k = _near(v, k, dims, distances.near, rows)
             total += both_ways * found
             if slopes:
                 by_v, by_k = by_v + both_ways * own_v, by_k + both_ways * own_k
@@ -247,28 +248,32 @@ def _kernels() -> ModuleType | None:
     return pairs
 
 
-def _rows(kernels: ModuleType, v: Tensor, k: Tensor, dims: list[int]) -> Any:
+def _rows(v: Tensor, k: Tensor, dims: list[int]) -> Any:
+    """The points as compiled pairs take them; None where torch alone is to do it."""
+    kernels = _kernels() if compiled() and v.is_cpu else None
+    if kernels is None:
+        return None
     return kernels.Rows(v.detach().numpy(), np.cumsum([0, *dims]), k.detach().double().numpy())
 
 
 def _sums(
-    v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances, *, slopes: bool
+    v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances, rows: Any, *, slopes: bool
 ) -> tuple[tuple[float, float, float], Tensor, Tensor]:
     """Σ(d²w − 1)², least and largest d²w over unordered pairs, or pairs with sources; gradients by v and κ."""
-    kernels = _kernels() if compiled() and v.is_cpu else None
-    if kernels is None:
+    kernels = _kernels()
+    if kernels is None or rows is None:
         return _by_torch(v, k, dims, distances, slopes=slopes)
     sources = None if distances.sources is None else distances.sources.numpy()
-    found, by_v, by_k = kernels.all_pairs(_rows(kernels, v, k, dims), distances.weights.numpy(), sources, slopes=slopes)
+    found, by_v, by_k = kernels.all_pairs(rows, distances.weights.numpy(), sources, slopes=slopes)
     return tuple(found.tolist()), torch.from_numpy(by_v), torch.from_numpy(by_k)
 
 
-def _near(v: Tensor, k: Tensor, dims: list[int], near: NearPairs) -> tuple[float, Tensor, Tensor]:
+def _near(v: Tensor, k: Tensor, dims: list[int], near: NearPairs, rows: Any) -> tuple[float, Tensor, Tensor]:
     """Σ(d²w − 1)² over unordered pairs of a list, and its gradients by v and κ."""
-    kernels = _kernels() if compiled() and v.is_cpu else None
-    if kernels is not None:
+    kernels = _kernels()
+    if kernels is not None and rows is not None:
         places, others, weights = near.places.numpy(), near.others.numpy(), near.weights.numpy()
-        total, by_v, by_k = kernels.listed_pairs(_rows(kernels, v, k, dims), places, others, weights)
+        total, by_v, by_k = kernels.listed_pairs(rows, places, others, weights)
         return total, torch.from_numpy(by_v), torch.from_numpy(by_k)
     v, k = v.detach().double().requires_grad_(), k.detach().double().requires_grad_()
     sums, by_v, by_k = 0.0, torch.zeros_like(v), torch.zeros_like(k)

@@ -12,7 +12,7 @@ cancel. Differences of directions are taken one by one in float64: a Gram matrix
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -40,6 +40,30 @@ A0, A1, A2, A3, A4, A5, A6 = SERIES["arsinc"][:7]
 B1, B2, B3, B4 = (n * c for n, c in enumerate(SERIES["sinc"][:5]) if n)
 LOG2 = math.log(2.0)
 MANTISSA, ONE, EXPONENT = 0xFFFFFFFFFFFFF, 0x3FF0000000000000, 1023
+
+
+class Points(NamedTuple):
+    """What each point brings to its pairs: directions, (D, N), and the rest, (F, N), in float64."""
+
+    u: Array
+    r: Array
+    sine: Array
+    p: Array
+    q: Array
+    ends: Array  # where factors begin and end among the directions, (F + 1,)
+    kappas: Array  # (F,)
+    turns: Array  # ∂T/∂r of p_i q_j + q_i p_j, q_i q_j and p_i p_j, (F, 3)
+    bends: Array  # ∂sine/∂κ, (F, N)
+
+
+class Sums(NamedTuple):
+    """What pairs add up to."""
+
+    by_u: Array  # gradients; this one short of a factor P, which is 0 at the origin
+    by_r: Array
+    by_sine: Array
+    by_kappa: Array
+    found: Array  # Σ(d²w − 1)², and the smallest and largest d²w
 
 
 @compiled
@@ -101,19 +125,14 @@ def _squared_distances(
     i: int,
     start: int,
     stop: int,
-    u: Array,
-    ends: Array,
-    kappas: Array,
-    sine: Array,
-    p: Array,
-    q: Array,
+    points: Points,
     parts: Array,
-    x: Array,
-    other: Array,
-    total: Array,
+    flat: Array,
 ) -> None:
-    """d² of point i from those of a block, and in `parts`, (5, F, BLOCK), what its derivatives need."""
+    """Into ``flat[0]`` d² of point i from those of a block, into `parts`, (5, F, BLOCK), what derivatives need."""
     m = stop - start
+    u, sine, p, q, ends, kappas = points.u, points.sine, points.p, points.q, points.ends, points.kappas
+    total, x, other = flat[0], flat[1], flat[2]
     for j in range(m):
         total[j] = 0.0
     for f in range(kappas.shape[0]):
@@ -146,31 +165,20 @@ def _block_of_pairs(
     slopes: bool,
     once: bool,
     w: Array,
-    u: Array,
-    ends: Array,
-    kappas: Array,
-    r: Array,
-    sine: Array,
-    p: Array,
-    q: Array,
-    turns: Array,
-    bends: Array,
-    by_u: Array,
-    by_r: Array,
-    by_sine: Array,
-    by_kappa: Array,
-    found: Array,
+    points: Points,
+    sums: Sums,
     parts: Array,
     flat: Array,
 ) -> None:
     """Pairs of point i with those of a block: adds to sums of the loss and its gradients.
 
-    Gradients are by both points, or without `once` by the other one alone. `found` holds Σ(d²w − 1)², and the smallest
-    and largest d²w; `by_u` is short of a factor P, which is 0 at the origin.
+    Gradients are by both points, or without `once` by the other one alone.
     """
     m = stop - start
-    x, total, pull, one, other = flat[0], flat[1], flat[2], flat[3], flat[4]
-    _squared_distances(i, start, stop, u, ends, kappas, sine, p, q, parts, x, other, total)
+    u, r, sine, p, q, ends, kappas = points.u, points.r, points.sine, points.p, points.q, points.ends, points.kappas
+    by_u, by_r, by_sine, found = sums.by_u, sums.by_r, sums.by_sine, sums.found
+    total, x, other, pull, one = flat[0], flat[1], flat[2], flat[3], flat[4]
+    _squared_distances(i, start, stop, points, parts, flat)
     loss = 0.0
     for j in range(m):
         ratio = total[j] * w[j]
@@ -185,7 +193,7 @@ def _block_of_pairs(
         gap, s, turn, arc, root = parts[0, f, :m], parts[1, f, :m], parts[2, f, :m], parts[3, f, :m], parts[4, f, :m]
         kappa, p_i, q_i, sine_i, r_i = kappas[f], p[f, i], q[f, i], sine[f, i], r[f, i]
         p_j, q_j, sine_j, r_j = p[f, start:stop], q[f, start:stop], sine[f, start:stop], r[f, start:stop]
-        crossed, straight, squared = turns[f, 0], turns[f, 1], turns[f, 2]
+        crossed, straight, squared = points.turns[f, 0], points.turns[f, 1], points.turns[f, 2]
         half = 0.5 / kappa if kappa != 0 else 0.0
         curving = 0.0
         for j in range(m):
@@ -219,17 +227,17 @@ def _block_of_pairs(
             by_r[f, i] += outward
             by_sine[f, i] += wide
         else:  # point i stays, but κ bends its sine too
-            curving += wide * bends[f, i]
-        by_kappa[f] += curving
+            curving += wide * points.bends[f, i]
+        sums.by_kappa[f] += curving
         for j in range(m):
             one[j] = 0.5 * x[j] * sine_j[j] if once else 0.0
         for j in range(m):
             other[j] = 0.5 * x[j] * sine_i
         for d in range(ends[f], ends[f + 1]):
-            own, column, sums, along = u[d, i], u[d, start:stop], by_u[d, start:stop], 0.0
+            own, column, pulls, along = u[d, i], u[d, start:stop], by_u[d, start:stop], 0.0
             for j in range(m):
                 along += one[j] * (own - column[j])
-                sums[j] -= other[j] * (own - column[j])
+                pulls[j] -= other[j] * (own - column[j])
             by_u[d, i] += along
 
 
@@ -239,25 +247,13 @@ def _rows_of_pairs(
     slopes: bool,
     sources: Array,
     once: bool,
-    u: Array,
-    ends: Array,
-    kappas: Array,
-    r: Array,
-    sine: Array,
-    p: Array,
-    q: Array,
-    turns: Array,
-    bends: Array,
+    points: Points,
     weights: Array,
-    by_u: Array,
-    by_r: Array,
-    by_sine: Array,
-    by_kappa: Array,
-    found: Array,
+    sums: Sums,
 ) -> None:
     """Pairs of every `CHUNKS`-th source from `first` with all points; with `once` sources are all, and pairs i < j."""
-    n = u.shape[1]
-    parts, flat = np.ones((5, kappas.shape[0], BLOCK)), np.empty((5, BLOCK))
+    n = points.u.shape[1]
+    parts, flat = np.ones((5, points.kappas.shape[0], BLOCK)), np.empty((5, BLOCK))
     for left in range(0, n, BLOCK):
         stop = min(left + BLOCK, n)
         for place in range(first, sources.shape[0], CHUNKS):
@@ -265,84 +261,57 @@ def _rows_of_pairs(
             start = max(left, i + 1) if once else left
             if start >= stop:
                 break
-            _block_of_pairs(
-                i, start, stop, slopes, once, weights[place, start:stop], u, ends, kappas, r, sine, p, q, turns, bends,
-                by_u, by_r, by_sine, by_kappa, found, parts, flat,
-            )  # fmt: skip
+            _block_of_pairs(i, start, stop, slopes, once, weights[place, start:stop], points, sums, parts, flat)
 
 
 @compiled
-def _rows_of_listed_pairs(
-    first: int,
-    places: Array,
-    others: Array,
-    weights: Array,
-    u: Array,
-    ends: Array,
-    kappas: Array,
-    r: Array,
-    sine: Array,
-    p: Array,
-    q: Array,
-    turns: Array,
-    by_u: Array,
-    by_r: Array,
-    by_sine: Array,
-    by_kappa: Array,
-    found: Array,
-) -> None:
+def _rows_of_listed_pairs(first: int, places: Array, others: Array, weights: Array, points: Points, sums: Sums) -> None:
     """Pairs of every `CHUNKS`-th point from `first` with those that a compressed list names; gradients by the point.
 
     Points of the list are copied beside each other, the point itself in front.
     """
-    dims, factors = u.shape[0], kappas.shape[0]
+    dims, factors, width = points.u.shape[0], points.kappas.shape[0], BLOCK + 1
     parts, flat = np.ones((5, factors, BLOCK)), np.empty((5, BLOCK))
-    u_, own_u = np.empty((dims, BLOCK + 1)), np.zeros((dims, BLOCK + 1))
-    r_, sine_, p_, q_ = (np.empty((factors, BLOCK + 1)), np.empty((factors, BLOCK + 1)),
-                         np.empty((factors, BLOCK + 1)), np.empty((factors, BLOCK + 1)))  # fmt: skip
-    own_r, own_sine = np.zeros((factors, BLOCK + 1)), np.zeros((factors, BLOCK + 1))
-    for i in range(first, u.shape[1], CHUNKS):
+    u, near = np.empty((dims, width)), np.empty((4, factors, width))
+    copied = Points(u, near[0], near[1], near[2], near[3], points.ends, points.kappas, points.turns, points.bends)
+    own = Sums(
+        np.zeros((dims, width)), np.zeros((factors, width)), np.zeros((factors, width)), sums.by_kappa, sums.found
+    )
+    for i in range(first, points.u.shape[1], CHUNKS):
         for left in range(places[i], places[i + 1], BLOCK):
             stop = min(left + BLOCK, places[i + 1])
-            for d in range(dims):
-                u_[d, 0], own_u[d, 0] = u[d, i], 0.0
-                for j in range(left, stop):
-                    u_[d, j - left + 1] = u[d, others[j]]
-            for f in range(factors):
-                r_[f, 0], sine_[f, 0], p_[f, 0], q_[f, 0] = r[f, i], sine[f, i], p[f, i], q[f, i]
-                own_r[f, 0], own_sine[f, 0] = 0.0, 0.0
-                for j in range(left, stop):
-                    r_[f, j - left + 1], sine_[f, j - left + 1] = r[f, others[j]], sine[f, others[j]]
-                    p_[f, j - left + 1], q_[f, j - left + 1] = p[f, others[j]], q[f, others[j]]
-            _block_of_pairs(
-                0, 1, stop - left + 1, True, True, weights[left:stop], u_, ends, kappas, r_, sine_, p_, q_, turns, r_,
-                own_u, own_r, own_sine, by_kappa, found, parts, flat,
-            )  # fmt: skip
-            for d in range(dims):
-                by_u[d, i] += own_u[d, 0]
-            for f in range(factors):
-                by_r[f, i] += own_r[f, 0]
-                by_sine[f, i] += own_sine[f, 0]
+            for j in range(left - 1, stop):
+                place, k = j - left + 1, i if j < left else others[j]
+                for d in range(dims):
+                    u[d, place] = points.u[d, k]
+                for f in range(factors):
+                    near[0, f, place], near[1, f, place] = points.r[f, k], points.sine[f, k]
+                    near[2, f, place], near[3, f, place] = points.p[f, k], points.q[f, k]
+            own.by_u[:, 0] = 0.0
+            own.by_r[:, 0] = 0.0
+            own.by_sine[:, 0] = 0.0
+            _block_of_pairs(0, 1, stop - left + 1, True, True, weights[left:stop], copied, own, parts, flat)
+            sums.by_u[:, i] += own.by_u[:, 0]
+            sums.by_r[:, i] += own.by_r[:, 0]
+            sums.by_sine[:, i] += own.by_sine[:, 0]
 
 
 @compiled
-def _rows_of_distances(
-    first: int, sources: Array, u: Array, ends: Array, kappas: Array, sine: Array, p: Array, q: Array, found: Array
-) -> None:
-    n = u.shape[1]
-    parts = np.ones((5, kappas.shape[0], BLOCK))
-    x, total, other = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+def _rows_of_distances(first: int, sources: Array, points: Points, found: Array) -> None:
+    n = points.u.shape[1]
+    parts, flat = np.ones((5, points.kappas.shape[0], BLOCK)), np.empty((5, BLOCK))
+    total = flat[0]
     for place in range(first, sources.shape[0], CHUNKS):
         for start in range(0, n, BLOCK):
             stop = min(start + BLOCK, n)
-            _squared_distances(sources[place], start, stop, u, ends, kappas, sine, p, q, parts, x, other, total)
+            _squared_distances(sources[place], start, stop, points, parts, flat)
             for j in range(stop - start):
                 found[place, start + j] = 0.0 if total[j] < 0 else math.sqrt(total[j])  # on spheres by rounding
         found[place, sources[place]] = 0.0
 
 
 class Rows:
-    """What each point brings to its pairs, (F, N), and directions, (D, N), in float64.
+    """Points as pairs take them, and the way back from gradients by what they bring to those by tangent vectors.
 
     Args:
         v: Tangent vectors at the origin, (N, D).
@@ -354,13 +323,13 @@ class Rows:
         n, self.ends, self.kappas = len(v), ends, kappas
         self.u = np.empty((v.shape[1], n))
         self.r, self.sine, self.cosine, self.p, self.q, self.bends = (np.empty((len(kappas), n)) for _ in range(6))
-        self.turns = np.empty((len(kappas), 3))
-        self.length = np.empty((len(kappas), n))
+        self.turns, self.length = np.empty((len(kappas), 3)), np.empty((len(kappas), n))
         for f, kappa in enumerate(kappas):
             own = v[:, ends[f] : ends[f + 1]].T.astype(np.float64)
             length = np.sqrt((own * own).sum(0))
             self.u[ends[f] : ends[f + 1]] = own / np.where(length == 0, 1, length)
             self._fill(f, length, float(kappa))
+        self.points = Points(self.u, self.r, self.sine, self.p, self.q, ends, kappas, self.turns, self.bends)
 
     def _fill(self, f: int, length: Array, kappa: float) -> None:
         s = math.sqrt(abs(kappa))
@@ -433,10 +402,8 @@ def all_pairs(
     by_kappa, found = np.zeros((CHUNKS, count)), np.tile([0.0, np.inf, 0.0], (CHUNKS, 1))
 
     def work(chunk: int) -> None:
-        _rows_of_pairs(
-            chunk, slopes, every, sources is None, rows.u, rows.ends, rows.kappas, rows.r, rows.sine, rows.p, rows.q,
-            rows.turns, rows.bends, weights, by_u[chunk], by_r[chunk], by_sine[chunk], by_kappa[chunk], found[chunk],
-        )  # fmt: skip
+        sums = Sums(by_u[chunk], by_r[chunk], by_sine[chunk], by_kappa[chunk], found[chunk])
+        _rows_of_pairs(chunk, slopes, every, sources is None, rows.points, weights, sums)
 
     spread(CHUNKS, work, alone=n * len(every) < ALONE)
     summary = np.array([found[:, 0].sum(), found[:, 1].min(), found[:, 2].max()])
@@ -456,10 +423,8 @@ def listed_pairs(rows: Rows, places: Array, others: Array, weights: Array) -> tu
     by_kappa, found = np.zeros((CHUNKS, count)), np.tile([0.0, np.inf, 0.0], (CHUNKS, 1))
 
     def work(chunk: int) -> None:
-        _rows_of_listed_pairs(
-            chunk, places, others, weights, rows.u, rows.ends, rows.kappas, rows.r, rows.sine, rows.p, rows.q,
-            rows.turns, by_u, by_r, by_sine, by_kappa[chunk], found[chunk],
-        )  # fmt: skip
+        sums = Sums(by_u, by_r, by_sine, by_kappa[chunk], found[chunk])
+        _rows_of_listed_pairs(chunk, places, others, weights, rows.points, sums)
 
     spread(CHUNKS, work, alone=len(others) < ALONE)
     # Each pair was met twice: by its points once for each of them, by κ and in the sum twice.
@@ -471,9 +436,7 @@ def distances_from(rows: Rows, sources: Array) -> Array:
     found = np.empty((len(sources), rows.u.shape[1]))
 
     def work(chunk: int) -> None:
-        _rows_of_distances(
-            chunk, sources, rows.u, rows.ends, rows.kappas, rows.sine, rows.p, rows.q, found
-        )  # fmt: skip
+        _rows_of_distances(chunk, sources, rows.points, found)
 
     spread(CHUNKS, work, alone=found.size < ALONE)
     return found
