@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Sequence
@@ -17,16 +16,16 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from kappagcn.atomic import replacing
 from kappagcn.embedding.distortion import Distortion, GraphDistances, distances_from, measure
 from kappagcn.embedding.points import FreePoints, NetworkPoints
 from kappagcn.embedding.precision import mean_average_precision
 from kappagcn.embedding.start import STARTS, in_units, scaled, starting_point
 from kappagcn.embedding.task import Embedding, SampledEmbedding
-from kappagcn.errors import CheckpointError, GraphError, TrainingError
+from kappagcn.errors import GraphError, TrainingError
 from kappagcn.geometry import Curvature
-from kappagcn.geometry.signature import Factor, format_signature, parse_signature
+from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import as_graph, components
+from kappagcn.saved import Embedded, save_embedded, save_json
 from kappagcn.training import Trainer, TrainingConfig, reporting, seeded, train_in
 from kappagcn.training.estimator import Estimator
 from kappagcn.training.run import fingerprint
@@ -38,6 +37,8 @@ METHODS = ("free", "kappa-gcn")
 ALL_PAIRS = 5000  # nodes up to which every step takes all pairs
 SOURCES = 64
 WATCHED = 16  # sources whose distortion decides which epoch's points are kept
+RATIOS, BINS = 2.0, 50  # of the histogram of d/d_G
+BLOCK = 256  # sources whose distances are held at once
 MEASURED = 256  # other sources for the final estimate, and nodes for the precision of a large graph
 OTHER = 0x9E3779B97F4A7C15  # turns a seed into one that draws other nodes than training does
 
@@ -113,7 +114,7 @@ class GraphEmbedder(Estimator):
             folder: Where to keep the run; None to keep nothing.
             resume: Go on with the run in `folder`, if there is one, to the same numbers as without the interruption.
         """
-        self._check()
+        self.check()
         data, unit = in_units(as_graph(graph))
         sources = self._sources(data.num_nodes)
         drawn = held_out(data.num_nodes, self.seed) if sources else None
@@ -138,7 +139,7 @@ class GraphEmbedder(Estimator):
         self._keep(points, data, distances, unit, None if drawn is None else drawn[WATCHED:])
         self.result_, self.history_ = result, result.history
         if folder is not None:
-            self._write(Path(folder), data)
+            self._write(Path(folder), data, unit)
         return self
 
     def fit_transform(
@@ -148,7 +149,8 @@ class GraphEmbedder(Estimator):
         found: Array = self.fit(graph, y, folder=folder, resume=resume).embedding_
         return found
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Refuse arguments that no graph could be embedded with."""
         for name, allowed in (("method", METHODS), ("start", STARTS)):
             if getattr(self, name) not in allowed:
                 raise TrainingError(f"{name}: expected {' or '.join(allowed)}, found {getattr(self, name)!r}.")
@@ -156,6 +158,10 @@ class GraphEmbedder(Estimator):
         TrainingConfig(epochs=self.epochs, seed=self.seed)
         if isinstance(self.hidden, bool) or not isinstance(self.hidden, Integral) or self.hidden < 1:
             raise TrainingError(f"hidden: expected a number from 1, found {self.hidden!r}.")
+        for name in ("lr", "curvature_lr"):
+            value = getattr(self, name)
+            if value != "auto":
+                TrainingConfig(**{name: value})
         whole = isinstance(self.sources, Integral) and not isinstance(self.sources, bool)
         if self.sources != "auto" and not (whole and int(self.sources) >= 0):
             raise TrainingError(f'sources: expected "auto" or a number from 0, found {self.sources!r}.')
@@ -201,6 +207,7 @@ class GraphEmbedder(Estimator):
         nodes: torch.Tensor | None,
     ) -> None:
         self.manifold_, self._v, self._told = points.manifold, points().detach(), parse_signature(self.space)
+        self._ratios = ratios(self._v, self.manifold_, distances)
         together = int((np.bincount(components(data)) ** 2).sum())
         left_out = data.num_nodes**2 - together
         self.distortion_ = measure(self._v, self.manifold_, distances)._replace(left_out=left_out)
@@ -233,11 +240,7 @@ class GraphEmbedder(Estimator):
     @property
     def space_(self) -> str:
         """The space with its learned curvatures; a factor whose curvature changed its sign is written U."""
-        found = list(zip(self._told, self.curvatures_, strict=True)) if self.curvatures_ else []
-        letters = ["U" if f.letter in "HS" and kappa * f.kappa <= 0 else f.letter for f, kappa in found]
-        return format_signature(
-            [Factor(letter, f.dim, kappa) for letter, (f, kappa) in zip(letters, found, strict=True)]
-        )
+        return learned_signature(self._told, self.curvatures_)
 
     def distances(self, nodes: Sequence[int] | None = None) -> Array:
         """Distances in the space of some nodes, or all, from all: (S, N)."""
@@ -264,24 +267,43 @@ class GraphEmbedder(Estimator):
         }
         return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in told.items()}
 
-    def _write(self, folder: Path, data: Data) -> None:
+    def _write(self, folder: Path, data: Data, unit: float) -> None:
         """The points and what they came to, beside the run's other files."""
-        arrays: dict[str, Array] = {
-            "points": self.embedding_,
-            "tangent": self.tangent_,
-            "dims": np.array(self.manifold_.dims),
-            "curvatures": np.array(self.curvatures_),
-        }
-        names = data.get("node_names")
-        if names is not None:
-            arrays["names"] = np.array([str(name) for name in names])
-        try:
-            with replacing(folder / "embedding.npz") as file:
-                np.savez_compressed(file, allow_pickle=False, **arrays)
-            with replacing(folder / "summary.json") as file:
-                file.write((json.dumps(self.summary(), indent=1, ensure_ascii=False) + "\n").encode())
-        except OSError as problem:
-            raise CheckpointError(f"{folder}: cannot be written ({problem.strerror}).") from None
+        labels, names = data.get("y"), data.get("class_names")
+        if labels is not None and names is None:
+            names = range(int(labels.max()) + 1)
+        first, second = data.edge_index.numpy()
+        embedded = Embedded(
+            tangent=self.tangent_,
+            points=self.embedding_,
+            dims=np.array(self.manifold_.dims),
+            curvatures=np.array(self.curvatures_),
+            edges=np.stack([first, second], 1)[first < second],
+            names=_words(data.get("node_names")),
+            labels=None if labels is None else labels.numpy(),
+            class_names=_words(names),
+            ratio_edges=self._ratios[1],
+            ratio_counts=self._ratios[0],
+        )
+        save_embedded(folder / "embedding.npz", embedded)
+        told = {"graph": str(data.get("name") or "graph"), "edge_unit": unit, **self.summary()}
+        save_json(folder / "summary.json", told)
+
+
+def _words(names: Any) -> Array | None:
+    return None if names is None else np.array([str(name) for name in names])
+
+
+def ratios(v: torch.Tensor, manifold: Any, distances: GraphDistances) -> tuple[Array, Array]:
+    """How many pairs have their distance in the space so many times that in the graph; the last bin is open."""
+    edges = np.linspace(0, RATIOS, BINS + 1)
+    counts = np.zeros(BINS, np.int64)
+    sources = torch.arange(len(v)) if distances.sources is None else distances.sources
+    for some in torch.arange(len(sources)).split(BLOCK):
+        weights = distances.weights[some].numpy()
+        found = distances_from(v, manifold, sources[some]).numpy() * np.sqrt(weights)
+        counts += np.histogram(np.minimum(found[weights > 0], RATIOS), edges)[0]
+    return counts, edges
 
 
 def held_out(nodes: int, seed: int) -> torch.Tensor:

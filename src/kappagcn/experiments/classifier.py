@@ -18,6 +18,7 @@ from kappagcn.errors import CheckpointError, GraphError, KappaGCNError, SplitErr
 from kappagcn.experiments.config import Experiment
 from kappagcn.experiments.defaults import are_words, default_experiment, default_normalization
 from kappagcn.experiments.labelled import encoded, label_array, read_labelled, unlabelled
+from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import Split, random_split
 from kappagcn.graphs.preprocess import column_statistics
 from kappagcn.graphs.undirected import one_hot
@@ -69,6 +70,7 @@ class KappaGCNClassifier(Estimator):
         classes_: Labels in the order of `predict_proba`'s columns.
         model_: The network.
         curvatures_: Learned, one per factor of the space.
+        labels_: Of the fitted nodes, as places among `classes_`, −1 for none.
         history_: Numbers of each epoch.
 
     >>> from kappagcn.graphs import disease, random_split
@@ -103,6 +105,10 @@ class KappaGCNClassifier(Estimator):
         self.epochs, self.patience = epochs, patience
         self.seed, self.progress = seed, progress
 
+    def check(self) -> None:
+        """Refuse arguments that no graph could be classified with."""
+        self.experiment(Data(x=torch.eye(2))).build(2, 2)
+
     def experiment(self, data: Data) -> Experiment:
         """All settings for a graph, defaults filled in."""
         usual = default_normalization(data.x)
@@ -128,13 +134,17 @@ class KappaGCNClassifier(Estimator):
         features = replace(default.features, normalize=normalize, scale=self.scale)
         return replace(default, options={**default.options, **own}, features=features, training=training)
 
-    def fit(self, graph: Any, x: Any = None, y: Any = None) -> KappaGCNClassifier:
+    def fit(
+        self, graph: Any, x: Any = None, y: Any = None, *, folder: str | Path | None = None, resume: bool = False
+    ) -> KappaGCNClassifier:
         """Train on the labelled nodes of a graph.
 
         Args:
             graph: The graph.
             x: Features, where the graph does not have them.
             y: Labels, where the graph does not have them.
+            folder: Where to keep the run; None to keep nothing.
+            resume: Go on with the run in `folder`, if there is one, to the same numbers as without the interruption.
         """
         data, labels = read_labelled(graph, x, y)
         if labels is None:
@@ -151,9 +161,10 @@ class KappaGCNClassifier(Estimator):
             model = experiment.build(data.num_features, len(classes))
         with reporting("training", self.epochs) if self.progress else nullcontext() as report:
             callbacks = [] if report is None else [report]
-            result = fit(model, data, split, experiment.training, callbacks=callbacks)
-        self.classes_, self.model_, self.history_ = classes, model, result.history
+            result = fit(model, data, split, experiment.training, folder=folder, resume=resume, callbacks=callbacks)
+        self.classes_, self.model_, self.history_, self.result_ = classes, model, result.history, result
         self._data: Data | None = data
+        self.labels_: Array = data.y.numpy()
         self._params = self.get_params()
         self._experiment, self._statistics, self._own_features = experiment, statistics, own_features
         return self
@@ -162,6 +173,11 @@ class KappaGCNClassifier(Estimator):
     def curvatures_(self) -> list[float]:
         """Learned, one per factor of the space."""
         return [curvature.value for curvature in self._fitted().curvatures()]
+
+    @property
+    def space_(self) -> str:
+        """The space with its learned curvatures; a factor whose curvature changed its sign is written U."""
+        return learned_signature(parse_signature(self._fitted().options["space"]), self.curvatures_)
 
     def _fitted(self) -> NodeClassifier:
         if not hasattr(self, "model_"):
@@ -209,6 +225,14 @@ class KappaGCNClassifier(Estimator):
         found: Array = self.model_.embed(*inputs(self.model_, data)).numpy()
         return found
 
+    @torch.no_grad()
+    def tangent(self, graph: Any = None, x: Any = None) -> Array:
+        """The last hidden layer as tangent vectors at the origin, (N, D), which points near a boundary come from."""
+        data, _ = self._graph(graph, x)
+        self.model_.eval()
+        found: Array = self.model_.tangent(*inputs(self.model_, data)).numpy()
+        return found
+
     def score(self, graph: Any = None, x: Any = None, y: Any = None, *, nodes: Sequence[int] | None = None) -> float:
         """Accuracy on `nodes`, or those of ``data.test_mask``; on all labelled ones of another graph that has neither.
 
@@ -244,10 +268,15 @@ class KappaGCNClassifier(Estimator):
             raise GraphError(f"expected labels such as {known!r}, as in fit, found none of those, but {other!r}.")
         return found
 
+    @property
+    def can_be_saved(self) -> bool:
+        """Whether it knows more than the nodes of its own graph, which it does when it was fitted with features."""
+        return hasattr(self, "_own_features") and bool(self._own_features)
+
     def save(self, path: str | Path) -> Path:
         """Write everything but the graph to one file without pickles."""
         model = self._fitted()
-        if not self._own_features:
+        if not self.can_be_saved:
             raise GraphError("expected features: fitted without, a classifier knows the nodes of its graph only.")
         about = {
             "classifier": self._params,

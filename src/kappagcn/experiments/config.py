@@ -26,7 +26,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Experiment", "FeatureConfig", "load_experiment", "save_experiment"]
+__all__ = ["Experiment", "FeatureConfig", "load_experiment", "read_toml", "save_experiment"]
 
 NORMALIZE = ("none", "rows", "lengths", "columns")
 ENTER = ("points", "tangent")
@@ -164,15 +164,21 @@ def _part(kind: Any, values: Any, name: str) -> Any:
     return kind(**values)
 
 
-def load_experiment(path: str | Path) -> Experiment:
-    """An experiment from a TOML file."""
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The settings in a TOML file."""
     try:
         with Path(path).open("rb") as file:
-            return Experiment.from_record(tomllib.load(file), str(path))
+            found: dict[str, Any] = tomllib.load(file)
+            return found
     except OSError as problem:
         raise ConfigError(f"{path}: expected a TOML file, found {problem.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise ConfigError(f"{path}: expected TOML, found {problem}.") from None
+
+
+def load_experiment(path: str | Path) -> Experiment:
+    """An experiment from a TOML file."""
+    return Experiment.from_record(read_toml(path), str(path))
 
 
 def _toml(value: Any) -> str:

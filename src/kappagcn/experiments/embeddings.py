@@ -27,8 +27,6 @@ from kappagcn.graphs import load_graph
 
 __all__ = ["EmbeddingExperiment", "EmbeddingJob"]
 
-PATH_POINTS = 100  # of the distortion's way that a record keeps
-
 
 @dataclass(frozen=True)
 class EmbeddingExperiment:
@@ -120,5 +118,5 @@ class EmbeddingJob:
             "seconds_in_all": round(time.perf_counter() - start, 2),
             "memory_gib": peak_memory(),
             "curvature_path": curvature_path(history),
-            "distortion_path": [[each["epoch"], each["distortion"]] for each in thinned(history, PATH_POINTS)],
+            "distortion_path": [[each["epoch"], each["distortion"]] for each in thinned(history)],
         }

@@ -54,7 +54,8 @@ class Benchmark:
             # HGCN's division by the row's sum would mix gdp, which tells the country, with noise.
             own = airport_features(self.data.feat, self.data.degree, scaling="none")
             self.data.x = torch.from_numpy(own).float()
-        if self.data.get("x") is None:
+        self.has_features = self.data.get("x") is not None
+        if not self.has_features:
             self.data.x = one_hot(self.data.num_nodes)
 
     @property

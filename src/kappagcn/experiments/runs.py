@@ -30,7 +30,7 @@ __all__ = ["Job", "RecordFile", "Run", "run", "run_all"]
 Record = dict[str, Any]
 Report = Callable[[Record, int, int], None]  # a finished record, how many are done and how many there are
 WATCH_SECONDS = 0.5
-PATH_POINTS = 20  # of a curvature's way that a record keeps
+PATH_POINTS = 20  # of the way of a curvature or a distortion that a record keeps
 PACKAGES = ("kappagcn", "torch", "torch_geometric", "numpy", "scipy", "numba")
 
 
@@ -203,9 +203,9 @@ def run(job: Job, root: str | Path | None = None) -> Record:
     }
 
 
-def thinned(history: list[Record], points: int = PATH_POINTS) -> list[Record]:
+def thinned(history: list[Record]) -> list[Record]:
     """Some epochs from the first to the last."""
-    step = max(1, -(-len(history) // points))
+    step = max(1, -(-len(history) // PATH_POINTS))
     return [*history[::step], *([] if (len(history) - 1) % step == 0 else [history[-1]])]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kappagcn.errors import SignatureError
 
-__all__ = ["Factor", "format_signature", "parse_signature"]
+__all__ = ["Factor", "format_signature", "learned_signature", "parse_signature"]
 
 STARTS = {"H": -1.0, "S": 1.0, "E": 0.0, "U": 0.0}
 MEANING = "H (hyperbolic), S (spherical), E (Euclidean) or U (free sign, starts flat)"
@@ -91,3 +92,15 @@ def format_signature(factors: list[Factor]) -> str:
         + (f"^{count}" if count > 1 else "")
         for f, count in runs
     )
+
+
+def learned_signature(factors: Sequence[Factor], curvatures: Sequence[float]) -> str:
+    """The factors with the curvatures they ended with; one whose curvature changed its sign is written U.
+
+    >>> learned_signature(parse_signature("H2xS3"), [-0.5, -0.1])
+    'H2(-0.5)xU3(-0.1)'
+    """
+    found = zip(factors, curvatures, strict=True)
+    letters = ["U" if f.letter in "HS" and kappa * f.kappa <= 0 else f.letter for f, kappa in found]
+    ended = zip(letters, factors, curvatures, strict=True)
+    return format_signature([Factor(letter, f.dim, kappa) for letter, f, kappa in ended])

@@ -25,6 +25,9 @@ class TrainingConfig:
         l2: Weight of half the squares of the first layer's weights in the loss.
         decay: ``"cosine"`` lets both rates fall to 0 along a half wave by the last epoch; ``"none"`` keeps them.
         seed: Of everything random in training; the network's starting weights are its builder's (see `seeded`).
+
+    >>> TrainingConfig(epochs=500, lr=0.02)
+    TrainingConfig(epochs=500, patience=200, lr=0.02, curvature_lr=0.01, l2=0.0005, decay='none', seed=0)
     """
 
     epochs: int = 2000

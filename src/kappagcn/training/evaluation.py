@@ -28,7 +28,14 @@ def _scores(model: NodeClassifier, data: Data) -> Tensor:
 
 
 def predict(model: NodeClassifier, data: Data) -> Tensor:
-    """Probabilities of the classes for all nodes, (N, C)."""
+    """Probabilities of the classes for all nodes, (N, C).
+
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> data, model = disease(200), KappaGCN(10, 2, "H4")
+    >>> predict(model, data).shape
+    torch.Size([200, 2])
+    """
     return _scores(model, data).softmax(1)
 
 
@@ -36,6 +43,12 @@ def final_evaluation(model: NodeClassifier, data: Data, split: Split | None = No
     """Accuracy, macro-averaged F1 and loss on the test nodes, by default those of ``data.test_mask``.
 
     Nothing may be chosen after this was looked at.
+
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> data, model = disease(200), KappaGCN(10, 2, "H4")
+    >>> sorted(final_evaluation(model, data, random_split(data.y, 0)))
+    ['accuracy', 'loss', 'macro_f1']
     """
     split = Split.from_masks(data) if split is None else split
     nodes = split.final_test_nodes()
@@ -59,7 +72,19 @@ def final_evaluation(model: NodeClassifier, data: Data, split: Split | None = No
 
 
 def load_model(folder: str | Path) -> NodeClassifier:
-    """The network of a finished run, with its best weights."""
+    """The network of a finished run, with its best weights.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> from kappagcn.nn import TangentFeatures
+    >>> from kappagcn.training import TrainingConfig, fit
+    >>> data, model = TangentFeatures(0.1)(disease(200)), KappaGCN(10, 2, "H4")
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = fit(model, data, random_split(data.y, 0), TrainingConfig(epochs=2), folder=f"{folder}/run")
+    ...     torch.equal(predict(load_model(f"{folder}/run"), data), predict(model, data))
+    True
+    """
     path = Path(folder) / "model.safetensors"
     if not path.exists() and (Path(folder) / "checkpoint.safetensors").exists():
         raise CheckpointError(f"{folder}: expected a finished run, found one that was interrupted; resume it first.")

@@ -32,10 +32,12 @@ def reporting(what: str, epochs: int) -> Iterator[Callable[[Record], None]]:
         *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
     ) as progress:
         task = progress.add_task(what, total=epochs, now="")
-        start = time.monotonic()
+        start, first = time.monotonic(), 0
 
         def show(record: Record) -> None:
-            rate = record["epoch"] / max(time.monotonic() - start, 1e-9)
+            nonlocal first
+            first = first or record["epoch"]  # a run that goes on is timed from where it was
+            rate = (record["epoch"] - first + 1) / max(time.monotonic() - start, 1e-9)
             progress.update(task, completed=record["epoch"], now=f"{_numbers(record)}, {rate:.0f} epochs/s")
 
         yield show

@@ -28,7 +28,7 @@ from kappagcn.training.config import TrainingConfig
 from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Record, Trainer
 
-__all__ = ["RunFolder", "TrainingResult", "fingerprint", "fit", "train", "train_in"]
+__all__ = ["RunFolder", "TrainingResult", "fingerprint", "fit", "is_to_go_on", "train", "train_in"]
 
 Callback = Callable[[Record], None]
 CHECKPOINT_SECONDS = 5.0
@@ -39,6 +39,10 @@ class TrainingResult:
     """What training came to; the network itself holds the best weights.
 
     `seconds` are those since it was last taken up, after so many epochs.
+
+    >>> history = [{"epoch": 1, "stopping_accuracy": 0.5}, {"epoch": 2, "stopping_accuracy": 0.7}]
+    >>> TrainingResult(epochs=2, best_epoch=2, stopped_by="epochs", seconds=0.1, history=history).best
+    {'epoch': 2, 'stopping_accuracy': 0.7}
     """
 
     epochs: int
@@ -60,6 +64,9 @@ class RunFolder:
 
     Lines of metrics are written before the checkpoint of their epoch, so there are never too few; those after it are
     dropped when the run is taken up again.
+
+    >>> RunFolder(Path("runs/mine")).metrics.as_posix()
+    'runs/mine/metrics.jsonl'
     """
 
     def __init__(self, path: Path) -> None:
@@ -76,14 +83,9 @@ class RunFolder:
             trainer: Whose state is saved, or takes the saved one.
             resume: Whether a run that is there may be gone on with; it is never overwritten.
         """
-        if self.path.exists() and not self.path.is_dir():
-            raise CheckpointError(f"{self.path}: expected a folder for the run, found a file.")
-        if not self.config.exists():
+        if not is_to_go_on(self.path, config, resume=resume):
             self._begin(config, trainer)
             return []
-        if not resume:
-            raise CheckpointError(f"{self.path}: holds a run already; resume it, or name another folder.")
-        self._same(config)
         for part in self.path.glob("*.part"):  # of a write that a kill cut short
             part.unlink()
         return self._load(trainer)
@@ -97,22 +99,6 @@ class RunFolder:
             raise CheckpointError(f"{self.path}: expected a folder to write in, found {problem.strerror}.") from None
         self.save(trainer, [])
         self._write(self.config, plain_json(config, indent=1) + "\n")
-
-    def _same(self, config: dict[str, Any]) -> None:
-        try:
-            before = json.loads(self.config.read_text())
-            assert isinstance(before, dict)
-        except (OSError, ValueError, AssertionError) as problem:
-            raise CheckpointError(f"{self.config}: expected the run's settings, found {problem}.") from None
-        wanted = json.loads(plain_json(config))
-        differences = [
-            f"{name} {mine} instead of {its}" for name, its, mine in _differences(before, wanted) if its != mine
-        ]
-        if differences:
-            raise CheckpointError(
-                f"{self.path}: expected to resume with the settings and data of the run, found "
-                f"{', '.join(differences)}. Name another folder for another run."
-            )
 
     def _write(self, path: Path, text: str) -> None:
         try:
@@ -148,6 +134,34 @@ class RunFolder:
             return [json.loads(line) for line in kept]
         except ValueError as problem:
             raise CheckpointError(f"{self.metrics}: expected one record per line, found {problem}.") from None
+
+
+def is_to_go_on(path: Path, config: dict[str, Any], *, resume: bool) -> bool:
+    """Whether a folder holds a run of these settings that is to be gone on with; False for a folder without one.
+
+    Raises:
+        CheckpointError: there is a run, and it is another one, or was not to be resumed.
+    """
+    if path.exists() and not path.is_dir():
+        raise CheckpointError(f"{path}: expected a folder for the run, found a file.")
+    file = path / "config.json"
+    if not file.exists():
+        return False
+    if not resume:
+        raise CheckpointError(f"{path}: holds a run already; resume it, or name another folder.")
+    try:
+        before = json.loads(file.read_text())
+        assert isinstance(before, dict)
+    except (OSError, ValueError, AssertionError) as problem:
+        raise CheckpointError(f"{file}: expected the run's settings, found {problem}.") from None
+    wanted = json.loads(plain_json(config))
+    differences = [f"{name} {mine} instead of {its}" for name, its, mine in _differences(before, wanted) if its != mine]
+    if differences:
+        raise CheckpointError(
+            f"{path}: expected to resume with the settings and data of the run, found "
+            f"{', '.join(differences)}. Name another folder for another run."
+        )
+    return True
 
 
 def _differences(before: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -205,6 +219,13 @@ def train(
 
     Raises:
         DivergedError: something became NaN; the last good state is saved.
+
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> data, model = disease(200), KappaGCN(10, 2, "H4")
+    >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingConfig(epochs=3))
+    >>> len(train(trainer))
+    3
     """
     history = [] if history is None else history
     saved = time.monotonic()
@@ -247,6 +268,13 @@ def train_in(
         resume: Go on with the run in `folder`, if there is one.
         callbacks: Called with each epoch's numbers.
         checkpoint_seconds: Time between checkpoints.
+
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> data, model = disease(200), KappaGCN(10, 2, "H4")
+    >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingConfig(epochs=3))
+    >>> train_in(trainer, None, {}).stopped_by
+    'epochs'
     """
     if resume and folder is None:
         raise TrainingError("resume: expected the folder of the run to go on with, found none.")
@@ -285,7 +313,7 @@ def fit(
 ) -> TrainingResult:
     """Train a node classifier; at the end it holds the weights of its best epoch.
 
-    Labels of test nodes are hidden before training starts; :func:`kappagcn.training.final_evaluation` looks at them.
+    Labels of test nodes are hidden before training starts; `kappagcn.training.final_evaluation` looks at them.
 
     Args:
         model: The network, with the weights to start from.

@@ -13,6 +13,12 @@ class EarlyStopping:
     """The appendix's rule: stop after `patience` epochs without a lower loss; keep the weights of the best score.
 
     Loss and score are those of the early-stopping nodes. Of epochs with equal score that with the lower loss is kept.
+
+    >>> rule = EarlyStopping(patience=2)
+    >>> [rule.update(epoch, loss, score) for epoch, loss, score in [(1, 0.9, 0.5), (2, 0.7, 0.6), (3, 0.8, 0.6)]]
+    [True, True, False]
+    >>> rule.best_epoch, rule.is_over(3), rule.is_over(4)
+    (2, False, True)
     """
 
     patience: int

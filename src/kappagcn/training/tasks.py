@@ -19,7 +19,16 @@ Features = Tensor | SparseMatrix
 
 
 class Task(Protocol):
-    """Something a network can be trained for."""
+    """Something a network can be trained for.
+
+    >>> class Smallest:  # nothing to derive from: what has these three methods is a task
+    ...     weight = torch.nn.Parameter(torch.ones(1))
+    ...     def loss(self): return self.weight.square().sum()
+    ...     def metrics(self): return {"size": self.loss().item()}
+    ...     def watched(self, metrics): return metrics["size"], -metrics["size"]
+    >>> Smallest().metrics()
+    {'size': 1.0}
+    """
 
     def loss(self) -> Tensor:
         """The training loss, as a tensor without axes."""
@@ -38,6 +47,14 @@ class NodeClassification:
         model: The network.
         data: The graph; labels of test nodes are hidden from it before anything is computed.
         split: Which nodes are for what. Without stopping nodes the training loss decides.
+
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> data, model = disease(200), KappaGCN(10, 2, "H4")
+    >>> task = NodeClassification(model, data, random_split(data.y, 0))
+    >>> with torch.no_grad():
+    ...     sorted(task.metrics())
+    ['stopping_accuracy', 'stopping_loss', 'validation_accuracy', 'validation_loss']
     """
 
     def __init__(self, model: NodeClassifier, data: Data, split: Split) -> None:

@@ -46,6 +46,14 @@ class Trainer:
         task: What for.
         config: How.
         regularised: Parameters that `config.l2` holds small.
+
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> from kappagcn.training import NodeClassification
+    >>> data, model = disease(200), KappaGCN(10, 2, "H4")
+    >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingConfig(epochs=2))
+    >>> trainer.run_epoch()["epoch"], trainer.is_over()
+    (1, False)
     """
 
     def __init__(

@@ -1,0 +1,28 @@
+"""The command line: reads arguments, calls, prints. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kappagcn._version import __version__
+from kappagcn.cli import classify, data, demo, embed, info, predict, reproduce, view  # noqa: F401 (they register)
+from kappagcn.cli.common import app
+
+__all__ = ["app"]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"kappagcn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass

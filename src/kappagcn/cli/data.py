@@ -1,0 +1,76 @@
+"""`kappagcn data`: what is built in, where it is, and fetching it."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from kappagcn.cli.common import AsJson, DataFolder, app, command, print_table, refuse
+
+data_app = typer.Typer(no_args_is_help=True, help="What is built in, where it is, and fetching it.")
+app.add_typer(data_app, name="data")
+
+
+@command("kappagcn data list", to=data_app, name="list")
+def data_list(
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """All built-in graphs and datasets, and which of them are on this machine."""
+    from kappagcn.graphs import BUILT_IN, catalogue
+    from kappagcn.graphs.datasets import locate
+
+    rows: list[dict[str, Any]] = [
+        {"name": name, "what": title, "where": "generated"} for name, (title, _) in BUILT_IN.items()
+    ]
+    for entry in catalogue().values():
+        size = f"{entry.nodes:,} nodes, {entry.edges:,} edges"
+        size += f", {entry.features:,} features" if entry.features else ""
+        size += f", {entry.classes} classes" if entry.classes else ""
+        rows.append({"name": entry.name, "what": f"{entry.title}; {size}", "where": str(locate(entry, data) or "")})
+    if as_json:
+        print(json.dumps(rows))
+        return
+    short = {"generated": "generated", "": "to be fetched"}
+    print_table(["name", "what", "where"], [[r["name"], r["what"], short.get(r["where"], "here")] for r in rows])
+
+
+@command("kappagcn data fetch cora_ml citeseer", to=data_app, name="fetch")
+def data_fetch(
+    names: Annotated[list[str], typer.Argument(help="Datasets.")],
+    data: DataFolder = None,
+) -> None:
+    """Download datasets, check them, and keep them in the cache."""
+    from kappagcn.graphs import BUILT_IN
+    from kappagcn.graphs.datasets import dataset_arrays, locate
+    from kappagcn.graphs.sources import find_entry
+
+    for name in names:
+        if name in BUILT_IN:
+            print(f"{name}\tgenerated")
+    for entry in [find_entry(name) for name in names if name not in BUILT_IN]:
+        dataset_arrays(entry, data)
+        print(f"{entry.name}\t{locate(entry, data)}")
+
+
+@command("kappagcn data path", to=data_app, name="path")
+def data_path(
+    name: Annotated[str | None, typer.Argument(help="A dataset; without one, the cache.")] = None,
+    data: DataFolder = None,
+) -> None:
+    """Where a dataset is on this machine, or where the cache is."""
+    from kappagcn.graphs import BUILT_IN
+    from kappagcn.graphs.datasets import cache_folder, locate
+    from kappagcn.graphs.sources import find_entry
+
+    if name is None:
+        print(cache_folder())
+        return
+    if name in BUILT_IN:
+        raise refuse(f"expected a dataset, found {name!r}, which is generated and has no file.")
+    found = locate(find_entry(name), data)
+    if found is None:
+        raise refuse(f"{name} is not on this machine. Fetch it with: kappagcn data fetch {name}", 1)
+    print(found)

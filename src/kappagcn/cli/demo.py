@@ -1,0 +1,32 @@
+"""`kappagcn demo`: what this is about, in a minute."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from kappagcn.cli.common import AsJson, Seed, Threads, command, make, messages, use_threads
+
+
+@command("kappagcn demo --out demo --epochs 100")
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the picture and the reports.")] = Path("demo"),
+    seed: Seed = 0,
+    epochs: Annotated[int, typer.Option(min=1, help="Of the tree's embeddings; the others in proportion.")] = 500,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Embed a tree in three geometries, classify an epidemic, write a picture and two pages; about a minute."""
+    make(out)
+    from kappagcn import demo as job
+
+    use_threads(threads)
+    found = job.run(out, seed=seed, epochs=epochs, console=messages)
+    if as_json:
+        print(json.dumps({"seed": seed, "epochs": epochs, **found.record()}))
+    else:
+        job.show(found, Console(highlight=False))

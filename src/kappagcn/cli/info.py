@@ -1,0 +1,53 @@
+"""`kappagcn info`: what a graph is like, and which space to try first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kappagcn.cli.common import (
+    AsJson,
+    DataFolder,
+    Features,
+    Graph,
+    Header,
+    Labels,
+    Seed,
+    command,
+    load,
+    make,
+    print_rows,
+)
+
+
+@command("kappagcn info karate")
+def info(
+    graph: Graph,
+    features: Features = None,
+    labels: Labels = None,
+    header: Header = None,
+    dim: Annotated[int, typer.Option(min=1, help="Dimension of the space to suggest.")] = 16,
+    seed: Seed = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder for info.json, curvature of every node included.")] = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Size, degrees, components, distances, curvature and δ-hyperbolicity of a graph, and the space to try first."""
+    if out is not None:
+        make(out)
+    from kappagcn.atomic import replacing
+    from kappagcn.graphs import describe
+
+    found = load(graph, data, features, labels, header)
+    result = describe(found, dim=dim, seed=seed, progress=True)
+    record = {"graph": graph, "seed": seed, "report": found.report, **result.record()}
+    if out is not None:
+        with replacing(out / "info.json") as file:
+            file.write(json.dumps(record).encode())
+    if as_json:
+        print(json.dumps(record))
+    else:
+        print_rows(result.rows())

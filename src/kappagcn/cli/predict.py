@@ -1,0 +1,90 @@
+"""`kappagcn predict`: labels and probabilities from a saved run, also for nodes it has not seen."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kappagcn.cli.common import AsJson, DataFolder, Features, Header, Labels, command, load, make, refuse, say
+
+
+@command("kappagcn predict disease-run")
+def predict(
+    run: Annotated[Path, typer.Argument(help="Folder of a run of kappagcn classify.")],
+    graph: Annotated[
+        str | None, typer.Argument(help="Another graph with the same features; the run's own by default.")
+    ] = None,
+    features: Features = None,
+    labels: Labels = None,
+    header: Header = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for predictions.csv, instead of standard output.")] = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print a label and the probabilities of all classes for every node, as CSV."""
+    from kappagcn.saved import SavedRun
+
+    saved = SavedRun(run)
+    if saved.kind != "classification":
+        raise refuse(f"{run}: expected a run of kappagcn classify, found an embedding, which predicts nothing.")
+    if graph is None and (features or labels):
+        raise refuse("expected features and labels only beside a graph, found them alone.")
+    if out is not None:
+        make(out)
+    names, classes, probabilities = (
+        _stored(saved) if graph is None else _new(run, graph, features, labels, header, data)
+    )
+    places = probabilities.argmax(1)
+    if as_json:
+        rows = zip(names, places, probabilities.tolist(), strict=True)
+        told = [{"node": name, "label": classes[place], "probabilities": row} for name, place, row in rows]
+        print(json.dumps({"classes": classes, "nodes": told}, ensure_ascii=False))
+    text = _csv(names, classes, places, probabilities)
+    if out is not None:
+        from kappagcn.atomic import replacing
+
+        with replacing(out / "predictions.csv") as file:
+            file.write(text.encode())
+        say(f"{len(names)} predictions: {out / 'predictions.csv'}")
+    elif not as_json:
+        print(text, end="")
+
+
+def _stored(saved: Any) -> tuple[list[str], list[str], Any]:
+    told = saved.embedded
+    if told.probabilities is None:
+        raise refuse(f"{saved.path}: expected probabilities in embedding.npz, found none.")
+    return [told.name(i) for i in range(len(told.probabilities))], told.class_names.tolist(), told.probabilities
+
+
+def _new(
+    run: Path, graph: str, features: str | None, labels: str | None, header: bool | None, data: Path | None
+) -> tuple[list[str], list[str], Any]:
+    """Predictions for another graph; where that has labels, how many are right."""
+    from kappagcn.experiments.classification import labelled
+    from kappagcn.experiments.classifier import KappaGCNClassifier
+
+    classifier = KappaGCNClassifier.load(run / "model.safetensors")
+    found = None if features or labels else labelled(graph, data)
+    if found is None:
+        found = load(graph, data, features, labels, header)
+    probabilities = classifier.predict_proba(found)
+    if found.get("y") is not None and bool((found.y >= 0).any()):
+        say(f"accuracy on the nodes of {graph} that have a label: {classifier.score(found):.3f}")
+    names = found.get("node_names")
+    own = [str(name) for name in (range(found.num_nodes) if names is None else names)]
+    return own, [str(name) for name in classifier.classes_], probabilities
+
+
+def _csv(names: list[str], classes: list[str], places: Any, probabilities: Any) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["node", "label", *(f"p({name})" for name in classes)])
+    for name, place, row in zip(names, places, probabilities, strict=True):
+        writer.writerow([name, classes[place], *(f"{p:.6f}" for p in row)])
+    return text.getvalue()

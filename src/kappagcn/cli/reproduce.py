@@ -1,0 +1,112 @@
+"""`kappagcn reproduce`: the paper's tables and figures, from records where they are there."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kappagcn.cli.common import AsJson, DataFolder, command, make, print_table, refuse, say
+
+
+class Item(str, Enum):
+    """What `reproduce` knows."""
+
+    table1 = "table1"
+    sweep = "sweep"
+    large = "large"
+    table2 = "table2"
+    table3 = "table3"
+    further = "further"
+    search = "search"
+    figures = "figures"
+
+
+@command("kappagcn reproduce further disease/H16 --quick --out quick")
+def reproduce(
+    item: Annotated[
+        Item,
+        typer.Argument(
+            help="Distortion, by curvature, of a large graph; accuracy, curvatures, more datasets; figures."
+        ),
+    ],
+    parts: Annotated[
+        list[str] | None,
+        typer.Argument(help="Only these datasets, rows, figures, or cells such as cora_ml/H16 or tree/H10."),
+    ] = None,
+    splits: Annotated[int | None, typer.Option(min=1, max=20, help="Splits per cell; 5 by default.")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="Runs per split; 2 by default, 1 for further.")] = None,
+    configs: Annotated[
+        Path | None, typer.Option(help="Folder of settings: the search writes what it chose there, tables read it.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once; by default one per core.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="One split, one run, few epochs.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print all settings and stop.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder with the records; runs that are there are not done again.")] = Path(
+        "results"
+    ),
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Repeat the paper's tables and figures: what is not yet in the records is run, then the table is printed."""
+    if item is Item.figures:
+        paths = _figures(parts or [], out, data)
+        if as_json:
+            print(json.dumps({"item": "figures", "files": [str(path) for path in paths]}))
+        return
+    from kappagcn.experiments import reproduce as job
+
+    start = time.monotonic()
+
+    def report(record: dict[str, Any], done: int, count: int) -> None:
+        left = (time.monotonic() - start) / done * (count - done)
+        left_words = f", about {left / 60:.0f} min left" if left > 30 else ""
+        say(f"{done} of {count}: {job.line(record)}{left_words}")
+
+    plan = job.plan(item.value, parts or [], out, data, configs=configs, splits=splits, runs=runs, quick=quick)
+    if dry_run:
+        print(json.dumps([{"cell": cell.name, **each.record()} for cell, each in plan.experiments()], indent=1))
+        return
+    make(out)
+    try:
+        plan.run(processes=jobs or os.cpu_count() or 1, report=report)
+    except KeyboardInterrupt:
+        raise refuse(f"stopped; finished runs are in {out}. The same command does the others.", 1) from None
+    if isinstance(plan, job.Plan) and item is Item.search and configs is not None:
+        plan.save_chosen(configs)
+    table = plan.table()
+    if as_json:
+        print(json.dumps({"item": item.value, "columns": table.columns, "rows": table.rows}, ensure_ascii=False))
+    else:
+        print_table(table.columns, table.rows)
+
+
+def _figures(names: list[str], out: Path, data: Path | None) -> list[Path]:
+    """Those of the paper's figures that are named; without names all whose records are there."""
+    from kappagcn.errors import DownloadError, RecordError
+    from kappagcn.experiments.histograms import histograms
+    from kappagcn.figures.paper import FIGURES, draw_paper_figure
+
+    for name in names:
+        if name not in FIGURES:
+            raise refuse(f"figures: expected {', '.join(FIGURES)}, found {name!r}.")
+    make(out / "figures")
+    written = []
+    for name in names or FIGURES:
+        try:
+            if name in ("curvatures", "degrees"):
+                histograms(out, data)
+            paths = draw_paper_figure(name, out / "figures", out)
+        except (RecordError, DownloadError) as problem:
+            if names:
+                raise
+            say(f"{name}: left out. {problem}")
+            continue
+        say(f"{name}: {FIGURES[name].title}, {', '.join(str(path) for path in paths)}")
+        written += paths
+    return written

@@ -1,0 +1,75 @@
+"""`kappagcn plot` and `kappagcn report`: a saved run as pictures, and as one page."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kappagcn.cli.common import AsJson, command, make
+
+Run = Annotated[Path, typer.Argument(help="Folder of a finished run of kappagcn embed or classify.")]
+
+
+class Theme(str, Enum):
+    """Backgrounds."""
+
+    light = "light"
+    dark = "dark"
+    both = "both"
+
+
+class Format(str, Enum):
+    """Of pictures."""
+
+    png = "png"
+    svg = "svg"
+    both = "both"
+
+
+def _chosen(choice: Enum) -> tuple[str, ...]:
+    every = tuple(each.value for each in type(choice) if each.value != "both")
+    return every if choice.value == "both" else (choice.value,)
+
+
+@command("kappagcn plot karate-run --theme dark")
+def plot(
+    run: Run,
+    theme: Annotated[Theme, typer.Option(help="Background.")] = Theme.light,
+    form: Annotated[Format, typer.Option("--format", help="Of the files.")] = Format.png,
+    out: Annotated[Path | None, typer.Option(help="Folder for the pictures; RUN/figures by default.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Draw a run: training, curvatures, the embedding, distortion or confusion."""
+    from kappagcn.figures.run import draw_run
+    from kappagcn.saved import SavedRun
+
+    saved = SavedRun(run)
+    folder = make(run / "figures" if out is None else out)
+    paths = draw_run(saved, folder, _chosen(theme), _chosen(form))
+    if as_json:
+        print(json.dumps({"run": str(run), "files": [str(path) for path in paths]}))
+    else:
+        print("\n".join(str(path) for path in paths))
+
+
+@command("kappagcn report karate-run")
+def report(
+    run: Run,
+    out: Annotated[Path | None, typer.Option(help="Folder for report.html; RUN by default.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write one page with everything about a run, to open in any browser, without a network."""
+    from kappagcn.report import write_report
+    from kappagcn.saved import SavedRun
+
+    saved = SavedRun(run)
+    folder = make(run if out is None else out)
+    path = write_report(saved, folder / "report.html")
+    if as_json:
+        print(json.dumps({"run": str(run), "report": str(path)}))
+    else:
+        print(path)

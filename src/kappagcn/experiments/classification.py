@@ -1,0 +1,217 @@
+"""A classifier over the splits of a graph, all of it in one folder that survives a kill."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch_geometric.data import Data
+
+from kappagcn._version import __version__
+from kappagcn.errors import CheckpointError, GraphError, SplitError
+from kappagcn.experiments.classifier import KappaGCNClassifier
+from kappagcn.experiments.protocol import load_benchmark
+from kappagcn.experiments.tables import Estimate, bootstrapped
+from kappagcn.graphs import BUILT_IN, TEST_SEEDS, Split, catalogue, random_split
+from kappagcn.saved import PARTS, Embedded, save_embedded, save_json
+from kappagcn.training import final_evaluation
+from kappagcn.training.run import fingerprint, is_to_go_on
+
+__all__ = ["classify", "labelled", "splits_of"]
+
+Array = NDArray[Any]
+Record = dict[str, Any]
+
+
+def labelled(name: str, root: str | Path | None = None) -> Data | None:
+    """A built-in graph with labels, its features as the tables take them; None for what is not built in."""
+    if name not in BUILT_IN and name not in catalogue():
+        return None
+    benchmark = load_benchmark(name, root)
+    data = benchmark.data.clone()
+    if not benchmark.has_features:
+        data.x = None
+    return data
+
+
+def splits_of(graph: str, data: Data, count: int, root: str | Path | None = None) -> list[Split]:
+    """The splits to report: a dataset's own; the masks of a file; otherwise class by class at random, seeds fixed.
+
+    Args:
+        graph: A built-in name or a path.
+        data: The graph, with labels.
+        count: How many.
+        root: Folder in which datasets are looked for first.
+
+    >>> from kappagcn.graphs import disease
+    >>> splits_of("disease", disease(), 2)[0]
+    Split(random 2144199730: 600 train, 100 stopping, 100 validation, 200 test)
+    """
+    if data.get("y") is None:
+        raise GraphError(f"{graph}: expected a graph with labels to learn from, found none. Name them with --labels.")
+    if graph in BUILT_IN or graph in catalogue():
+        return [load_benchmark(graph, root).split(number) for number in range(count)]
+    if data.get("train_mask") is not None:
+        if count > 1:
+            raise SplitError(f"{graph}: expected 1 split, the one of its masks, found {count} asked for.")
+        return [Split.from_masks(data)]
+    return [random_split(data.y, seed) for seed in TEST_SEEDS[:count]]
+
+
+def classify(
+    classifier: KappaGCNClassifier,
+    data: Data,
+    splits: Sequence[Split],
+    folder: Path,
+    *,
+    runs: int = 1,
+    resume: bool = False,
+    report: Callable[[Record, int, int], None] | None = None,
+) -> Record:
+    """Train on every split, evaluate on its test nodes, and keep the run whose stopping nodes came out best.
+
+    Seeds are the classifier's plus 1000 times the number of the split plus that of the run.
+
+    Args:
+        classifier: The settings.
+        data: The graph with its labels.
+        splits: Which nodes are for what.
+        folder: Where everything is kept.
+        runs: So many on each split.
+        resume: Go on with what is in `folder`, if there is something.
+        report: Called with each finished run's record, how many are done and how many there are.
+    """
+    about = {
+        "kappagcn": __version__,
+        "classifier": {name: value for name, value in classifier.get_params().items() if name != "progress"},
+        "splits": [split.name for split in splits],
+        "runs": runs,
+        "data": fingerprint(data.edge_index, data.get("edge_weight"), data.get("x"), data.y),
+    }
+    if not is_to_go_on(folder, about, resume=resume):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise CheckpointError(f"{folder}: expected a folder to write in, found {problem.strerror}.") from None
+        save_json(folder / "config.json", about)
+    every = [(number, split, run) for number, split in enumerate(splits) for run in range(runs)]
+    records = []
+    for done, (number, split, run) in enumerate(every, 1):
+        records.append(_one(classifier, data, number, split, run, folder))
+        if report is not None:
+            report(records[-1], done, len(every))
+    best = max(range(len(every)), key=lambda i: (records[i]["stopping_accuracy"] or 0.0, -records[i]["best_loss"]))
+    return _finish(classifier, data, every[best], records, folder)
+
+
+def _fitted(classifier: KappaGCNClassifier, data: Data, number: int, split: Split, run: int, folder: Path) -> Any:
+    own = type(classifier)(**{**classifier.get_params(), "seed": classifier.seed + 1000 * number + run})
+    masked = data.clone()
+    for name, mask in split.masks(data.num_nodes).items():
+        masked[name] = mask
+    return own.fit(masked, folder=_folder(folder, number, run), resume=True)
+
+
+def _folder(folder: Path, number: int, run: int) -> Path:
+    return folder / "runs" / f"split{number}-run{run}"
+
+
+def _one(classifier: KappaGCNClassifier, data: Data, number: int, split: Split, run: int, folder: Path) -> Record:
+    """The record of a run, which is done unless it is there."""
+    path = _folder(folder, number, run) / "record.json"
+    if path.exists():
+        try:
+            found: Record = json.loads(path.read_text())
+            return found
+        except (OSError, ValueError) as problem:
+            raise CheckpointError(f"{path}: expected the record of a run, found {problem}. Remove it.") from None
+    own = _fitted(classifier, data, number, split, run, folder)
+    best = own.result_.best
+    tested = len(split.final_test_nodes()) > 0
+    record = {
+        "split": number,
+        "split_name": split.name,
+        "run": run,
+        "seed": own.seed,
+        **(final_evaluation(own.model_, own._data, split) if tested else {"accuracy": None, "macro_f1": None}),
+        "stopping_accuracy": best.get("stopping_accuracy"),
+        "best_loss": best.get("stopping_loss", best["train_loss"]),
+        "epochs": own.result_.epochs,
+        "best_epoch": own.result_.best_epoch,
+        "seconds": round(own.result_.seconds, 2),
+        "curvatures": own.curvatures_,
+    }
+    save_json(path, record)
+    return record
+
+
+def _finish(
+    classifier: KappaGCNClassifier, data: Data, best: tuple[int, Split, int], records: list[Record], folder: Path
+) -> Record:
+    """The best run's network, points and probabilities beside what all runs came to."""
+    own = _fitted(classifier, data, *best, folder)  # it is finished: this only brings it back
+    kept = _folder(folder, best[0], best[2])
+    if own.can_be_saved:
+        own.save(folder / "model.safetensors")
+    else:
+        shutil.copyfile(kept / "model.safetensors", folder / "model.safetensors")
+    shutil.copyfile(kept / "metrics.jsonl", folder / "metrics.jsonl")
+    save_embedded(folder / "embedding.npz", _embedded(own, data, best[1]))
+    scores = [record["accuracy"] for record in records if record["accuracy"] is not None]
+    mean = bootstrapped(scores) if scores else None
+    summary: Record = {
+        "graph": str(data.get("name") or "graph"),
+        "space": own.space,
+        "learned_space": own.space_,
+        "accuracy": None if mean is None else mean.mean,
+        "interval": None
+        if mean is None or mean.interval is None
+        else [mean.mean - mean.interval, mean.mean + mean.interval],
+        "macro_f1": float(np.mean([record["macro_f1"] for record in records])) if scores else None,
+        "splits": len({record["split"] for record in records}),
+        "runs": len(records),
+        "kept": {"split": best[0], "run": best[2]},
+        "curvatures": own.curvatures_,
+        "epochs": own.result_.epochs,
+        "best_epoch": own.result_.best_epoch,
+        "seconds": round(sum(record["seconds"] for record in records), 2),
+        "records": records,
+    }
+    save_json(folder / "summary.json", summary)
+    return summary
+
+
+def _interval(mean: Estimate | None) -> list[float] | None:
+    return None if mean is None or mean.interval is None else [mean.mean - mean.interval, mean.mean + mean.interval]
+
+
+@torch.no_grad()
+def _embedded(own: KappaGCNClassifier, data: Data, split: Split) -> Embedded:
+    points, tangent = own.embed(), own.tangent()
+    parts = np.zeros(len(points), np.uint8)
+    nodes = (split.train, split.stopping, split.validation, split.final_test_nodes())
+    for place, some in enumerate(nodes, 1):
+        parts[some.numpy()] = place
+    assert len(PARTS) == len(nodes) + 1
+    manifold = own.model_.manifold
+    assert manifold is not None
+    first, second = data.edge_index.numpy()
+    names = data.get("node_names")
+    return Embedded(
+        tangent=tangent,
+        points=points,
+        dims=np.array(manifold.dims),
+        curvatures=np.array(own.curvatures_),
+        edges=np.stack([first, second], 1)[first < second],
+        names=None if names is None else np.array([str(name) for name in names]),
+        labels=own.labels_,
+        class_names=np.array([str(name) for name in own.classes_]),
+        probabilities=own.predict_proba(),
+        parts=parts,
+    )

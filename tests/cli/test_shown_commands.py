@@ -1,0 +1,81 @@
+"""Every command that help, README and docs show runs as it is pasted."""
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from kappagcn.cli import app
+
+ROOT = Path(__file__).parent.parent.parent
+DATA = os.environ.get("KAPPAGCN_DATA")
+PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
+LONG = re.compile(r"reproduce (table1|table2|table3|further|sweep|large|search)(?!.*--(quick|dry-run))")
+
+
+def leaves(command, path=()):
+    """Commands and those below them, in the order in which help shows them."""
+    below = getattr(command, "commands", None)
+    if below is None:
+        return [(path, command)]
+    names = command.list_commands(None)
+    return [leaf for name in names for leaf in leaves(below[name], (*path, name))]
+
+
+REAL = ("cora_ml", "citeseer", "pubmed", "airport", "wordnet", "figures degrees", "figures curvatures")
+
+
+def is_to_run(line):
+    """Hours of work are not, nor what needs datasets that are not there."""
+    return not LONG.search(line) and bool(DATA or not any(name in line for name in REAL))
+
+
+def run(line):
+    """As the shell would, but for comments."""
+    program, *arguments = shlex.split(line, comments=True)
+    assert program in ("kappagcn", ".venv/bin/kappagcn"), line
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, f"{line}\n{result.output}"
+    return result
+
+
+def test_every_commands_help_has_an_example_that_works(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for path, command in leaves(get_command(app)):
+        assert command.epilog, path
+        example = command.epilog.removeprefix("Example: ")
+        assert example.startswith(f"kappagcn {' '.join(path)}"), example
+        assert example in " ".join(CliRunner().invoke(app, [*path, "--help"]).stdout.split())
+        if is_to_run(example):
+            run(example)
+
+
+def shown(page):
+    """Commands of a page's console blocks, and the files its csv blocks make."""
+    text = (ROOT / page).read_text()
+    blocks = re.findall(r"```(?:console|csv title=\"([^\"]+)\")\n(.*?)```", text, re.DOTALL)
+    return [(name, body) for name, body in blocks]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if shown(page)])
+def test_every_command_of_a_page_runs_as_pasted(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").symlink_to(ROOT / "results")
+    for name, body in shown(page):
+        if name:
+            (tmp_path / name).write_text(body)
+            continue
+        for line in body.splitlines():
+            if line.strip() and not line.startswith(("make ", "#")) and is_to_run(line):
+                run(line)
+
+
+def test_every_command_named_in_passing_exists():
+    commands = {" ".join(path) for path, _ in leaves(get_command(app))}
+    for page in PAGES:
+        for words in re.findall(r"`kappagcn ((?:data )?[a-z]+)", (ROOT / page).read_text()):
+            assert words in commands | {"data"}, f"{page}: kappagcn {words}"
