@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench accuracy graphs layers tables embeddings clean
+.PHONY: help demo test lint format docs figures bench accuracy graphs layers tables embeddings clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,7 +17,7 @@ $(READY): pyproject.toml constraints.txt
 	@PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(READY)
 
-demo: $(READY) ## embed a tree in three geometries: a table and a picture, under a minute
+demo: $(READY) ## embed a tree, classify an epidemic: two tables, a picture, two pages; about a minute
 	@$(BIN)/kappagcn demo
 
 test: $(READY) ## run all tests, one thread each, in parallel
@@ -31,6 +31,12 @@ lint: $(READY) ## style, types
 format: $(READY) ## let ruff rewrite what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+docs: $(READY) ## build the documentation into site/
+	@$(BIN)/mkdocs build --strict --quiet && echo "site/index.html"
+
+figures: $(READY) ## the paper's figures and the demo's picture into docs/images; the histograms need KAPPAGCN_DATA once
+	@$(BIN)/python benchmarks/figures.py && $(BIN)/python benchmarks/demo.py
 
 bench: $(READY) ## speed and memory against geoopt; keeps the record, docs/speed.md and the README's table
 	@$(BIN)/python benchmarks/geometry.py && $(BIN)/python benchmarks/readme.py
@@ -54,4 +60,4 @@ embeddings: $(READY) ## an epoch beside geoopt; the paper's Table 1, the sweep o
 	@$(BIN)/python benchmarks/embeddings.py && $(BIN)/python benchmarks/readme.py
 
 clean: ## remove the virtual environment and caches
-	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info src/*.egg-info
+	@rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info src/*.egg-info

@@ -29,39 +29,50 @@ def accuracy_rows() -> list[str]:
     return rows
 
 
+def span(values: list[float]) -> str:
+    """From the least to the most, with two digits."""
+    words = list(dict.fromkeys(f"{v:.0f}" if v >= 10 else f"{v:.1f}" for v in sorted(values)))
+    return words[0] if len(words) == 1 else f"{words[0]} to {words[-1]}"
+
+
 def speed_rows() -> list[str]:
-    ratios = {(r["case"], r["kappa"]): r["ratio"] for r in record.load("geometry")["results"]}
-    return [f"| `{c}` | {size} | {ratios[c, -1.0]:.1f} | {ratios[c, 1.0]:.1f} |" for c, size in geometry.SIZES.items()]
+    """What, beside whom, how many times as fast."""
+    rows = [*geometry_rows(), *epoch_rows(), *layers_rows(), *paths_rows()]
+    return [f"| {what} | {whom} | {ratio} |" for what, whom, ratio in rows]
 
 
-def paths_rows() -> list[str]:
-    rows = []
-    for r in record.load("graphs")["results"]:
-        if "sources" in r:
-            ratio = min(r["seconds"]["scipy"], r["seconds"]["networkx"]) / r["seconds"]["kappagcn"]
-            rows.append(f"| {r['case'].split(',')[0]} | {r['nodes']:,} | {r['sources']:,} | {ratio:.1f} |")
-    return rows
+def geometry_rows() -> list[tuple[str, str, str]]:
+    ratios: dict[str, list[float]] = {}
+    for r in record.load("geometry")["results"]:
+        ratios.setdefault(r["case"], []).append(r["ratio"])
+    return [(f"`{case}`, {size}", "geoopt", span(ratios[case])) for case, size in geometry.SIZES.items()]
 
 
-def layers_rows() -> list[str]:
-    rows = []
-    for r in record.load("layers")["results"]:
-        if "seconds" in r:
-            ours, flat, pyg = (r["seconds"].get(name) for name in ("κ = −1", "own GCN", "PyG GCN"))
-            of_pyg = "" if pyg is None else f"{ours / pyg:.2f}"
-            rows.append(f"| {r['case']} | {r['nodes']:,} | {of_pyg} | {ours / flat:.1f} |")
-    return rows
-
-
-def epoch_rows() -> list[str]:
+def epoch_rows() -> list[tuple[str, str, str]]:
     rows = record.load("distortion")["results"]
-    found = {(r["space"], r["spread"], r["who"]): r for r in rows}
-    lines = []
-    for space, spread in dict.fromkeys((r["space"], r["spread"]) for r in rows):
-        ours, theirs = (found[space, spread, who] for who in ("compiled", "geoopt"))
-        sizes = [distortion.mebibytes(each["memory"]) for each in (ours, theirs)]
-        lines.append(f"| {space}, points {spread:g} wide | {ours['ratio']:.0f} | {sizes[0]} | {sizes[1]} |")
-    return lines
+    ours, theirs = ([r for r in rows if r["who"] == who] for who in ("compiled", "geoopt"))
+    used = [distortion.mebibytes(max(r["memory"] for r in each)) for each in (ours, theirs)]
+    what = f"an epoch of embedding the tree, all pairs ({used[0]} against {used[1]})"
+    return [(what, "geoopt", span([r["ratio"] for r in ours]))]
+
+
+def layers_rows() -> list[tuple[str, str, str]]:
+    steps = [r for r in record.load("layers")["results"] if "PyG GCN" in r.get("seconds", {})]
+    return [
+        (
+            f"a training step of κ-GCN, {r['case']}",
+            "PyG's GCN, dense features",
+            span([r["seconds"]["PyG GCN"] / r["seconds"][k] for k in ("κ = −1", "κ = +1")]),
+        )
+        for r in steps
+    ]
+
+
+def paths_rows() -> list[tuple[str, str, str]]:
+    found = [r for r in record.load("graphs")["results"] if "sources" in r]
+    ratios = [min(r["seconds"]["scipy"], r["seconds"]["networkx"]) / r["seconds"]["kappagcn"] for r in found]
+    names = ", ".join(r["case"].split(",")[0] for r in found)
+    return [(f"shortest paths: {names}", "the better of SciPy and NetworkX", span(ratios))]
 
 
 def refreshed(text: str) -> str:
@@ -69,11 +80,8 @@ def refreshed(text: str) -> str:
     tables = {
         "accuracy": accuracy_rows(),
         "speed": speed_rows(),
-        "paths": paths_rows(),
-        "layers": layers_rows(),
         "nodes": node_classification.table2_rows(),
         "distortion": embeddings.table1_rows(),
-        "epoch": epoch_rows(),
     }
     for marker, rows in tables.items():
         pattern = rf"(<!-- {marker} -->\n\n(?:\|.*\n){{2}})(?:\|.*\n)*"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ from kappagcn.errors import CheckpointError
 __all__ = ["PARTS", "Embedded", "SavedRun", "save_embedded", "save_json"]
 
 Array = NDArray[Any]
+DAMAGE = (OSError, ValueError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 PARTS = ("other", "train", "stopping", "validation", "test")  # what a node was for
 
 
@@ -161,7 +163,7 @@ class SavedRun:
         try:
             with path.open("rb") as whole, np.load(whole, allow_pickle=False) as file:
                 return Embedded(**{name: file[name] for name in file.files})
-        except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zipfile.LargeZipFile) as problem:
+        except DAMAGE as problem:
             raise CheckpointError(f"{path}: expected the points of a run, found {problem}.") from None
 
     @property

@@ -1,0 +1,54 @@
+// From the unit disk, sphere or plane to pixels: a magnification and the place in the middle of the canvas.
+const NEAREST = 200, FARTHEST = 0.5;
+
+class Camera {
+  constructor() {
+    this.fit(1, 1, 1);
+    this.home(1);
+  }
+
+  fit(width, height) {
+    [this.width, this.height] = [width, height];
+    this.unit = 0.47 * Math.min(width, height);
+  }
+
+  home(reach) {
+    this.start = 1 / (reach || 1) * (reach < 1 ? 0.95 : 1);
+    [this.zoom, this.x, this.y] = [this.start, 0, 0];
+  }
+
+  get scale() {
+    return this.unit * this.zoom;
+  }
+
+  toX(x) {
+    return this.width / 2 + this.scale * (x - this.x);
+  }
+
+  toY(y) {
+    return this.height / 2 - this.scale * (y - this.y);
+  }
+
+  from(X, Y) {
+    return [(X - this.width / 2) / this.scale + this.x, (this.height / 2 - Y) / this.scale + this.y];
+  }
+
+  // What is under (X, Y) stays there.
+  magnify(factor, X, Y) {
+    const [x, y] = this.from(X, Y);
+    this.zoom = Math.min(Math.max(this.zoom * factor, FARTHEST * this.start), NEAREST * this.start);
+    const [nowX, nowY] = this.from(X, Y);
+    this.x += x - nowX;
+    this.y += y - nowY;
+    if (this.zoom <= this.start) this.x = this.y = 0;
+  }
+
+  // For t from 0 to 1 the way back to the middle.
+  way() {
+    const { x, y } = this;
+    return (t) => {
+      this.x = x * (1 - t);
+      this.y = y * (1 - t);
+    };
+  }
+}

@@ -1,0 +1,167 @@
+// Curves and bars, as SVG.
+const SVG = "http://www.w3.org/2000/svg"; // a name, not an address: nothing is fetched
+const EDGES = { left: 52, right: 14, top: 12, bottom: 38 };
+const HEIGHT = 250;
+const DASHES = ["", "7 4", "2 3", "9 3 2 3"];
+
+function shape(tag, attributes, ...inside) {
+  const made = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...inside);
+  return made;
+}
+
+function linear(low, high, from, to) {
+  return (value) => from + ((value - low) / (high - low || 1)) * (to - from);
+}
+
+function ticks(low, high, count = 5) {
+  const rough = (high - low || 1) / count, power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((m) => m * power).find((m) => m >= rough);
+  const found = [];
+  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + 1e-9 * step; at += step) found.push(Number(at.toPrecision(10)));
+  return found;
+}
+
+function logTicks(low, high) {
+  const found = [];
+  for (let p = Math.floor(Math.log10(low)); p <= Math.ceil(Math.log10(high)); p++)
+    for (const m of [1, 2, 5]) if (m * 10 ** p >= low * 0.999 && m * 10 ** p <= high * 1.001) found.push(m * 10 ** p);
+  if (found.length <= 7) return found;
+  const powers = found.filter((at) => Math.abs(Math.log10(at) - Math.round(Math.log10(at))) < 1e-9);
+  return powers.length > 1 ? powers : found;
+}
+
+// A frame with axes; `y` takes values to pixels.
+function frame(width, title, xTicks, yTicks, x, y, xLabel, label = written) {
+  const svg = shape("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", "aria-label": title });
+  for (const at of yTicks) {
+    svg.append(shape("line", { class: "grid", x1: EDGES.left, x2: width - EDGES.right, y1: y(at), y2: y(at) }));
+    svg.append(shape("text", { class: "tick", x: EDGES.left - 8, y: y(at) + 4, "text-anchor": "end" }, label(at)));
+  }
+  for (const at of xTicks) svg.append(shape("text", { class: "tick", x: x(at), y: HEIGHT - EDGES.bottom + 18, "text-anchor": "middle" }, written(at)));
+  svg.append(shape("text", { class: "axis", x: (EDGES.left + width - EDGES.right) / 2, y: HEIGHT - 4, "text-anchor": "middle" }, xLabel));
+  return svg;
+}
+
+function range(chart) {
+  const values = chart.series.flatMap((series) => series.values).filter((value) => value !== null);
+  let low = Math.min(...values), high = Math.max(...values);
+  if (chart.zero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
+  if (chart.log) return [low * 0.95, high * 1.05];
+  const pad = (high - low || Math.abs(high) || 1) * 0.06;
+  return chart.share ? [Math.max(0, low - pad), Math.min(1, high + pad)] : [low - pad, high + pad];
+}
+
+function lineChart(box, chart) {
+  const width = Math.max(240, Math.floor(box.clientWidth)), { epochs, series } = chart, [low, high] = range(chart);
+  const first = epochs[0], last = epochs[epochs.length - 1];
+  const x = linear(first, last, EDGES.left, width - EDGES.right);
+  const straight = linear(chart.log ? Math.log(low) : low, chart.log ? Math.log(high) : high, HEIGHT - EDGES.bottom, EDGES.top);
+  const y = (value) => straight(chart.log ? Math.log(value) : value);
+  const label = chart.share ? (at) => `${Math.round(100 * at)} %` : written;
+  const marks = chart.log ? logTicks(low, high) : ticks(low, high);
+  const svg = frame(width, chart.title, ticks(first, last, width < 400 ? 4 : 6), marks, x, y, `epoch${chart.best ? ", dotted: the best" : ""}${chart.log ? "; logarithmic scale" : ""}`, label);
+  if (chart.zero) svg.append(shape("line", { class: "zero", x1: EDGES.left, x2: width - EDGES.right, y1: y(0), y2: y(0) }));
+  if (chart.best) svg.append(shape("line", { class: "best", x1: x(chart.best), x2: x(chart.best), y1: EDGES.top, y2: HEIGHT - EDGES.bottom }));
+  series.forEach((each, place) => {
+    let path = "", pen = "M";
+    each.values.forEach((value, i) => {
+      if (value === null) return (pen = "M");
+      path += `${pen}${x(epochs[i]).toFixed(1)} ${y(value).toFixed(1)}`;
+      pen = "L";
+    });
+    svg.append(shape("path", { class: `line line${place % 4}`, d: path, "stroke-dasharray": DASHES[Math.floor(place / 4) % 4] }));
+  });
+  box.replaceChildren(svg);
+  followPointer(box, svg, (at) => {
+    const i = nearestPlace(epochs, at, x);
+    const lines = series.filter((each) => each.values[i] !== null).map((each) => `${each.name}: ${chart.share ? share(each.values[i]) : written(each.values[i])}`);
+    return { at: x(epochs[i]), lines: [`epoch ${written(epochs[i])}${chart.best === epochs[i] ? " (best)" : ""}`, ...lines] };
+  });
+}
+
+function nearestPlace(epochs, at, x) {
+  let found = 0;
+  epochs.forEach((epoch, i) => {
+    if (Math.abs(x(epoch) - at) < Math.abs(x(epochs[found]) - at)) found = i;
+  });
+  return found;
+}
+
+// A line under the pointer and what it meets.
+function followPointer(box, svg, read) {
+  const line = shape("line", { class: "cursor", y1: EDGES.top, y2: HEIGHT - EDGES.bottom, visibility: "hidden" });
+  const tip = element("div", { class: "chart-tip", hidden: "" });
+  svg.append(line);
+  box.append(tip);
+  svg.addEventListener("pointermove", (event) => {
+    const { at, lines } = read(event.clientX - svg.getBoundingClientRect().left);
+    for (const end of ["x1", "x2"]) line.setAttribute(end, at);
+    line.setAttribute("visibility", "visible");
+    tip.replaceChildren(...lines.map((text, i) => element(i ? "span" : "b", {}, text)));
+    tip.hidden = false;
+    const left = at + 12 + tip.offsetWidth > svg.clientWidth ? at - 12 - tip.offsetWidth : at + 12;
+    tip.style.transform = `translate(${Math.max(0, left)}px, 14px)`;
+  });
+  svg.addEventListener("pointerleave", () => {
+    line.setAttribute("visibility", "hidden");
+    tip.hidden = true;
+  });
+}
+
+function histogramChart(box, { borders, counts }) {
+  const width = Math.max(240, Math.floor(box.clientWidth)), low = borders[0], high = borders[borders.length - 1];
+  const most = Math.max(...counts), total = counts.reduce((a, b) => a + b, 0);
+  const x = linear(low, high, EDGES.left, width - EDGES.right), y = linear(0, most / total, HEIGHT - EDGES.bottom, EDGES.top);
+  const percent = (at) => `${Number((100 * at).toPrecision(2))} %`;
+  const svg = frame(width, "Distances in the space over distances in the graph", ticks(low, high, width < 400 ? 4 : 8), ticks(0, most / total, 4), x, y, "distance in the space ÷ distance in the graph", percent);
+  counts.forEach((count, i) => {
+    const top = y(count / total), left = x(borders[i]) + 0.5;
+    svg.append(shape("rect", { class: "bar", x: left, y: top, width: Math.max(0.5, x(borders[i + 1]) - left - 0.5), height: HEIGHT - EDGES.bottom - top }));
+  });
+  svg.append(shape("line", { class: "perfect", x1: x(1), x2: x(1), y1: EDGES.top, y2: HEIGHT - EDGES.bottom }));
+  svg.append(shape("text", { class: "tick", x: x(1) + 6, y: EDGES.top + 9 }, "perfect"));
+  box.replaceChildren(svg);
+  followPointer(box, svg, (at) => {
+    const value = low + ((at - EDGES.left) / (width - EDGES.left - EDGES.right)) * (high - low);
+    const i = Math.min(counts.length - 1, Math.max(0, borders.findIndex((border, place) => place && value < border) - 1));
+    const bin = value >= high ? counts.length - 1 : i, open = bin === counts.length - 1 ? " and more" : ` to ${written(borders[bin + 1])}`;
+    return { at: (x(borders[bin]) + x(borders[bin + 1])) / 2, lines: [`${written(borders[bin])}${open}`, `${counts[bin].toLocaleString("en")} pairs, ${share(counts[bin] / total)}`] };
+  });
+}
+
+function agreement({ borders, counts }) {
+  const total = counts.reduce((a, b) => a + b, 0);
+  const close = counts.reduce((sum, count, i) => (borders[i] > 0.7999 && borders[i + 1] < 1.2001 ? sum + count : sum), 0);
+  return `For every pair of nodes, its distance in the space over that in the graph: 1 is perfect. ${share(close / total)} of the pairs are within 20 %. The last bar holds all beyond it.`;
+}
+
+function chartCard(chart) {
+  const card = element("section", { class: "card" }, element("h2", {}, chart.title)), box = element("div", { class: "chart" });
+  if (chart.series.length > 1) {
+    const keys = chart.series.map((each, i) => element("span", { class: `key key${i % 4}` }, each.name));
+    card.append(element("p", { class: "keys" }, ...keys));
+  }
+  card.append(box);
+  return [card, () => lineChart(box, chart)];
+}
+
+function drawCharts(data) {
+  const drawn = data.curves.map((chart) => {
+    const [card, draw] = chartCard(chart);
+    byId("curves").append(card);
+    return draw;
+  });
+  if (data.histogram) {
+    byId("histogram").hidden = false;
+    byId("histogram-about").textContent = agreement(data.histogram);
+    drawn.push(() => histogramChart(byId("histogram").querySelector(".chart"), data.histogram));
+  }
+  let width = 0;
+  new ResizeObserver(() => {
+    if (document.body.clientWidth === width) return;
+    width = document.body.clientWidth;
+    for (const draw of drawn) draw();
+  }).observe(document.body);
+}

@@ -1,0 +1,130 @@
+// The Poincaré disk. A point is a pair (u, w), z = u/w, |w|² − |u|² = 1, with u = sinh(ρ/2) e^{iφ} and w = cosh(ρ/2) at
+// first; an isometry is (α, β), |α|² − |β|² = 1: u' = αu + βw, w' = β̄u + ᾱw. Nothing cancels towards the boundary, and
+// 1 − |z|² is 1/|w|².
+const RIM = 0.995;
+
+class Disk {
+  constructor(points) {
+    this.kind = "disk";
+    this.count = points.length / 2;
+    this.points = Float64Array.from(points);
+    for (const part of ["x", "y", "gap"]) this[part] = new Float64Array(this.count);
+    this.home();
+  }
+
+  // The gyromidpoint in the middle: a network's points often lie to one side of the origin.
+  home() {
+    let nx = 0, ny = 0, d = 0;
+    for (let i = 0; i < this.points.length; i += 2) {
+      const p = this.points[i], q = this.points[i + 1], r = p * p + q * q, w = Math.sqrt(1 + r);
+      nx += 2 * p * w;
+      ny += 2 * q * w;
+      d += 1 + 2 * r;
+    }
+    const n = Math.hypot(nx, ny) || 1;
+    this.translate([1, 0, 0, 0], -Math.min(Math.atanh(Math.min(n / d, 1 - 1e-12)) / 2, 3), nx / n, ny / n);
+  }
+
+  // Radius of view, from the middle, that holds all points.
+  reach() {
+    let most = 0;
+    for (let i = 0; i < this.count; i++) most = Math.max(most, Math.hypot(this.x[i], this.y[i]));
+    return most < 0.6 ? most : 1;
+  }
+
+  project() {
+    const [ar, ai, br, bi] = this.state;
+    for (let i = 0; i < this.count; i++) {
+      const p = this.points[2 * i], q = this.points[2 * i + 1], w = Math.sqrt(1 + p * p + q * q);
+      const ur = ar * p - ai * q + br * w, ui = ar * q + ai * p + bi * w;
+      const wr = br * p + bi * q + ar * w, wi = br * q - bi * p - ai * w;
+      const size = wr * wr + wi * wi;
+      this.x[i] = (ur * wr + ui * wi) / size;
+      this.y[i] = (ui * wr - ur * wi) / size;
+      this.gap[i] = 1 / size;
+    }
+  }
+
+  // After the isometry `from`, the translation z ↦ (z + c)/(1 + c̄z), c = tanh(half) e^{iφ}.
+  translate(from, half, cos, sin) {
+    const a = Math.cosh(half), br = Math.sinh(half) * cos, bi = Math.sinh(half) * sin;
+    const [fr, fi, gr, gi] = from;
+    let ar = a * fr + br * gr + bi * gi, ai = a * fi + bi * gr - br * gi;
+    const cr = a * gr + br * fr + bi * fi, ci = a * gi + bi * fr - br * fi;
+    const grow = Math.sqrt(1 + cr * cr + ci * ci) / Math.hypot(ar, ai); // rounding does not add up
+    this.state = [ar * grow, ai * grow, cr, ci];
+    this.project();
+  }
+
+  // The translation through the middle that takes p to q: c − pq c̄ = q − p.
+  drag(from, p, q) {
+    [p, q] = [p, q].map(([x, y]) => {
+      const r = Math.hypot(x, y);
+      return r > RIM ? [(x * RIM) / r, (y * RIM) / r] : [x, y];
+    });
+    const dr = q[0] - p[0], di = q[1] - p[1];
+    const sr = p[0] * q[0] - p[1] * q[1], si = p[0] * q[1] + p[1] * q[0];
+    const under = 1 - (sr * sr + si * si);
+    const cr = (dr + sr * dr + si * di) / under, ci = (di + si * dr - sr * di) / under;
+    const c = Math.hypot(cr, ci);
+    if (c > 0) this.translate(from, Math.atanh(Math.min(c, 1 - 1e-15)), cr / c, ci / c);
+    else this.translate(from, 0, 1, 0);
+  }
+
+  // For t from 0 to 1 the view on its way to node i.
+  way(i) {
+    const from = this.state, r = Math.hypot(this.x[i], this.y[i]) || 1;
+    const half = Math.asinh(Math.sqrt(Math.max(1 / this.gap[i] - 1, 0)));
+    const cos = this.x[i] / r, sin = this.y[i] / r;
+    return (t) => this.translate(from, -t * half, cos, sin);
+  }
+
+  visible() {
+    return true;
+  }
+
+  size(i) {
+    return 0.5 + 0.5 * this.gap[i];
+  }
+
+  // The arc of the circle through both points that meets the boundary at right angles.
+  addEdge(path, camera, i, j) {
+    const x1 = this.x[i], y1 = this.y[i], x2 = this.x[j], y2 = this.y[j];
+    const k = camera.scale, X1 = camera.toX(x1), Y1 = camera.toY(y1), X2 = camera.toX(x2), Y2 = camera.toY(y2);
+    const chord = (X2 - X1) * (X2 - X1) + (Y2 - Y1) * (Y2 - Y1);
+    if (chord < 0.25) return;
+    path.moveTo(X1, Y1);
+    const det = 2 * (x1 * y2 - x2 * y1), s1 = 2 - this.gap[i], s2 = 2 - this.gap[j];
+    const cx = (y2 * s1 - y1 * s2) / det, cy = (x1 * s2 - x2 * s1) / det;
+    const radius = k * Math.sqrt(Math.max(cx * cx + cy * cy - 1, 0));
+    if (!(chord > 2 * radius) || radius > 1e6) return path.lineTo(X2, Y2); // bulges by less than a quarter of a pixel
+    const X = camera.toX(cx), Y = camera.toY(cy);
+    if (this.hasty && chord < radius * radius) {
+      // Less than a sixth of a turn: a parabola through its middle is as good while things move.
+      const mx = (X1 + X2) / 2 - X, my = (Y1 + Y2) / 2 - Y, out = (2 * radius) / Math.hypot(mx, my) - 1;
+      return path.quadraticCurveTo(X + out * mx, Y + out * my, X2, Y2);
+    }
+    const start = Math.atan2(Y1 - Y, X1 - X), end = Math.atan2(Y2 - Y, X2 - X);
+    const turn = end - start - 2 * Math.PI * Math.round((end - start) / (2 * Math.PI));
+    path.arc(X, Y, radius, start, end, turn < 0);
+  }
+
+  addEdges(front, back, camera, i, j) {
+    this.addEdge(front, camera, i, j);
+  }
+
+  outline(ctx, camera) {
+    ctx.beginPath();
+    ctx.arc(camera.toX(0), camera.toY(0), camera.scale, 0, 2 * Math.PI);
+    ctx.fill();
+    ctx.stroke();
+  }
+
+  position(i) {
+    return [this.x[i], this.y[i]];
+  }
+
+  hint() {
+    return "Drag to move through the space: the picture is a disk whose edge is infinitely far away, and moving keeps all distances.";
+  }
+}

@@ -1,0 +1,67 @@
+// The plane, at a size that fits the view.
+class Plane {
+  constructor(points) {
+    this.kind = "plane";
+    this.count = points.length / 2;
+    const middle = [0, 1].map((axis) => this.span(points, axis));
+    const half = Math.max(middle[0][1] - middle[0][0], middle[1][1] - middle[1][0]) / 2 || 1;
+    this.points = Float64Array.from(points, (value, i) => (value - (middle[i % 2][0] + middle[i % 2][1]) / 2) / half);
+    for (const part of ["x", "y"]) this[part] = new Float64Array(this.count);
+    this.home();
+  }
+
+  span(points, axis) {
+    let low = Infinity, high = -Infinity;
+    for (let i = axis; i < points.length; i += 2) [low, high] = [Math.min(low, points[i]), Math.max(high, points[i])];
+    return [low, high];
+  }
+
+  home() {
+    this.state = [0, 0];
+    this.project();
+  }
+
+  reach() {
+    return 1;
+  }
+
+  project() {
+    for (let i = 0; i < this.count; i++) {
+      this.x[i] = this.points[2 * i] + this.state[0];
+      this.y[i] = this.points[2 * i + 1] + this.state[1];
+    }
+  }
+
+  drag(from, p, q) {
+    this.state = [from[0] + q[0] - p[0], from[1] + q[1] - p[1]];
+    this.project();
+  }
+
+  way(i) {
+    const from = this.state, at = [this.x[i], this.y[i]];
+    return (t) => this.drag(from, at, [at[0] * (1 - t), at[1] * (1 - t)]);
+  }
+
+  visible() {
+    return true;
+  }
+
+  size() {
+    return 1;
+  }
+
+  addEdges(front, back, camera, i, j) {
+    front.moveTo(camera.toX(this.x[i]), camera.toY(this.y[i]));
+    front.lineTo(camera.toX(this.x[j]), camera.toY(this.y[j]));
+  }
+
+  outline() {}
+
+  position(i) {
+    return [this.x[i], this.y[i]];
+  }
+
+  hint() {
+    return "Drag to move.";
+  }
+}

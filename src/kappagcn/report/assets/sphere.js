@@ -1,0 +1,135 @@
+// The sphere seen from far away; z points to the reader.
+const SEGMENT = 0.12; // radians of a great circle drawn straight
+
+const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+
+// Rotation about a unit axis, then the rotation `before`; rows one after the other.
+function turned(before, axis, angle) {
+  const c = Math.cos(angle), s = Math.sin(angle), [x, y, z] = axis;
+  const m = [
+    c + x * x * (1 - c), x * y * (1 - c) - z * s, x * z * (1 - c) + y * s,
+    y * x * (1 - c) + z * s, c + y * y * (1 - c), y * z * (1 - c) - x * s,
+    z * x * (1 - c) - y * s, z * y * (1 - c) + x * s, c + z * z * (1 - c),
+  ];
+  const product = [];
+  for (let i = 0; i < 9; i += 3)
+    for (let j = 0; j < 3; j++) product.push(m[i] * before[j] + m[i + 1] * before[3 + j] + m[i + 2] * before[6 + j]);
+  return orthonormal(product);
+}
+
+function orthonormal(m) {
+  const unit = (a) => a.map((part) => part / Math.hypot(...a));
+  const first = unit(m.slice(0, 3));
+  const along = dot(first, m.slice(3, 6));
+  const second = unit(m.slice(3, 6).map((part, i) => part - along * first[i]));
+  return [...first, ...second, ...cross(first, second)];
+}
+
+class Sphere {
+  constructor(points) {
+    this.kind = "sphere";
+    this.count = points.length / 3;
+    this.points = Float64Array.from(points);
+    for (const part of ["x", "y", "z"]) this[part] = new Float64Array(this.count);
+    this.home();
+  }
+
+  home() {
+    this.state = [1, 0, 0, 0, 1, 0, 0, 0, 1];
+    this.project();
+  }
+
+  reach() {
+    let most = 0;
+    for (let i = 0; i < this.points.length; i += 3)
+      most = this.points[i + 2] > 0 ? Math.max(most, Math.hypot(this.points[i], this.points[i + 1])) : 1;
+    return most < 0.6 ? most : 1;
+  }
+
+  project() {
+    const m = this.state, p = this.points;
+    for (let i = 0; i < this.count; i++) {
+      const a = p[3 * i], b = p[3 * i + 1], c = p[3 * i + 2];
+      this.x[i] = m[0] * a + m[1] * b + m[2] * c;
+      this.y[i] = m[3] * a + m[4] * b + m[5] * c;
+      this.z[i] = m[6] * a + m[7] * b + m[8] * c;
+    }
+  }
+
+  turn(from, axis, angle) {
+    this.state = turned(from, axis, angle);
+    this.project();
+  }
+
+  drag(from, p, q) {
+    const [a, b] = [p, q].map(([x, y]) => {
+      const r = Math.hypot(x, y);
+      return r >= 1 ? [x / r, y / r, 0] : [x, y, Math.sqrt(1 - r * r)];
+    });
+    this.turnTo(from, a, b)(1);
+  }
+
+  turnTo(from, a, b) {
+    const axis = cross(a, b), size = Math.hypot(...axis), angle = Math.atan2(size, dot(a, b));
+    const unit = size > 1e-12 ? axis.map((part) => part / size) : [1, 0, 0]; // opposite points: any axis will do
+    return (t) => this.turn(from, unit, t * angle);
+  }
+
+  way(i) {
+    return this.turnTo(this.state, [this.x[i], this.y[i], this.z[i]], [0, 0, 1]);
+  }
+
+  visible(i) {
+    return this.z[i] >= 0;
+  }
+
+  size(i) {
+    return 0.8 + 0.2 * this.z[i];
+  }
+
+  // The great circle between two nodes, in pieces; each goes to the side it is on, cut at the horizon.
+  addEdges(front, back, camera, i, j) {
+    const a = [this.x[i], this.y[i], this.z[i]], b = [this.x[j], this.y[j], this.z[j]];
+    const angle = Math.atan2(Math.hypot(...cross(a, b)), dot(a, b)), sine = Math.sin(angle);
+    const pieces = sine > 1e-9 ? Math.ceil(angle / SEGMENT) : 1;
+    let last = a, path = null;
+    for (let piece = 1; piece <= pieces; piece++) {
+      const t = (piece / pieces) * angle, p = Math.sin(angle - t) / sine, q = Math.sin(t) / sine;
+      const next = piece === pieces ? b : [p * a[0] + q * b[0], p * a[1] + q * b[1], p * a[2] + q * b[2]];
+      if (last[2] < 0 !== next[2] < 0) {
+        const cut = last[2] / (last[2] - next[2]);
+        const middle = [last[0] + cut * (next[0] - last[0]), last[1] + cut * (next[1] - last[1]), 0];
+        this.addPiece(last[2] < 0 ? back : front, path, camera, last, middle);
+        path = next[2] < 0 ? back : front;
+        this.addPiece(path, null, camera, middle, next);
+      } else {
+        const side = next[2] < 0 ? back : front;
+        this.addPiece(side, path, camera, last, next);
+        path = side;
+      }
+      last = next;
+    }
+  }
+
+  addPiece(path, before, camera, from, to) {
+    if (!path) return;
+    if (path !== before) path.moveTo(camera.toX(from[0]), camera.toY(from[1]));
+    path.lineTo(camera.toX(to[0]), camera.toY(to[1]));
+  }
+
+  outline(ctx, camera) {
+    ctx.beginPath();
+    ctx.arc(camera.toX(0), camera.toY(0), camera.scale, 0, 2 * Math.PI);
+    ctx.fill();
+    ctx.stroke();
+  }
+
+  position(i) {
+    return [this.x[i], this.y[i], this.z[i]];
+  }
+
+  hint() {
+    return "Drag to turn the sphere; what is behind is faded.";
+  }
+}

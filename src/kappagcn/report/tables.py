@@ -1,0 +1,80 @@
+"""Tables of the page, as HTML whose every word is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from kappagcn.report.words import Fact, number, percent
+from kappagcn.saved import Array, SavedRun
+
+__all__ = ["confusion_table", "facts_list", "records_table"]
+
+SHADES = 9
+COLUMNS: dict[str, tuple[str, Any]] = {
+    "split_name": ("Split", number),
+    "run": ("Run", number),
+    "accuracy": ("Test accuracy", percent),
+    "macro_f1": ("Macro F1", percent),
+    "stopping_accuracy": ("Early-stopping accuracy", percent),
+    "epochs": ("Epochs", number),
+    "seconds": ("Seconds", number),
+}
+
+
+def facts_list(facts: Sequence[Fact]) -> str:
+    """Names, numbers, and what they mean."""
+    lines = [
+        f"<div><dt>{escape(fact.label)}</dt><dd>{escape(fact.value)}<small>{escape(fact.meaning)}</small></dd></div>"
+        for fact in facts
+    ]
+    return "\n".join(lines)
+
+
+def confusion_table(run: SavedRun) -> str:
+    """Test nodes by true and predicted class, with each class's recall; nothing where nothing was tested."""
+    counts = run.confusion()
+    if counts is None or not counts.sum() or run.embedded.class_names is None:
+        return ""
+    names = [escape(str(name)) for name in run.embedded.class_names]
+    head = "".join(f'<th scope="col"><span>{name}</span></th>' for name in names)
+    rows = "\n".join(_row(name, row, place) for place, (name, row) in enumerate(zip(names, counts, strict=True)))
+    return (
+        '<section class="card" id="confusion"><h2>Which classes are mistaken for which</h2>'
+        "<p class='note'>Test nodes of the run shown: a row for each true class, a column for each predicted one. "
+        "Recall is the share of a class that was found.</p>"
+        '<div class="wide" tabindex="0" role="region" aria-label="Confusion matrix">'
+        f'<table class="confusion"><thead><tr><th scope="col">True \\ predicted</th>{head}<th scope="col">Recall</th>'
+        f"</tr></thead><tbody>{rows}</tbody></table></div></section>"
+    )
+
+
+def _row(name: str, row: Array, place: int) -> str:
+    total = max(int(row.sum()), 1)
+    shades = np.ceil(SHADES * row / total).astype(int)
+    cells = "".join(
+        f'<td class="{"right" if column == place else "wrong"} shade{shade}">{number(int(count))}</td>'
+        for column, (count, shade) in enumerate(zip(row, shades, strict=True))
+    )
+    recall = percent(row[place] / total) if row.sum() else "–"
+    return f'<tr><th scope="row">{name}</th>{cells}<td class="recall">{recall}</td></tr>'
+
+
+def records_table(run: SavedRun) -> str:
+    """Each run of several; nothing for a single one."""
+    records = run.summary.get("records")
+    if not isinstance(records, list) or len(records) < 2 or not all(isinstance(each, dict) for each in records):
+        return ""
+    columns = [key for key in COLUMNS if any(key in record for record in records)]
+    head = "".join(f'<th scope="col">{COLUMNS[key][0]}</th>' for key in columns)
+    rows = "\n".join(
+        "<tr>" + "".join(f"<td>{escape(COLUMNS[key][1](record.get(key)))}</td>" for key in columns) + "</tr>"
+        for record in records
+    )
+    return (
+        f'<details class="card"><summary>All {len(records)} runs</summary><div class="wide">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></details>"
+    )
