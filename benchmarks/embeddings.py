@@ -23,11 +23,10 @@ from kappagcn.experiments.table1 import (
     of_way,
 )
 from kappagcn.experiments.tables import Table, paper
-from kappagcn.figures.sweep import draw_sweep
+from kappagcn.figures.paper import draw_paper_figure
 
 RESULTS = record.DOCS.parent / "results"
 PAGE = record.DOCS / "embeddings.md"
-FIGURE = record.DOCS / "images" / "sweep"
 
 
 def plan(item: str) -> EmbeddingPlan:
@@ -191,7 +190,7 @@ The paper's appendix: a small tree (depth 3, branching 4) in ten dimensions with
 to 5, {SWEPT["epochs"]:,} epochs each from the same weights, and a Euclidean GCN for reference.
 
 ![Average distortion against κ: falling towards negative κ, smooth through 0, rising towards positive
-κ](images/sweep.svg)
+κ](images/sweep-light.svg)
 
 At κ = −5 the distortion is {distortions[0]:.4f}, for the Euclidean network {flat:.4f}, at κ = 5 {distortions[-1]:.4f}.
 Through zero it is smooth, as 41 values in steps of 0.001 show (inset): the slope is {(middle - left) / 0.004:.2f} from
@@ -213,9 +212,7 @@ worst and precision are those of the same nodes. One core each, reading, paths a
 
 
 def main() -> int:
-    kappas, distortions, flat = swept()
-    for suffix in (".svg", ".png"):
-        draw_sweep(kappas, distortions, flat, FIGURE.with_suffix(suffix), close=swept(ZERO)[:2])
+    draw_paper_figure("sweep", record.DOCS / "images", RESULTS, formats=("svg",))
     PAGE.write_text(page())
     return 0
 

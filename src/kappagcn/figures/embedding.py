@@ -6,53 +6,36 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-import torch
 from torch import Tensor
 
-from kappagcn.geometry import expmap0, geodesic
+from kappagcn.figures.space import arcs, axes_for, draw_arcs, ground, radius
+from kappagcn.figures.style import Theme, save, styled, theme_named
+from kappagcn.geometry import expmap0
 
 __all__ = ["draw_embeddings"]
 
-INK, EDGE, NODE, RIM = (
-    "#1a1a1a",
-    "#8c8c8c",
-    "#0072b2",
-    "#d55e00",
-)  # told apart by colour-blind readers, and in grey
+
+def draw_embeddings(panels: Sequence[tuple[str, Tensor, Tensor, float]], path: Path, *, theme: str = "light") -> Path:
+    """One panel per (title, tangent vectors (N, 2), edges (E, 2), κ), saved to ``path``.
+
+    Args:
+        panels: What to draw; the first node of each is marked.
+        path: Where to write; the name says whether PNG or SVG.
+        theme: ``"light"`` or ``"dark"``.
+    """
+    with styled(theme_named(theme)) as look:
+        figure, axes = axes_for(len(panels), width=4.2, height=4.8)
+        for axis, (title, tangent, edges, k) in zip(axes, panels, strict=True):
+            _panel(axis, tangent.double(), edges, k, look)
+            axis.set_title(title, fontsize=12)
+        return save(figure, path)
 
 
-def draw_embeddings(panels: Sequence[tuple[str, Tensor, Tensor, float]], path: Path) -> Path:
-    """One panel per (title, tangent vectors (N, 2), edges (E, 2), κ), saved to ``path``."""
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(
-        1, len(panels), figsize=(4.2 * len(panels), 4.8), squeeze=False, layout="constrained"
-    )
-    for axis, (title, tangent, edges, k) in zip(axes[0], panels, strict=True):
-        _panel(axis, tangent.double(), edges, k)
-        axis.set_title(title, color=INK, fontsize=12)
-    figure.savefig(path, dpi=150, facecolor="white")
-    pyplot.close(figure)
-    return path
-
-
-def _panel(axis: Any, tangent: Tensor, edges: Tensor, k: float) -> None:
-    from matplotlib.collections import LineCollection
-    from matplotlib.patches import Circle
-
+def _panel(axis: Any, tangent: Tensor, edges: Tensor, k: float, theme: Theme) -> None:
     points = expmap0(tangent, k=k)
-    t = torch.linspace(0, 1, 33, dtype=points.dtype)[:, None, None]
-    curves = geodesic(t.squeeze(-1), points[edges[:, 0]], points[edges[:, 1]], k=k).transpose(0, 1)
-    axis.add_collection(LineCollection(list(curves.numpy()), colors=EDGE, linewidths=0.9, zorder=1))
-    axis.scatter(*points.T.numpy(), s=9, color=NODE, zorder=2, linewidths=0)
-    axis.scatter(*points[:1].T.numpy(), s=46, color=RIM, zorder=3, linewidths=0)
-    reach = float(points.norm(dim=-1).max()) * 1.08
-    if k != 0:
-        radius = abs(k) ** -0.5
-        # For κ < 0 the boundary of the space, for κ > 0 the equator.
-        axis.add_patch(Circle((0, 0), radius, fill=False, color=INK, linewidth=1, linestyle="-" if k < 0 else "--"))
-        reach = radius * 1.03 if k < 0 else max(reach, radius * 1.03)
-    axis.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
-    axis.axis("off")
+    farthest = float(points.norm(dim=-1).max()) * 1.08
+    reach = farthest if k == 0 else radius(k) * 1.03 if k < 0 else max(farthest, radius(k) * 1.03)
+    ground(axis, k, theme, reach=reach, fill=False)
+    draw_arcs(axis, arcs(points[edges[:, 0]], points[edges[:, 1]], k=k), theme, zorder=1)
+    axis.scatter(*points.T.numpy(), s=9, color=theme.palette[0], zorder=4, linewidths=0)
+    axis.scatter(*points[:1].T.numpy(), s=46, color=theme.palette[1], zorder=5, linewidths=0)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import matplotlib
+from matplotlib.figure import Figure
 
-from kappagcn.figures.embedding import EDGE, INK, NODE, RIM
+from kappagcn.errors import RecordError
+from kappagcn.figures.records import json_lines
+from kappagcn.figures.style import Theme, save, styled, theme_named
 
-__all__ = ["draw_sweep"]
+__all__ = ["COMMAND", "RECORD", "draw_sweep", "sweep", "swept"]
+
+RECORD = "sweep/small_tree/sweep.jsonl"
+COMMAND = "kappagcn reproduce sweep"
+CLOSE = 0.0200001  # curvatures up to here are drawn larger
+Curve = tuple[Sequence[float], Sequence[float]]
 
 
 def draw_sweep(
@@ -18,7 +27,8 @@ def draw_sweep(
     flat: float,
     path: Path,
     *,
-    close: tuple[Sequence[float], Sequence[float]] | None = None,
+    close: Curve | None = None,
+    theme: str = "light",
 ) -> Path:
     """Average distortion by κ, with that of the Euclidean network as a line across.
 
@@ -28,28 +38,56 @@ def draw_sweep(
         flat: Of the Euclidean network.
         path: Where to write; the name says whether PNG or SVG.
         close: The same for κ close to 0, drawn as an inset.
+        theme: ``"light"`` or ``"dark"``.
     """
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    with styled(theme_named(theme)) as look:
+        return save(_figure((kappas, distortion), flat, close, look), path)
 
-    with pyplot.rc_context({"svg.hashsalt": "kappagcn"}):
-        figure, axis = pyplot.subplots(figsize=(6.4, 3.8), layout="constrained")
-        axis.axvline(0, color=EDGE, linewidth=0.8)
-        axis.axhline(flat, color=RIM, linewidth=1.2, linestyle="--", label=f"Euclidean GCN: {flat:.4f}")
-        axis.plot(kappas, distortion, color=NODE, linewidth=1.2, marker="o", markersize=2.4, label="κ-GCN, κ fixed")
-        axis.set(xlabel="κ", ylabel="average distortion", xlim=(min(kappas), max(kappas)))
-        axis.set_ylim(bottom=0)
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.tick_params(colors=INK)
-        axis.legend(frameon=False, loc="upper left")
-        if close is not None:
-            inset = axis.inset_axes((0.62, 0.16, 0.36, 0.42))
-            inset.axvline(0, color=EDGE, linewidth=0.8)
-            inset.axhline(flat, color=RIM, linewidth=1.2, linestyle="--")
-            inset.plot(*close, color=NODE, linewidth=1.2, marker="o", markersize=2)
-            inset.set_title("close to 0", fontsize=9, color=INK)
-            inset.tick_params(labelsize=8, colors=INK)
-            inset.spines[["top", "right"]].set_visible(False)
-        figure.savefig(path, dpi=150, facecolor="white", metadata={"Date": None} if path.suffix == ".svg" else None)
-        pyplot.close(figure)
-    return path
+
+def sweep(theme: Theme, records: Path) -> Figure:
+    """The figure from the records of the sweep."""
+    curve, flat, close = swept(records)
+    return _figure(curve, flat, close, theme)
+
+
+def swept(records: Path) -> tuple[Curve, float, Curve]:
+    """The curve over all κ, the Euclidean network's distortion, and the curve close to 0."""
+    path = records / RECORD
+    found = {each["embedding"]["space"]: each["average"] for each in json_lines(path, COMMAND)}
+    every = sorted((float(m[1]), value) for space, value in found.items() if (m := re.fullmatch(r"U10\((.+)\)", space)))
+    close = [point for point in every if abs(point[0]) <= CLOSE]
+    wide = [point for point in every if point not in close or abs(point[0]) == min(abs(k) for k, _ in every)]
+    if "E10" not in found or len(wide) < 2 or len(close) < 2:
+        raise RecordError(
+            f"{path}: expected E10 and curvatures U10(κ) far from 0 and close to it, found {len(found)} records. "
+            f"`{COMMAND}` makes the others."
+        )
+    return _split(wide), found["E10"], _split(close)
+
+
+def _split(points: list[tuple[float, float]]) -> Curve:
+    return [k for k, _ in points], [value for _, value in points]
+
+
+def _figure(curve: Curve, flat: float, close: Curve | None, theme: Theme) -> Figure:
+    figure = Figure(figsize=(6.4, 3.8))
+    axis = figure.subplots()
+    axis.grid(axis="y")
+    _curve(axis, curve, flat, theme, marker=2.4, words=(f"Euclidean GCN: {flat:.4f}", "κ-GCN, κ fixed"))
+    axis.set(xlabel="κ", ylabel="average distortion", xlim=(min(curve[0]), max(curve[0])))
+    axis.set_ylim(bottom=0)
+    axis.legend(loc="upper left")
+    if close is not None:
+        inset = axis.inset_axes((0.62, 0.16, 0.36, 0.42))
+        _curve(inset, close, flat, theme, marker=2)
+        inset.set_title("close to 0", fontsize=9)
+        inset.tick_params(labelsize=8)
+    return figure
+
+
+def _curve(
+    axis: Any, curve: Curve, flat: float, theme: Theme, *, marker: float, words: Sequence[str | None] = (None, None)
+) -> None:
+    axis.axvline(0, color=theme.muted, linewidth=0.8)
+    axis.axhline(flat, color=theme.palette[1], linewidth=1.2, linestyle="--", label=words[0])
+    axis.plot(*curve, color=theme.palette[0], linewidth=1.2, marker="o", markersize=marker, label=words[1])

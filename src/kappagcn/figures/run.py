@@ -1,0 +1,49 @@
+"""The pictures of a saved run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from kappagcn.figures.factors import embedding
+from kappagcn.figures.outcome import confusion, distortion
+from kappagcn.figures.style import Theme, save, styled, theme_named
+from kappagcn.figures.training import curvature, outcome, training
+from kappagcn.saved import SavedRun
+
+__all__ = ["RUN_FIGURES", "draw_run"]
+
+Draw = Callable[[Theme, SavedRun], "Figure | None"]
+RUN_FIGURES: dict[str, Draw] = {
+    "training": training,
+    "curvature": curvature,
+    "embedding": lambda theme, run: embedding(theme, run.embedded, outcome(run)),
+    "distortion": distortion,
+    "confusion": confusion,
+}
+
+
+def draw_run(
+    run: SavedRun,
+    out: Path,
+    themes: Sequence[str] = ("light", "dark"),
+    formats: Sequence[str] = ("png", "svg"),
+) -> list[Path]:
+    """Draw a run into ``out/NAME-THEME.FORMAT``, NAME one of `RUN_FIGURES`; those it has no numbers for are left out.
+
+    Args:
+        run: A finished run.
+        out: Folder for the pictures.
+        themes: ``"light"``, ``"dark"`` or both.
+        formats: ``"png"``, ``"svg"`` or both.
+    """
+    written = []
+    for theme in themes:
+        with styled(theme_named(theme)) as look:
+            for name, draw in RUN_FIGURES.items():
+                figure = draw(look, run)
+                if figure is not None:
+                    written += [save(figure, out / f"{name}-{theme}.{kind}") for kind in formats]
+    return written

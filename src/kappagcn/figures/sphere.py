@@ -1,0 +1,100 @@
+"""A globe seen from afar: points and great-circle arcs in orthographic projection, the far side faded."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgba
+from matplotlib.patches import Circle
+from numpy.typing import NDArray
+
+from kappagcn.figures.style import Theme
+
+__all__ = ["draw_globe", "draw_great_arcs", "great_arcs", "scatter_globe", "seen", "view_from"]
+
+Array = NDArray[Any]
+FADED = 0.22  # opacity of the far side
+TILT = math.radians(28)
+
+
+def view_from(direction: Array) -> Array:
+    """The rotation (3, 3) that turns a direction towards the reader, the pole staying above it.
+
+    >>> np.allclose(view_from(np.array([0.0, 2.0, 0.0])) @ [0, 1, 0], [0, 0, 1])
+    True
+    """
+    towards = direction / np.linalg.norm(direction)
+    up = np.array([0.0, 0.0, 1.0])
+    if abs(towards @ up) > 0.999:
+        up = np.array([0.0, 1.0, 0.0])
+    right = np.cross(up, towards)
+    right /= np.linalg.norm(right)
+    return np.stack([right, np.cross(towards, right), towards])
+
+
+def default_view(points: Array) -> Array:
+    """A view of most of the points: from where they are densest on average, or from above the pole's side."""
+    middle = points.mean(axis=0)
+    if np.linalg.norm(middle) < 0.1:
+        middle = np.array([math.cos(TILT), 0.0, math.sin(TILT)])
+    return view_from(middle)
+
+
+def seen(points: Array, view: Array) -> tuple[Array, Array]:
+    """Where points of the unit sphere are on paper, (..., 2), and how near to the reader, (...), from −1 to 1."""
+    turned = points @ view.T
+    return turned[..., :2], turned[..., 2]
+
+
+def great_arcs(x: Array, y: Array, steps: int = 25) -> Array:
+    """The shorter great-circle arcs between points of the unit sphere, (E, 3) each → (E, steps, 3)."""
+    angle = np.arctan2(np.linalg.norm(np.cross(x, y), axis=-1), (x * y).sum(-1))[:, None, None]
+    t = np.linspace(0, 1, steps)[None, :, None]
+    mixed = np.sin((1 - t) * angle) * x[:, None] + np.sin(t * angle) * y[:, None]
+    straight = (1 - t) * x[:, None] + t * y[:, None]
+    mixed = np.where(np.sin(angle) > 1e-9, mixed, straight)
+    found: Array = mixed / np.maximum(np.linalg.norm(mixed, axis=-1, keepdims=True), 1e-12)
+    return found
+
+
+def draw_globe(axis: Any, view: Array, theme: Theme, *, reach: float = 1.04) -> None:
+    """The outline, with meridians and circles of latitude for depth."""
+    axis.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    axis.axis("off")
+    axis.add_patch(Circle((0, 0), 1, color=theme.grid, alpha=0.35, linewidth=0, zorder=0))
+    axis.add_patch(Circle((0, 0), 1, fill=False, edgecolor=theme.ink, linewidth=1.1, zorder=6))
+    turn = np.linspace(0, 2 * math.pi, 121)
+    circles = [
+        np.stack([math.cos(b) * np.cos(turn), math.cos(b) * np.sin(turn), np.full_like(turn, math.sin(b))], axis=-1)
+        for b in np.radians([-60, -30, 0, 30, 60])
+    ]
+    circles += [
+        np.stack([math.cos(a) * np.cos(turn), math.sin(a) * np.cos(turn), np.sin(turn)], axis=-1)
+        for a in np.radians(range(0, 180, 30))
+    ]
+    draw_great_arcs(axis, np.stack(circles), view, theme.muted, width=0.5, alpha=0.45, zorder=0.5)
+
+
+def draw_great_arcs(
+    axis: Any, arcs: Array, view: Array, colour: str, *, width: float = 0.9, alpha: float = 1.0, **more: Any
+) -> None:
+    """Curves on the globe, (E, steps, 3), their parts on the far side faded."""
+    flat, depth = seen(arcs, view)
+    pieces = np.stack([flat[:, :-1], flat[:, 1:]], axis=2).reshape(-1, 2, 2)
+    near = ((depth[:, :-1] + depth[:, 1:]) >= 0).ravel()
+    for side, opacity in ((~near, FADED * alpha), (near, alpha)):
+        lines = LineCollection(list(pieces[side]), colors=[to_rgba(colour, opacity)], linewidths=width, **more)
+        axis.add_collection(lines, autolim=False)
+
+
+def scatter_globe(axis: Any, points: Array, view: Array, *, zorder: float = 4, **more: Any) -> Any:
+    """Markers on the globe, those on the far side faded and below; returns those on the near side."""
+    flat, depth = seen(points, view)
+    near = depth >= 0
+    for side, opacity, above in ((~near, FADED, 0.0), (near, 1.0, 1.0)):
+        kept = {name: value[side] if isinstance(value, np.ndarray) else value for name, value in more.items()}
+        drawn = axis.scatter(*flat[side].T, alpha=opacity, zorder=zorder + above, **kept)
+    return drawn

@@ -1,0 +1,132 @@
+"""A run by epoch: losses, accuracies and curvatures, and the epoch whose weights were kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from kappagcn.figures.factors import factor_name
+from kappagcn.figures.paths import signs
+from kappagcn.figures.space import axes_for, minus
+from kappagcn.figures.style import Theme
+from kappagcn.saved import Array, SavedRun
+
+__all__ = ["curvature", "curvature_history", "training"]
+
+LOSSES = {"distortion": "average distortion", "train_loss": "training loss", "stopping_loss": "early-stopping loss"}
+ACCURACIES = {
+    "train_accuracy": "training",
+    "stopping_accuracy": "early stopping",
+    "validation_accuracy": "validation",
+}
+MOST_LINES = 10  # a legend of more would hide the lines
+
+
+def series(metrics: Sequence[dict[str, Any]], name: str) -> tuple[list[int], list[float]]:
+    """Epochs and values, of the epochs that have one."""
+    found = [(each["epoch"], each[name]) for each in metrics if each.get(name) is not None]
+    return [epoch for epoch, _ in found], [value for _, value in found]
+
+
+def training(theme: Theme, run: SavedRun) -> Figure:
+    """Loss or distortion by epoch, and accuracy where there is one."""
+    present = {name for each in run.metrics for name in each}
+    # The training loss of an embedding is its distortion, an epoch earlier.
+    losses = ["distortion"] if "distortion" in present else [name for name in LOSSES if name in present]
+    accuracies = [name for name in ACCURACIES if name in present]
+    figure, axes = axes_for(2 if accuracies else 1, width=4.8 if accuracies else 6.4, height=3.7)
+    _curves(axes[0], run, {name: LOSSES[name] for name in losses}, theme)
+    axes[0].set_ylabel("average distortion" if losses == ["distortion"] else "loss")
+    values = [value for name in losses for value in series(run.metrics, name)[1]]
+    if values and min(values) > 0 and max(values) > 10 * min(values):
+        axes[0].set_yscale("log")
+    if accuracies:
+        _curves(axes[1], run, {name: ACCURACIES[name] for name in accuracies}, theme)
+        axes[1].set(ylabel="accuracy", ylim=(min(0, *axes[1].get_ylim()), 1))
+    figure.suptitle(outcome(run), size=12)
+    return figure
+
+
+def outcome(run: SavedRun) -> str:
+    """What the run came to, in a line."""
+    if run.kind == "classification":
+        found = run.summary["accuracy"]
+        return f"{run.graph}: test accuracy {found:.3f}" if isinstance(found, int | float) else run.graph
+    found = run.summary.get("average")
+    return f"{run.graph}: average distortion {found:.4f}" if found is not None else run.graph
+
+
+def _curves(axis: Any, run: SavedRun, names: dict[str, str], theme: Theme) -> None:
+    best = run.summary.get("best_epoch")
+    for number, (name, words) in enumerate(names.items()):
+        epochs, values = series(run.metrics, name)
+        axis.plot(epochs, values, color=theme.palette[number], linestyle=("-", "--", "-.")[number], label=words)
+        if best in epochs:
+            axis.scatter(
+                best,
+                values[epochs.index(best)],
+                s=44,
+                color=theme.palette[number],
+                edgecolors=theme.background,
+                zorder=4,
+            )
+    if best is not None:
+        axis.axvline(best, color=theme.muted, linewidth=1, linestyle=":", label=f"best epoch, {best:,}")
+    axis.set_xlabel("epoch")
+    axis.grid(axis="y")
+    axis.margins(x=0.02)
+    axis.legend()
+
+
+def curvature_history(run: SavedRun) -> tuple[list[int], Array]:
+    """Epochs and curvatures, (epochs, layers · factors), in the units of the run's points."""
+    told = [(each["epoch"], each["curvatures"]) for each in run.metrics if each.get("curvatures")]
+    # Embeddings are trained in units of the mean edge; a curvature is one over a length squared.
+    unit = float(run.summary.get("edge_unit", 1.0))
+    return [epoch for epoch, _ in told], np.array([kappas for _, kappas in told], dtype=float) / unit**2
+
+
+def _path_name(run: SavedRun, layer: int, factor: int) -> str:
+    """Whose curvature it is: embeddings tell that of their points before those of hidden layers."""
+    dims, kappas = run.embedded.dims, run.embedded.curvatures
+    name = f"{'' if len(dims) == 1 else f'factor {factor + 1}, '}{factor_name(kappas[factor], dims[factor])}"
+    if not layer:
+        return name
+    return f"{name}, hidden layer" if run.kind == "embedding" else f"{name}, layer {layer + 1}"
+
+
+def curvature(theme: Theme, run: SavedRun) -> Figure | None:
+    """Curvature of each factor by epoch, hidden layers with curvatures of their own dashed; None where all is flat."""
+    epochs, kappas = curvature_history(run)
+    if not epochs or not kappas.any():
+        return None
+    best = run.summary.get("best_epoch")
+    kept = epochs.index(best) if best in epochs else -1
+    figure, (axis,) = axes_for(1, width=7.6, height=3.7)
+    for column, values in enumerate(kappas.T):
+        layer, factor = divmod(column, len(run.embedded.dims))
+        if values.any():
+            axis.plot(
+                epochs,
+                values,
+                color=theme.palette[factor % len(theme.palette)],
+                linestyle="-" if not layer else (0, (4, 2)),
+                label=minus(f"{_path_name(run, layer, factor)}: κ = {values[kept]:.3g}"),
+            )
+    if best in epochs:
+        axis.axvline(best, color=theme.muted, linewidth=1, linestyle=":", label=f"best epoch, {best:,}")
+    low, high = axis.get_ylim()
+    if low < 0 < high or min(abs(low), abs(high)) < high - low:
+        low, high = min(low, -0.05 * (high - low)), max(high, 0.05 * (high - low))
+    axis.set_ylim(low, high)
+    axis.margins(x=0)
+    signs(axis, theme)
+    axis.set(xlabel="epoch", ylabel="κ")
+    handles, words_of = axis.get_legend_handles_labels()
+    if len(handles) <= MOST_LINES:
+        figure.legend(handles, words_of, loc="outside right center")
+    figure.suptitle(f"{run.graph}: curvature while it is learned", size=12)
+    return figure
