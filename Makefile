@@ -33,7 +33,7 @@ format: $(READY) ## let ruff rewrite what it can
 	@$(BIN)/ruff format .
 
 docs: $(READY) ## build the documentation into site/
-	@$(BIN)/mkdocs build --strict --quiet && echo "site/index.html"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "site/index.html"
 
 figures: $(READY) ## the paper's figures and the demo's picture into docs/images; the histograms need KAPPAGCN_DATA once
 	@$(BIN)/python benchmarks/figures.py && $(BIN)/python benchmarks/demo.py

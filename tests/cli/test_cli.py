@@ -29,7 +29,7 @@ def test_demo_prints_two_tables_and_writes_a_picture_and_pages(tmp_path):
     assert result.exit_code == 0, result.output
     assert "The paper's tree, 1365 nodes" in result.stdout
     assert "An epidemic" in result.stdout
-    assert "fewer mistakes" in result.stdout or "did not help" in result.stdout
+    assert "told as well by both" in result.stdout or "more often" in result.stdout
     assert (tmp_path / "tree.png").read_bytes()[:4] == b"\x89PNG"
     assert all("<canvas" in (tmp_path / f"{name}-report.html").read_text() for name in ("tree", "disease"))
 
@@ -48,9 +48,9 @@ def test_what_the_demo_says_is_so():
     assert record.load("demo")["seconds"] < 90
     found = kept_demo.parts()
     distortion = {r["space"]: r["distortion"] for r in found["tree"]}
-    assert distortion["H10"] < distortion["E10"]
-    flat, curved = (r["accuracy"] for r in found["disease"])
-    assert curved > flat
+    assert distortion["H10"] < 0.5 * distortion["E10"]
+    assert distortion["E10"] < distortion["S10"]
+    assert all(r["accuracy"] > 0.85 for r in found["disease"])
     sphere, plane, learned = found["small"]
     assert learned["curvature"] < 0
     assert learned["distortion"] < 0.2 * plane["distortion"]

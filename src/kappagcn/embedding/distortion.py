@@ -1,6 +1,6 @@
 r"""Average distortion over all pairs of nodes, as one differentiable operation on tangent vectors at the origin.
 
-.. math:: \frac{1}{n^2}\sum_{i\ne j}\Big(\Big(\frac{d(x_i, x_j)}{d_G(i, j)}\Big)^2 - 1\Big)^2
+    (1/n²) Σ_{i≠j} ((d(x_i, x_j)/d_G(i, j))² − 1)²
 
 Value and gradients come from one pass over the pairs, so nothing of size N × N is kept between them: compiled where
 numba is installed and points are on the CPU, else by torch in blocks of rows.
@@ -87,7 +87,7 @@ class GraphDistances:
         near: NearPairs | None = None,
         **options: Any,
     ) -> GraphDistances:
-        """Of a graph, by :func:`kappagcn.graphs.shortest_paths` and its options: from all nodes, or from some."""
+        """Of a graph, by `kappagcn.graphs.shortest_paths` and its options: from all nodes, or from some."""
         if sources is None:
             if BYTES_OF_PAIR * data.num_nodes**2 > LARGEST:
                 raise GraphError(
@@ -125,6 +125,9 @@ class Distortion(NamedTuple):
         worst: The largest d/d_G over the smallest, of all pairs that were looked at.
         left_out: Ordered pairs without a path, which do not count.
         error: The standard error of an average over some sources; 0 over all pairs.
+
+    >>> Distortion(average=0.02, worst=1.5, left_out=0)
+    Distortion(average=0.02, worst=1.5, left_out=0, error=0.0)
     """
 
     average: float
@@ -181,7 +184,15 @@ def distances_from(v: Tensor, manifold: Manifold, sources: Sequence[int] | Tenso
 
 @torch.no_grad()
 def measure(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Distortion:
-    """Average and worst-case distortion, over all pairs or those with some sources."""
+    """Average and worst-case distortion, over all pairs or those with some sources.
+
+    >>> from kappagcn.geometry import ProductManifold
+    >>> from kappagcn.graphs import cycle
+    >>> space, distances = ProductManifold.from_signature("E2"), GraphDistances.of(cycle(4))
+    >>> square = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+    >>> round(measure(square / 2, space, distances).worst, 3)  # sides are √2 too long: lengths count twice at κ = 0
+    1.414
+    """
     k, dims = _checked(v, manifold, distances)
     if distances.near is not None:
         raise GraphError("expected distances of all pairs or of sources to measure, found near pairs beside them.")

@@ -21,8 +21,7 @@ BLOCK = 2**23  # distances at once
 def mean_average_precision(v: Tensor, manifold: Manifold, graph: Data, nodes: Tensor | None = None) -> float:
     r"""Of a node's neighbours among all nodes at most as far away as its neighbour b, the share; the mean over all b.
 
-    .. math:: \frac{1}{n}\sum_a \frac{1}{|N_a|}\sum_{b\in N_a} \frac{|N_a\cap R_{ab}|}{|R_{ab}|},\quad
-        R_{ab} = \{c \ne a : d(a, c) \le d(a, b)\}
+        (1/n) Σ_a (1/|N_a|) Σ_{b ∈ N_a} |N_a ∩ R_ab| / |R_ab|,    R_ab = {c ≠ a : d(a, c) ≤ d(a, b)}
 
     Args:
         v: Tangent vectors at the origin, (N, D).

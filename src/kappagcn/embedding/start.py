@@ -50,7 +50,7 @@ def starting_point(space: str, graph: Data, start: str, longest: float) -> tuple
     Args:
         space: The signature.
         graph: The graph.
-        start: ``"paper"``: κ = ±1. ``"graph"``: those of :func:`fitting_space`.
+        start: ``"paper"``: κ = ±1. ``"graph"``: those of `fitting_space`.
         longest: Of the distances that are known.
     """
     found = hyperbolicity(graph)

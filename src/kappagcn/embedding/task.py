@@ -21,6 +21,11 @@ class Embedding:
     Args:
         points: What is trained.
         distances: Of the graph.
+
+    >>> from kappagcn.graphs import cycle
+    >>> graph, points = cycle(12), FreePoints(12, "S2")
+    >>> Embedding(points, GraphDistances.of(graph)).loss().requires_grad
+    True
     """
 
     def __init__(self, points: FreePoints | NetworkPoints, distances: GraphDistances) -> None:
@@ -54,6 +59,11 @@ class SampledEmbedding:
         graph: The graph.
         sources: Drawn for each step, without repetition.
         watched: Distances whose distortion is watched, from sources drawn once.
+
+    >>> from kappagcn.graphs import cycle
+    >>> graph, points = cycle(12), FreePoints(12, "S2")
+    >>> SampledEmbedding(points, graph, 4, GraphDistances.of(graph)).loss().requires_grad
+    True
     """
 
     def __init__(self, points: FreePoints | NetworkPoints, graph: Data, sources: int, watched: GraphDistances) -> None:

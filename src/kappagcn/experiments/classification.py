@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from kappagcn._version import __version__
-from kappagcn.errors import CheckpointError, GraphError, SplitError
+from kappagcn.errors import CheckpointError, GraphError, PrecisionWarning, SplitError
 from kappagcn.experiments.classifier import KappaGCNClassifier
 from kappagcn.experiments.protocol import load_benchmark
 from kappagcn.experiments.tables import Estimate, bootstrapped
@@ -106,6 +107,14 @@ def classify(
         records.append(_one(classifier, data, number, split, run, folder))
         if report is not None:
             report(records[-1], done, len(every))
+    capped = max(record["capped_rows"] for record in records)
+    if capped:
+        warnings.warn(
+            f"up to {capped} of {data.num_nodes} rows lie farther out than {classifier.space} resolves in single "
+            "precision and were taken as just inside. Smaller features (scale) keep them in.",
+            PrecisionWarning,
+            stacklevel=2,
+        )
     best = max(range(len(every)), key=lambda i: (records[i]["stopping_accuracy"] or 0.0, -records[i]["best_loss"]))
     return _finish(classifier, data, every[best], records, folder)
 
@@ -115,7 +124,9 @@ def _fitted(classifier: KappaGCNClassifier, data: Data, number: int, split: Spli
     masked = data.clone()
     for name, mask in split.masks(data.num_nodes).items():
         masked[name] = mask
-    return own.fit(masked, folder=_folder(folder, number, run), resume=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrecisionWarning)  # said once, for all runs
+        return own.fit(masked, folder=_folder(folder, number, run), resume=True)
 
 
 def _folder(folder: Path, number: int, run: int) -> Path:
@@ -146,6 +157,7 @@ def _one(classifier: KappaGCNClassifier, data: Data, number: int, split: Split, 
         "best_epoch": own.result_.best_epoch,
         "seconds": round(own.result_.seconds, 2),
         "curvatures": own.curvatures_,
+        "capped_rows": own.result_.capped_rows,
     }
     save_json(path, record)
     return record

@@ -42,6 +42,9 @@ class FeatureConfig:
         enter: ``"points"`` scales rows as the paper does and reads them as points; ``"tangent"`` reads them as tangent
             vectors.
         scale: Tangent vectors are multiplied by it.
+
+    >>> FeatureConfig("columns", "tangent", scale=0.5)
+    FeatureConfig(normalize='columns', enter='tangent', scale=0.5)
     """
 
     normalize: str = "rows"
@@ -124,7 +127,7 @@ class Experiment:
         return replace(self.training, seed=seed)
 
     def record(self) -> dict[str, Any]:
-        """Everything as plain numbers and words; :meth:`from_record` is the way back."""
+        """Everything as plain numbers and words; `from_record` is the way back."""
         training = {name: value for name, value in asdict(self.training).items() if name != "seed"}
         return {
             "dataset": self.dataset,
@@ -177,7 +180,16 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 def load_experiment(path: str | Path) -> Experiment:
-    """An experiment from a TOML file."""
+    """An experiment from a TOML file.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from kappagcn.experiments import default_experiment
+    >>> mine = default_experiment("disease", "H8", words=False)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_experiment(mine, Path(folder) / "mine.toml")
+    ...     load_experiment(Path(folder) / "mine.toml") == mine
+    True
+    """
     return Experiment.from_record(read_toml(path), str(path))
 
 
@@ -190,7 +202,16 @@ def _toml(value: Any) -> str:
 
 
 def save_experiment(experiment: Experiment, path: str | Path) -> None:
-    """Write the TOML file that :func:`load_experiment` reads."""
+    """Write the TOML file that `load_experiment` reads.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from kappagcn.experiments import default_experiment
+    >>> mine = default_experiment("disease", "H8", words=False)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_experiment(mine, Path(folder) / "mine.toml")
+    ...     (Path(folder) / "mine.toml").read_text().splitlines()[0]
+    'dataset = "disease"'
+    """
     record = experiment.record()
     lines = [f"{name} = {_toml(record.pop(name))}" for name in ("dataset", "model")]
     for name, table in record.items():

@@ -40,8 +40,11 @@ def default_experiment(
         dataset: Its name.
         space: Signature of the hidden layer; factors start at curvatures of ±0.1 where it does not say otherwise.
         model: ``"kappa-gcn"``, or ``"gcn"`` and ``"mlp"``, which take of `space` only the dimension.
-        words: Whether features are words, see :func:`are_words`.
-        normalize: Of features, see :func:`default_normalization`.
+        words: Whether features are words, see `are_words`.
+        normalize: Of features, see `default_normalization`.
+
+    >>> default_experiment("disease", "H8xS8", words=False).options
+    {'dropout': 0.0, 'space': 'H8(-0.1)xS8(0.1)'}
     """
     chosen = WORDS if words else COLUMNS
     factors = parse_signature(space, start=START)

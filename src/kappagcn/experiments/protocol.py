@@ -82,5 +82,9 @@ class Benchmark:
 
 @lru_cache(maxsize=2)
 def load_benchmark(name: str, root: str | Path | None = None) -> Benchmark:
-    """A benchmark, read once."""
+    """A benchmark, read once.
+
+    >>> load_benchmark("disease").data.num_nodes
+    1000
+    """
     return Benchmark(name, root)

@@ -61,6 +61,10 @@ class Job:
         split: Number of the split.
         number: Of the run on it; the seed is 1000 · split + number.
         purpose: ``"test"`` for reported numbers, ``"validation"`` for choosing: test nodes are then never looked at.
+
+    >>> from kappagcn.experiments import default_experiment
+    >>> Job(default_experiment("disease", "H8", words=False), split=2, number=1).seed
+    2001
     """
 
     experiment: Experiment
@@ -294,6 +298,17 @@ def run_all(
         root: Folder in which datasets are looked for first.
         processes: How many at once; numbers do not depend on it.
         report: Called with each finished record, how many are done and how many there are.
+
+    >>> from dataclasses import replace
+    >>> from tempfile import TemporaryDirectory
+    >>> from kappagcn.experiments import default_experiment
+    >>> mine = default_experiment("disease", "H4", words=False)
+    >>> mine = replace(mine, training=replace(mine.training, epochs=2))
+    >>> with TemporaryDirectory() as folder:
+    ...     file = RecordFile(Path(folder) / "mine.jsonl")
+    ...     run_all([(Job(mine, split), file) for split in range(2)])
+    ...     [record["split"] for record in file.records()]
+    [0, 1]
     """
     known: dict[Path, set[str]] = {}
     todo = []

@@ -159,6 +159,9 @@ def search(
         root: Folder in which datasets are looked for first.
         processes: How many at once.
         report: Called with each finished record, how many are done and how many there are.
+
+    >>> search([], Path("nowhere"))  # no cells, nothing to choose
+    {}
     """
     todo = [(Job(e, 0, 0, "validation"), record_file(folder, cell)) for cell in cells for e in settings(cell)]
     run_all(todo, root=root, processes=processes, report=report)

@@ -1,7 +1,7 @@
 """κ-stereographic geometry: pure functions on tensors, and the modules that own a curvature.
 
 Functions take the signed curvature as the keyword ``k``, a number or a tensor; see
-:mod:`kappagcn.geometry.stereographic` for the conventions. Importing this imports torch and nothing heavy besides.
+`kappagcn.geometry.stereographic` for the conventions. Importing this imports torch and nothing heavy besides.
 """
 
 from kappagcn.geometry.aggregation import matmul_left, matmul_right, midpoint, tangential_mean

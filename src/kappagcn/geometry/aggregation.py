@@ -1,9 +1,9 @@
 r"""Gyromidpoints and the matrix products built on them (arXiv:1911.05076, definitions 1 to 3).
 
 The gyromidpoint of points x_j with weights α_j is the point along the weighted sum of their lifts
-(:mod:`kappagcn.geometry.ambient`): with N = Σ α_j λ_j x_j and h = Σ α_j (λ_j − 1),
+(`kappagcn.geometry.ambient`): with N = Σ α_j λ_j x_j and h = Σ α_j (λ_j − 1),
 
-.. math:: m = \frac{N}{h + \sqrt{h^2 + \kappa|N|^2}},
+    m = N / (h + √(h² + κ|N|²)),
 
 equal to the paper's ½ ⊗ (N/h) wherever that is defined, and right beyond the equator too.
 """
@@ -98,6 +98,11 @@ def matmul_left(a: Tensor, x: Tensor, *, k: Scalar) -> Tensor:
         a: weights (M, N), dense or ``torch.sparse`` COO or CSR; dense also (..., M, N).
         x: points (N, D), with a dense ``a`` also (..., N, D).
         k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
+
+    >>> x = torch.tensor([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.2]])
+    >>> matmul_left(torch.tensor([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]), x, k=-1.0)
+    tensor([[0.0000, 0.0000],
+            [0.0000, 0.2000]])
     """
     if not isinstance(a, Tensor):
         raise GeometryError(f"a: expected a matrix (..., M, N), found {type(a).__name__}.")
@@ -115,7 +120,11 @@ def matmul_left(a: Tensor, x: Tensor, *, k: Scalar) -> Tensor:
 
 
 def matmul_right(x: Tensor, w: Tensor, *, k: Scalar) -> Tensor:
-    """κ-right-multiplication X ⊗ W = exp_0(log_0(X)·W) (eq. 7'): (..., D) and (D, E) → (..., E). κ → 0: X·W."""
+    """κ-right-multiplication X ⊗ W = exp_0(log_0(X)·W) (eq. 7'): (..., D) and (D, E) → (..., E). κ → 0: X·W.
+
+    >>> matmul_right(torch.tensor([[0.3, 0.4]]), 2 * torch.eye(2), k=-1.0)
+    tensor([[0.4800, 0.6400]])
+    """
     read_vectors(w=w)
     if w.dim() != 2:
         raise GeometryError(f"w: expected a matrix (D, E), found {tuple(w.shape)}.")
@@ -138,6 +147,9 @@ def tangential_mean(x: Tensor, weights: Tensor | None = None, *, k: Scalar, base
         weights: (..., N); uniform, 1/N each, by default.
         k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
         base: point b (..., D) at whose tangent space to average; the origin by default.
+
+    >>> tangential_mean(torch.tensor([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.3]]), k=1.0)
+    tensor([0.0000, 0.0975])
     """
     weights, batch = read_points(x, weights)
     batch = broadcast({"x": batch, "weights": weights.shape[:-1]})

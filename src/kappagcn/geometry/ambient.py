@@ -2,8 +2,7 @@ r"""Tangent vectors at the origin and ambient coordinates: sphere, plane and hyp
 
 A point x with v = log_0(x), r = 2|v| (its distance from the origin), lifts to
 
-.. math:: E = (\lambda_x x,\ \lambda_x - 1) = (\sin_\kappa(r)\,v/|v|,\ \cos_\kappa(r)),
-          \qquad \kappa|E_{1:D}|^2 + E_{D+1}^2 = 1:
+    E = (λ_x x, λ_x − 1) = (sin_κ(r) v/|v|, cos_κ(r)),    κ|E_1:D|² + E_D+1² = 1:
 
 a sphere of radius 1/√κ (its last coordinate measured in radii), a plane at height 1, or one sheet of a hyperboloid.
 Weighted sums of lifted points, brought back down, are the gyromidpoints the κ-GCN aggregates with. From a tangent
@@ -64,7 +63,12 @@ def lift(v: Tensor, *, k: Scalar) -> Tensor:
 
 
 def to_ambient(x: Tensor, *, k: Scalar) -> Tensor:
-    """Lift of a point, (λ_x x, λ_x − 1): the inverse stereographic projection, (..., D) → (..., D+1)."""
+    """Lift of a point, (λ_x x, λ_x − 1): the inverse stereographic projection, (..., D) → (..., D+1).
+
+    >>> to_ambient(torch.tensor([[0.5, 0.0], [1.0, 0.0]]), k=1.0)
+    tensor([[0.8000, 0.0000, 0.6000],
+            [1.0000, 0.0000, 0.0000]])
+    """
     read_vectors(x=x)
     factor = 2 / conformal_at(x, as_curvature(k, x))
     return join(factor * x, factor - 1)
@@ -78,7 +82,10 @@ def join(n: Tensor, h: Tensor) -> Tensor:
 def lower(e: Tensor, *, k: Scalar) -> Tensor:
     """Tangent vector at the origin of the point whose lift is along e: (..., D+1) → (..., D). κ → 0: N/2h.
 
-    With e = (N, h) it is ½ρN/|N|, tan_κ(ρ) = |N|/h. Otherwise as :func:`from_ambient`.
+    With e = (N, h) it is ½ρN/|N|, tan_κ(ρ) = |N|/h. Otherwise as `from_ambient`.
+
+    >>> lower(lift(torch.tensor([0.3, 0.4]), k=-1.0), k=-1.0)
+    tensor([0.3000, 0.4000])
     """
     read_vectors(e=e)
     k = as_curvature(k, e)
@@ -92,6 +99,9 @@ def from_ambient(e: Tensor, *, k: Scalar) -> Tensor:
     x = N/(h + √(h² + κ|N|²)). Every positive multiple of e gives the same point, so a weighted sum of lifts may go
     straight in. For κ > 0, h < 0 is beyond the equator. For κ ≤ 0, e must point into the space, h > √−κ|N|; beyond the
     resolution of the dtype the point is kept just inside the ball.
+
+    >>> from_ambient(torch.tensor([3.0, 0.0, 4.0]), k=1.0)  # any multiple of a lift
+    tensor([0.3333, 0.0000])
     """
     read_vectors(e=e)
     k = as_curvature(k, e)
@@ -131,10 +141,13 @@ def tangent_dist(u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> T
 
     The κ-haversine, with r = 2|·| and the hats for directions,
 
-    .. math:: \sin_\kappa^2(d/2) = \sin_\kappa^2((r_u-r_v)/2) + \sin_\kappa(r_u)\sin_\kappa(r_v)|\hat u-\hat v|^2/4,
+        sin_κ²(d/2) = sin_κ²((r_u − r_v)/2) + sin_κ(r_u) sin_κ(r_v) |û − v̂|²/4,
 
     evaluated in float64 whatever the dtype: far points in close directions need the digits. Right for points up
     to 345/√−κ from the origin, where points of the ball have long run into its boundary; farther ones count as there.
+
+    >>> float(tangent_dist(torch.tensor([20.0, 0.0]), torch.tensor([0.0, 20.0]), k=-1.0))  # far beyond what x resolves
+    79.3068...
     """
     lead = read_vectors(u=u, v=v)
     dtype = u.dtype

@@ -23,7 +23,10 @@ def _geoopt() -> Any:
 def to_geoopt(manifold: Stereographic | ProductManifold) -> Any:
     """``geoopt.Stereographic`` or ``geoopt.ProductManifold`` with the same curvatures; trainable stays trainable.
 
-    Bounds of a :class:`Curvature` are not kept: geoopt has none.
+    Bounds of a `Curvature` are not kept: geoopt has none.
+
+    >>> to_geoopt(Stereographic(-0.5)).k.item()
+    -0.5
     """
     geoopt = _geoopt()
     if isinstance(manifold, Stereographic):
@@ -35,10 +38,14 @@ def to_geoopt(manifold: Stereographic | ProductManifold) -> Any:
 
 
 def from_geoopt(manifold: Any) -> Stereographic | ProductManifold:
-    """:class:`Stereographic` or :class:`ProductManifold` with the curvatures, dtypes and ties of a geoopt manifold.
+    """`Stereographic` or `ProductManifold` with the curvatures, dtypes and ties of a geoopt manifold.
 
     Takes ``Stereographic`` with its kinds ``PoincareBall`` and ``SphereProjection``, ``Euclidean``, and products of
     these. geoopt's Euclidean distance is |x−y|, half of ours at κ = 0.
+
+    >>> import geoopt
+    >>> from_geoopt(geoopt.PoincareBall(c=1.0)).curvature.sign
+    -1
     """
     geoopt = _geoopt()
     if not isinstance(manifold, geoopt.ProductManifold):

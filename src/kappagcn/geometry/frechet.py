@@ -3,7 +3,7 @@ r"""Fréchet means: argmin_m Σ α_i d(m, x_i)², for any sign of κ.
 Found by damped Newton steps from the gyromidpoint. The gradient of half the sum is −Σ α_i log_m(x_i); in constant
 curvature the Hessian of half a squared distance has a closed form: 1 along the geodesic to x_i, and across it
 
-.. math:: c_i = d_i / \tan_\kappa(d_i).
+    c_i = d_i / tan_κ(d_i).
 
 The last two steps are taken with gradients on, the ones before without. Newton's method squares an error, so one step
 from the solution carries its first derivatives (this is the implicit function theorem) and two carry the second ones,

@@ -29,9 +29,7 @@ __all__ = ["dist2plane", "logits"]
 def dist2plane(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
     r"""Signed distance of x to the hyperplane through p with normal a: (..., D) each → (...). κ → 0: 2⟨x−p, a⟩/|a|.
 
-    .. math:: \sin_\kappa(d) =
-              2\,\frac{p_p\langle\delta,\hat a\rangle + \kappa|\delta|^2\langle p,\hat a\rangle}{p_p\,p_x},
-              \qquad \delta = x - p,\ p_x = 1+\kappa|x|^2.
+        sin_κ(d) = 2 (p_p⟨δ, â⟩ + κ|δ|²⟨p, â⟩) / (p_p p_x),    δ = x − p,  p_x = 1 + κ|x|².
 
     Positive on the side a points to; at most π/(2√κ) for κ > 0. The normal's length does not matter; a normal of 0 has
     no plane, and distance 0.
@@ -61,6 +59,12 @@ def logits(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar) -> Tensor:
         p: a point on each class's hyperplane, (..., C, D).
         a: its normal, (..., C, D).
         k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
+
+    >>> x, p, a = torch.tensor([[0.5, 0.0]]), torch.zeros(2, 2), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> logits(x, p, a, k=-1.0)
+    tensor([[2.1972, 0.0000]])
+    >>> logits(x, p, a, k=0.0)
+    tensor([[2., 0.]])
     """
     batch = read_sets(x=x, p=p, a=a)
     broadcast({"p": p.shape[:-1], "a": a.shape[:-1]})

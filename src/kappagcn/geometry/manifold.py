@@ -16,11 +16,11 @@ __all__ = ["Stereographic"]
 class Stereographic(nn.Module):
     """The κ-stereographic model with its curvature: hyperbolic, Euclidean or spherical as κ is negative, 0 or positive.
 
-    Methods are the functions of :mod:`kappagcn.geometry` with ``k`` filled in; see there. Share one instance between
+    Methods are the functions of `kappagcn.geometry` with ``k`` filled in; see there. Share one instance between
     the layers that are to share a curvature.
 
     Args:
-        curvature: κ as a number (fixed), or a :class:`Curvature`.
+        curvature: κ as a number (fixed), or a `Curvature`.
         dim: dimension of the space, where it is known; only sampling needs it.
 
     >>> space = Stereographic(-1.0, dim=2)

@@ -22,7 +22,7 @@ __all__ = ["ProductManifold"]
 class ProductManifold(nn.Module):
     """A product of constant-curvature spaces: d² = Σ d_f², coordinates one factor after the other.
 
-    Methods are those of :class:`Stereographic`, on vectors (..., D) with D the sum of the factors' dimensions; ambient
+    Methods are those of `Stereographic`, on vectors (..., D) with D the sum of the factors' dimensions; ambient
     vectors have one coordinate more for each factor. Neighbouring factors of equal dimension are worked on in one call,
     whatever their signs.
 

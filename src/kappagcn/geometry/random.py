@@ -90,6 +90,9 @@ def random_wrapped_normal(
         std: a number, or a tensor that broadcasts against ``mean``'s leading shape.
         k: curvature.
         generator: source of randomness; torch's own if not given.
+
+    >>> random_wrapped_normal(torch.zeros(100, 3), std=0.5, k=-1.0).shape
+    torch.Size([100, 3])
     """
     read_vectors(mean=mean)
     noise = torch.randn(mean.shape, dtype=mean.dtype, device=mean.device, generator=generator)

@@ -8,15 +8,13 @@ space is {x : κ|x|² > −1}: a ball of radius 1/√−κ for κ < 0, all of R^
 
 Everything about two points is read off the gyrovector −u ⊕ y. With δ = y − u, p_x = 1 + κ|x|²,
 
-.. math::
-    -u \oplus y = \frac{p_u\,\delta + \kappa|\delta|^2 u}{P\,\cos_\kappa^2(d/2)}, \qquad
-    \sin_\kappa(d/2) = |\delta| / \sqrt{P}, \qquad P = p_u\,p_y,
+    −u ⊕ y = (p_u δ + κ|δ|² u) / (P cos_κ²(d/2)),    sin_κ(d/2) = |δ|/√P,    P = p_u p_y,
 
 which is the paper's addition in terms that do not cancel for close points. For others the numerator is written as the
 paper has it, and beyond a quarter of a great circle its length gives the cosine: right up to antipodes.
 
 Stereographic points resolve distances from the origin up to about 15/√−κ in float32 and 35/√−κ in float64; for
-more, stay with tangent vectors (:func:`kappagcn.geometry.tangent_dist`).
+more, stay with tangent vectors (`kappagcn.geometry.tangent_dist`).
 """
 
 from __future__ import annotations
@@ -151,12 +149,20 @@ def _add(x: Tensor, y: Tensor, k: Tensor) -> Tensor:
 
 
 def neg(x: Tensor) -> Tensor:
-    """Inverse of x under κ-addition: −x, whatever κ."""
+    """Inverse of x under κ-addition: −x, whatever κ.
+
+    >>> neg(torch.tensor([0.5, -0.2]))
+    tensor([-0.5000,  0.2000])
+    """
     return -x
 
 
 def sub(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
-    """x ⊕ (−y). Note that the gyrovector from x to y is ``add(-x, y)``. κ → 0: x − y."""
+    """x ⊕ (−y). Note that the gyrovector from x to y is ``add(-x, y)``. κ → 0: x − y.
+
+    >>> sub(torch.tensor([0.8, 0.0]), torch.tensor([0.5, 0.0]), k=-1.0)
+    tensor([0.5000, 0.0000])
+    """
     return add(x, -y, k=k)
 
 
@@ -195,7 +201,11 @@ def dist(x: Tensor, y: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
 
 
 def dist0(x: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
-    """Distance from the origin, 2·artan_κ|x|: (..., D) → (...). κ → 0: 2|x|."""
+    """Distance from the origin, 2·artan_κ|x|: (..., D) → (...). κ → 0: 2|x|.
+
+    >>> dist0(torch.tensor([[0.5, 0.0]]).expand(3, 2), k=torch.tensor([-1.0, 0.0, 1.0]))
+    tensor([1.0986, 1.0000, 0.9273])
+    """
     read_vectors(x=x)
     k = as_curvature(k, x)
     length = 2 * vectors.norm(x) * artanc(k * inside(dot(x, x), k))
@@ -203,7 +213,13 @@ def dist0(x: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
 
 
 def expmap(x: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
-    """exp_x(v) = x ⊕ tan_κ(λ_x|v|/2)·v/|v| (eq. 6): follow the geodesic from x along v. κ → 0: x + v."""
+    """exp_x(v) = x ⊕ tan_κ(λ_x|v|/2)·v/|v| (eq. 6): follow the geodesic from x along v. κ → 0: x + v.
+
+    >>> x, v = torch.tensor([0.5, 0.0]), torch.tensor([0.0, 0.3])
+    >>> y = expmap(x, v, k=-1.0)
+    >>> bool(torch.isclose(dist(x, y, k=-1.0), norm(x, v, k=-1.0)))  # as far as v is long
+    True
+    """
     k = as_curvature(k, x, read_vectors(x=x, v=v))
     p = conformal_at(x, k)
     square = dot(v, v) / (p * p)
@@ -215,6 +231,10 @@ def logmap(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     """log_x(y), the inverse of exp_x (eq. 7): the tangent vector at x that leads to y. κ → 0: y − x.
 
     To the antipode every direction leads; the one of y − x is returned, with the right length.
+
+    >>> x, y = torch.tensor([0.5, 0.0]), torch.tensor([0.0, 0.5])
+    >>> torch.allclose(expmap(x, logmap(x, y, k=1.0), k=1.0), y, atol=1e-6)
+    True
     """
     k = as_curvature(k, x, read_vectors(x=x, y=y))
     d = _difference(x, y, k)
@@ -226,7 +246,13 @@ def logmap(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
 
 
 def expmap0(v: Tensor, *, k: Scalar) -> Tensor:
-    """exp_0(v) = tan_κ(|v|)·v/|v|: the point at distance 2|v| from the origin along v. κ → 0: v."""
+    """exp_0(v) = tan_κ(|v|)·v/|v|: the point at distance 2|v| from the origin along v. κ → 0: v.
+
+    >>> expmap0(torch.tensor([3.0, 0.0]), k=-1.0)
+    tensor([0.9951, 0.0000])
+    >>> expmap0(torch.tensor([3.0, 0.0]), k=0.0)
+    tensor([3., 0.])
+    """
     read_vectors(v=v)
     square = dot(v, v)
     demand_finite(square, "v")
@@ -234,7 +260,11 @@ def expmap0(v: Tensor, *, k: Scalar) -> Tensor:
 
 
 def logmap0(x: Tensor, *, k: Scalar) -> Tensor:
-    """log_0(x) = artan_κ(|x|)·x/|x|, the inverse of exp_0. κ → 0: x."""
+    """log_0(x) = artan_κ(|x|)·x/|x|, the inverse of exp_0. κ → 0: x.
+
+    >>> logmap0(expmap0(torch.tensor([0.3, 0.4]), k=1.0), k=1.0)
+    tensor([0.3000, 0.4000])
+    """
     read_vectors(x=x)
     k = as_curvature(k, x)
     return artanc(k * inside(dot(x, x), k)) * x
@@ -244,6 +274,9 @@ def geodesic(t: Scalar, x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     """x ⊕ (t ⊗ (−x ⊕ y)) (eq. 5): the point a fraction t of the way from x to y, also beyond [0, 1].
 
     κ → 0: (1−t)x + ty.
+
+    >>> geodesic(0.5, torch.tensor([0.0, 0.0]), torch.tensor([0.8, 0.0]), k=-1.0)
+    tensor([0.5000, 0.0000])
     """
     v = logmap(x, y, k=k)
     return expmap(x, as_curvature(t, v, name="t") * v, k=k)
@@ -252,7 +285,13 @@ def geodesic(t: Scalar, x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
 def gyration(u: Tensor, v: Tensor, w: Tensor, *, k: Scalar) -> Tensor:
     """gyr[u, v]w = −(u⊕v) ⊕ (u ⊕ (v ⊕ w)), by its closed form: the rotation that ⊕ lacks to be associative.
 
-    Linear in w, norm-preserving; u ⊕ v = gyr[u, v](v ⊕ u). κ → 0: w.
+    Linear in w, norm-preserving; u ⊕ v = gyr[u, v] (v ⊕ u). κ → 0: w.
+
+    >>> u, v, w = torch.tensor([[0.3, 0.0], [0.0, 0.4], [0.1, 0.2]])
+    >>> torch.allclose(add(u, v, k=-1.0), gyration(u, v, add(v, u, k=-1.0), k=-1.0))
+    True
+    >>> bool(torch.isclose(gyration(u, v, w, k=-1.0).norm(), w.norm()))
+    True
     """
     lead = read_vectors(u=u, v=v, w=w)
     k = as_curvature(k, u, lead)
@@ -269,6 +308,11 @@ def transport(x: Tensor, y: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
     """Parallel transport of the tangent vector v from x to y along their geodesic: (λ_x/λ_y)·gyr[y, −x]v.
 
     Keeps lengths and angles: inner(y, Pu, Pv) = inner(x, u, v). κ → 0: v.
+
+    >>> x, y, v = torch.tensor([[0.3, 0.0], [0.0, 0.4], [0.1, 0.2]])
+    >>> moved = transport(x, y, v, k=1.0)
+    >>> bool(torch.isclose(norm(y, moved, k=1.0), norm(x, v, k=1.0)))
+    True
     """
     lead = read_vectors(x=x, y=y, v=v)
     kappa = as_curvature(k, x, lead)
@@ -277,7 +321,11 @@ def transport(x: Tensor, y: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
 
 
 def inner(x: Tensor, u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
-    """Riemannian inner product λ_x²⟨u, v⟩ of tangent vectors at x. κ → 0: 4⟨u, v⟩."""
+    """Riemannian inner product λ_x²⟨u, v⟩ of tangent vectors at x. κ → 0: 4⟨u, v⟩.
+
+    >>> float(inner(torch.zeros(2), torch.tensor([1.0, 0.0]), torch.tensor([0.5, 2.0]), k=-1.0))
+    2.0
+    """
     lead = read_vectors(x=x, u=u, v=v)
     p = conformal_at(x, as_curvature(k, x, lead))
     product = 4 / (p * p) * dot(u, v)
@@ -286,7 +334,11 @@ def inner(x: Tensor, u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) 
 
 
 def norm(x: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
-    """Riemannian length λ_x|v| of a tangent vector at x. κ → 0: 2|v|."""
+    """Riemannian length λ_x|v| of a tangent vector at x. κ → 0: 2|v|.
+
+    >>> norm(torch.tensor([[0.0, 0.0], [0.5, 0.0]]), torch.tensor([0.0, 3.0]), k=-1.0)
+    tensor([6., 8.])
+    """
     lead = read_vectors(x=x, v=v)
     length = 2 / conformal_at(x, as_curvature(k, x, lead)) * vectors.norm(v)
     demand_finite(length, "v")
@@ -294,7 +346,11 @@ def norm(x: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
 
 
 def egrad2rgrad(x: Tensor, grad: Tensor, *, k: Scalar) -> Tensor:
-    """Riemannian gradient from the Euclidean one: grad/λ_x². κ → 0: grad/4."""
+    """Riemannian gradient from the Euclidean one: grad/λ_x². κ → 0: grad/4.
+
+    >>> egrad2rgrad(torch.tensor([0.5, 0.0]), torch.tensor([16.0, 0.0]), k=-1.0)
+    tensor([2.2500, 0.0000])
+    """
     lead = read_vectors(x=x, grad=grad)
     half = conformal_at(x, as_curvature(k, x, lead)) / 2
     demand_finite(dot(grad, grad), "grad")
@@ -306,6 +362,11 @@ def project(x: Tensor, *, k: Scalar) -> Tensor:
 
     κ < 0: norms are cut at (1−4ε)/√−κ. κ > 0: norms are cut at 1/(ε√κ), which is the antipode of the origin to
     rounding. κ = 0: nothing is cut. Use it on points that a step of an optimiser, or of κ, has left outside.
+
+    >>> float(project(torch.tensor([3.0, 0.0]), k=-1.0).norm()) < 1
+    True
+    >>> project(torch.tensor([3.0, 0.0]), k=1.0)
+    tensor([3., 0.])
     """
     read_vectors(x=x)
     k = as_curvature(k, x)
@@ -321,6 +382,12 @@ def antipode(x: Tensor, *, k: Scalar) -> Tensor:
     """The farthest point of the sphere, −x/(κ|x|²), at distance π/√κ; NaN where κ ≤ 0, which has none.
 
     The antipode of the origin is at infinity: a point of norm 1/(ε√κ) along the first axis stands for it.
+
+    >>> x = torch.tensor([0.5, 0.0])
+    >>> antipode(x, k=1.0)
+    tensor([-2., -0.])
+    >>> float(dist(x, antipode(x, k=1.0), k=1.0))
+    3.1415...
     """
     read_vectors(x=x)
     k = as_curvature(k, x)

@@ -16,7 +16,11 @@ SLOW = 1.8  # mean distance over that of a random graph of this size and degree:
 
 @dataclass(frozen=True)
 class Advice:
-    """A signature to try first, and why."""
+    """A signature to try first, and why.
+
+    >>> print(Advice("H16", ("a tree",)))
+    try H16 first: a tree
+    """
 
     signature: str
     reasons: tuple[str, ...]

@@ -17,7 +17,11 @@ CROWDED = 5  # degrees from here count as one
 
 
 def airport_labels(feat: Array) -> Array:
-    """Class by the population of the country: below 10⁷, 10⁸, 10⁹, or more, from the last of the five columns."""
+    """Class by the population of the country: below 10⁷, 10⁸, 10⁹, or more, from the last of the five columns.
+
+    >>> airport_labels(np.array([[0, 0, 0, 0, 0.9], [0, 0, 0, 0, 1.2]]))
+    array([0, 2])
+    """
     bins: Array = np.digitize(_five(feat)[:, 4], [7 / 7, 8 / 7, 9 / 7])
     return bins - bins.min() if len(bins) else bins
 
@@ -31,6 +35,10 @@ def airport_features(feat: Any, degree: Any, *, scaling: str = "hgcn") -> Array:
         scaling: Of the four columns. ``"hgcn"`` divides each row by its sum, as HGCN does, although the sum may be
             negative or nearly zero (entries reach 286); ``"standard"`` makes each column mean 0 and variance 1;
             ``"none"`` leaves them.
+
+    >>> airport_features(np.ones((2, 4)), [2, 9], scaling="none")
+    array([[1., 1., 1., 1., 0., 0., 1., 0., 0., 0., 1.],
+           [1., 1., 1., 1., 0., 0., 0., 0., 0., 1., 1.]])
     """
     own = np.asarray(feat, np.float64)[:, :4]
     if scaling == "hgcn":

@@ -222,12 +222,26 @@ def read_names(arrays: dict[str, Array], key: str, what: str) -> list[str] | Non
 
 
 def read_npz(path: str | Path, *, sparse: bool = False, limit: int = UNPACKED_LIMIT) -> Data:
-    """A graph from an npz file in the form of this module's table."""
+    """A graph from an npz file in the form of this module's table.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from kappagcn.graphs import cycle
+    >>> with TemporaryDirectory() as folder:
+    ...     print(read_npz(save_npz(cycle(5), Path(folder) / "ring.npz")).report)
+    5 nodes, 5 edges
+    """
     return graph_from_arrays(read_arrays(path, limit=limit), str(path), sparse=sparse, name=Path(path).stem)
 
 
 def save_npz(data: Data, path: str | Path) -> Path:
-    """Keep a graph in the form of this module's table, each edge once; the file appears whole or not at all."""
+    """Keep a graph in the form of this module's table, each edge once; the file appears whole or not at all.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from kappagcn.graphs import cycle
+    >>> with TemporaryDirectory() as folder:
+    ...     print(save_npz(cycle(5), Path(folder) / "ring.npz").name)
+    ring.npz
+    """
     path = Path(path)
     arrays: dict[str, Any] = {"num_nodes": data.num_nodes}
     once = data.edge_index[0] < data.edge_index[1]

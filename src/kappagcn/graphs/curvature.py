@@ -50,6 +50,13 @@ class GraphCurvature:
         standard_error: Of the mean, from the sampling alone; 0 where nothing was sampled.
         per_node: ψ(m), (N,), NaN for nodes with fewer than two neighbours.
         how: What was averaged, in words.
+
+    >>> from kappagcn.graphs import star
+    >>> found = parallelogram_curvature(star(4))
+    >>> print(found)
+    -0.5 (exact)
+    >>> found.per_node[:2]
+    tensor([-0.5000,     nan], dtype=torch.float64)
     """
 
     mean: float

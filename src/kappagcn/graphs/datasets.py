@@ -29,7 +29,11 @@ Transform = Callable[[Data], Data]
 
 
 def cache_folder() -> Path:
-    """Where downloaded datasets and computed distances are kept, by the custom of the operating system."""
+    """Where downloaded datasets and computed distances are kept, by the custom of the operating system.
+
+    >>> "kappagcn" in str(cache_folder())
+    True
+    """
     return platformdirs.user_cache_path("kappagcn")
 
 
@@ -50,6 +54,11 @@ class GraphDataset(InMemoryDataset):
         transform: Applied to the graph at every access.
         pre_transform: Applied to the graph once.
         progress: Show a bar on a terminal while fetching.
+
+    >>> GraphDataset("cora_ml", cache="nowhere", download=False)  # with download=True it would be fetched
+    Traceback (most recent call last):
+        ...
+    kappagcn.errors.DataMissingError: ...
     """
 
     def __init__(

@@ -67,6 +67,13 @@ def read_graph(
         header: Whether an edge list has a heading; None to find out.
         sparse: Whether features stay sparse.
         progress: Show a bar on a terminal.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "friends.csv"
+    ...     _ = file.write_text("ann,bob")
+    ...     read_graph(file).node_names
+    ['ann', 'bob']
     """
     path = Path(path)
     if not path.is_file():
@@ -316,7 +323,14 @@ def as_graph(graph: Any) -> Data:
 
 
 def save_data(data: Data, path: str | Path) -> Path:
-    """Keep a PyG ``Data`` so that `read_graph`, or anyone, can load it without trusting it: as a dict of tensors."""
+    """Keep a PyG ``Data`` so that `read_graph`, or anyone, can load it without trusting it: as a dict of tensors.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from kappagcn.graphs import cycle
+    >>> with TemporaryDirectory() as folder:
+    ...     print(read_graph(save_data(cycle(5), Path(folder) / "ring.pt")).report)
+    5 nodes, 5 edges
+    """
     with replacing(Path(path)) as file:
         torch.save(data.to_dict(), file)
     return Path(path)

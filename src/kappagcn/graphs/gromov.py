@@ -37,6 +37,9 @@ class Hyperbolicity:
         mean: Mean δ over the sampled quadruples; NaN where `exact`.
         diameter: The largest distance found; the component's own where `exact`, otherwise a lower bound.
         exact: Whether every quadruple that could matter was looked at.
+
+    >>> Hyperbolicity(delta=1.0, mean=float("nan"), diameter=4, exact=True).relative
+    0.25
     """
 
     delta: float

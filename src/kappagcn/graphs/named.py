@@ -19,7 +19,6 @@ from kappagcn.graphs.sources import catalogue
 
 __all__ = ["BUILT_IN", "CLASSICS", "classic", "load_graph"]
 
-# Name, NetworkX's function, and the node attribute that is a label.
 CLASSICS: dict[str, tuple[Callable[[], Any], str | None]] = {
     "karate": (nx.karate_club_graph, "club"),
     "les_miserables": (nx.les_miserables_graph, None),
@@ -32,6 +31,7 @@ CLASSICS: dict[str, tuple[Callable[[], Any], str | None]] = {
     "desargues": (nx.desargues_graph, None),
     "frucht": (nx.frucht_graph, None),
 }
+"""NetworkX's small classics: name, the function that makes it, the node attribute that is a label."""
 
 
 def classic(name: str) -> Data:
@@ -64,6 +64,7 @@ BUILT_IN: dict[str, tuple[str, Callable[[], Data]]] = {
     "path": ("five nodes in a line", path),
     **{name: ("a classic from NetworkX", lambda name=name: classic(name)) for name in CLASSICS},  # type: ignore[misc]
 }
+"""Graphs that are generated: name, what it is, the function that makes it."""
 
 
 def _nearest(name: str) -> str:

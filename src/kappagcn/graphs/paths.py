@@ -106,6 +106,10 @@ def path_blocks(
     """Blocks of sources and the number of steps from each node to them, ((S,), (N, S)): never all at once.
 
     Weights are not looked at; −1 where there is no path.
+
+    >>> from kappagcn.graphs import path
+    >>> [(sources.tolist(), lengths.tolist()) for sources, lengths in path_blocks(path(3), [0, 2])]
+    [([0, 2], [[0, 2], [1, 1], [2, 0]])]
     """
     yield from _blocks(_lengths(data, False), _sources(data, sources), workers)
 

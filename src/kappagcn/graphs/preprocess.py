@@ -21,7 +21,13 @@ FLOOR = 1e-12  # PPNP's: rows without features stay zero
 
 
 def largest_component(data: Data) -> Data:
-    """The nodes of the largest component, in their old order, with everything that belongs to them."""
+    """The nodes of the largest component, in their old order, with everything that belongs to them.
+
+    >>> from kappagcn.graphs import assemble
+    >>> two = assemble(np.array([0, 2, 3]), np.array([1, 3, 4]), num_nodes=5)
+    >>> largest_component(two).num_nodes
+    3
+    """
     inside = components(data) == 0
     return data if inside.all() else induced(data, np.flatnonzero(inside))
 
@@ -61,7 +67,13 @@ def _rows(value: Any, nodes: NDArray[Any], n: int) -> Any:
 
 
 def standardize(data: Data) -> Data:
-    """PPNP's preparation: unweighted, undirected, without self-loops (as all our graphs are), the largest component."""
+    """PPNP's preparation: unweighted, undirected, without self-loops (as all our graphs are), the largest component.
+
+    >>> from kappagcn.graphs import assemble
+    >>> weighted = assemble(np.array([0, 2, 3]), np.array([1, 3, 4]), num_nodes=5, weights=np.array([1.0, 2.0, 3.0]))
+    >>> print(standardize(weighted).report)
+    3 nodes, 2 edges; cut from a graph of 5 nodes, 3 edges; weighted; 2 components
+    """
     plain = data.clone() if "edge_weight" in data else data
     if "edge_weight" in data:
         del plain.edge_weight
@@ -108,7 +120,7 @@ def standardize_columns(x: Tensor, statistics: tuple[Tensor, Tensor] | None = No
 
     Args:
         x: Features, (N, D).
-        statistics: What :func:`column_statistics` said of the features a network was trained on; by default of x.
+        statistics: What `column_statistics` said of the features a network was trained on; by default of x.
 
     >>> standardize_columns(torch.tensor([[1.0, 1.0], [3.0, 0.0]])).tolist()
     [[-1.0, 1.0], [1.0, 0.0]]

@@ -278,6 +278,11 @@ def bipartite_adjacency(
         edge_weight: Their weights, (E,); 1 by default.
         normalization: As in `normalized_adjacency`, with the sources' and the targets' own degrees.
         dtype: Of the entries.
+
+    >>> edges = torch.tensor([[0, 1, 2], [0, 0, 1]])  # from three sources to two targets
+    >>> bipartite_adjacency(edges, (3, 2), normalization="row").product(torch.ones(3, 1))
+    tensor([[1.],
+            [1.]])
     """
     _check_edges(edge_index, edge_weight, normalization)
     for part, count in zip(edge_index, size, strict=True):

@@ -32,7 +32,15 @@ ALIASES = {
 
 
 def read_split(path: str | Path, data: Data) -> Split:
-    """A split of this graph's nodes from a file; nodes that are not the graph's, or in two parts, are refused."""
+    """A split of this graph's nodes from a file; nodes that are not the graph's, or in two parts, are refused.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from kappagcn.graphs import disease, random_split
+    >>> data = disease()
+    >>> with TemporaryDirectory() as folder:
+    ...     print(len(read_split(save_split(random_split(data.y, 0), f"{folder}/mine.json"), data).train))
+    600
+    """
     path = Path(path)
     try:
         parts = _parts(path)
@@ -80,7 +88,15 @@ def _parts(path: Path) -> dict[str, Any]:
 
 
 def save_split(split: Split, path: str | Path) -> Path:
-    """Keep a split as JSON, test nodes included: what was trained on which nodes can be repeated."""
+    """Keep a split as JSON, test nodes included: what was trained on which nodes can be repeated.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from kappagcn.graphs import disease, random_split
+    >>> data = disease()
+    >>> with TemporaryDirectory() as folder:
+    ...     print(sorted(json.loads(save_split(random_split(data.y, 0), f"{folder}/mine.json").read_text())))
+    ['stopping', 'test', 'train', 'validation']
+    """
     path = Path(path)
     parts = (split.train, split.stopping, split.validation, split.final_test_nodes())
     with replacing(path) as file:

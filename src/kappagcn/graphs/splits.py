@@ -28,19 +28,20 @@ __all__ = [
 
 Array = NDArray[Any]
 KNOWN_SEED = 4143496719  # PPNP's: the test nodes of a dataset are the same whatever the split
-# PPNP's seeds for reported numbers, and those for choosing hyperparameters.
 TEST_SEEDS = (
     2144199730, 794209841, 2985733717, 2282690970, 1901557222,
     2009332812, 2266730407, 635625077, 3538425002, 960893189,
     497096336, 3940842554, 3594628340, 948012117, 3305901371,
     3644534211, 2297033685, 4092258879, 2590091101, 1694925034,
 )  # fmt: skip
+"""PPNP's seeds for numbers that are reported."""
 VALIDATION_SEEDS = (
     2413340114, 3258769933, 1789234713, 2222151463, 2813247115,
     1920426428, 4272044734, 2092442742, 841404887, 2188879532,
     646784207, 1633698412, 2256863076, 374355442, 289680769,
     4281139389, 4263036964, 900418539, 119332950, 1628837138,
 )  # fmt: skip
+"""PPNP's seeds for choosing hyperparameters."""
 
 
 SEEN = (
@@ -187,6 +188,10 @@ def ppnp_split(y: Tensor, seed: int, *, known: int = 1500, per_class: int = 20, 
         known: Nodes whose labels may be used in any way before the final evaluation.
         per_class: Training nodes per class.
         stopping: Early-stopping nodes.
+
+    >>> split = ppnp_split(torch.arange(60) % 3, seed=0, known=30, per_class=4, stopping=10)
+    >>> len(split.train), len(split.stopping), len(split.validation), len(split.final_test_nodes())
+    (12, 10, 8, 30)
     """
     labels = _labels(y)
     n = len(labels)
@@ -217,6 +222,10 @@ def airport_split(num_nodes: int, seed: int, *, train: int = 2100, stopping: int
 
     As in `ppnp_split` the known nodes are drawn with a seed that never changes, so no split's test nodes are another
     split's validation nodes. Classes play no part.
+
+    >>> split = airport_split(3188, seed=0)
+    >>> len(split.train), len(split.final_test_nodes())
+    (2100, 488)
     """
     known = train + stopping + validation
     if known > num_nodes:
@@ -240,6 +249,10 @@ def random_split(
         stopping: Share that decides when to stop.
         validation: Share that validates.
         test_seed: Of the test nodes; leave it, and they are the same for every `seed`.
+
+    >>> split = random_split(torch.arange(100) % 2, seed=0)
+    >>> len(split.train), len(split.stopping), len(split.validation), len(split.final_test_nodes())
+    (60, 10, 10, 20)
     """
     shares = np.array([train, stopping, validation])
     if (shares < 0).any() or not 0 < shares.sum() <= 1:
@@ -261,7 +274,12 @@ def random_split(
 
 
 def public_splits(arrays: dict[str, Array], name: str) -> list[Split]:
-    """The splits a dataset is published with. They have no stopping nodes: the validation nodes do both."""
+    """The splits a dataset is published with. They have no stopping nodes: the validation nodes do both.
+
+    >>> masks = {f"{part}_masks": np.eye(3, dtype=bool)[[i]] for i, part in enumerate(("train", "val", "test"))}
+    >>> public_splits(masks, "tiny")[0].train
+    tensor([0])
+    """
     if "train_masks" in arrays:
         masks = zip(arrays["train_masks"], arrays["val_masks"], arrays["test_masks"], strict=True)
         named = [tuple(np.flatnonzero(mask) for mask in three) for three in masks]

@@ -50,7 +50,13 @@ class Distances:
 
 @dataclass(frozen=True)
 class GraphStatistics:
-    """What `describe` found. Curvature, hyperbolicity and distances are those of the largest component."""
+    """What `describe` found. Curvature, hyperbolicity and distances are those of the largest component.
+
+    >>> from kappagcn.graphs import cycle
+    >>> found = describe(cycle(8))
+    >>> found.nodes, found.degrees.mean, found.distances.diameter
+    (8, 2.0, 4)
+    """
 
     name: str
     nodes: int

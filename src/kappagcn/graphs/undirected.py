@@ -313,6 +313,12 @@ def adjacency(data: Data) -> sp.csr_array:
     """The adjacency matrix of a graph in SciPy's form: weights, or ones, in float64, (N, N).
 
     A graph that is directed, or has self-loops or repeated edges, is refused: measured, it would give wrong numbers.
+
+    >>> from kappagcn.graphs import path
+    >>> adjacency(path(3)).toarray()
+    array([[0., 1., 0.],
+           [1., 0., 1.],
+           [0., 1., 0.]])
     """
     if not isinstance(data, Data):
         raise GraphError(
@@ -346,7 +352,12 @@ def _signature(rows: Array, cols: Array, weights: Array) -> int:
 
 
 def components(data: Data) -> Array:
-    """The component each node is in, (N,), numbered by size from the largest; ties by their first node."""
+    """The component each node is in, (N,), numbered by size from the largest; ties by their first node.
+
+    >>> two = assemble(np.array([0, 2, 3]), np.array([1, 3, 4]), num_nodes=5)
+    >>> components(two)
+    array([1, 1, 0, 0, 0])
+    """
     _, found = csgraph.connected_components(adjacency(data), directed=False)
     sizes = np.bincount(found)
     rank = np.empty(len(sizes), np.int64)

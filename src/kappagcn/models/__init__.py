@@ -12,6 +12,7 @@ from kappagcn.models.kappa_gcn import KappaGCN
 __all__ = ["GCN", "HGCN", "MLP", "MODELS", "KappaGCN", "NodeClassifier", "build_model"]
 
 MODELS: dict[str, type[NodeClassifier]] = {model.name: model for model in (KappaGCN, GCN, HGCN, MLP)}
+"""The networks by their names: what `build_model` knows."""
 
 
 def build_model(name: str, **options: Any) -> NodeClassifier:

@@ -101,6 +101,11 @@ class HGCN(NodeClassifier):
         dropconnect: Of the weights.
         activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
         normalize: ``"row"`` (theirs), ``"symmetric"`` or ``"none"``.
+
+    >>> from kappagcn.graphs import disease
+    >>> data = disease()
+    >>> HGCN(10, 2)(data.x, data.edge_index).shape
+    torch.Size([1000, 2])
     """
 
     name = "hgcn"
@@ -156,6 +161,11 @@ class MLP(NodeClassifier):
         input_dropout: Of the features.
         dropconnect: Of the weights.
         activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
+
+    >>> from kappagcn.graphs import disease
+    >>> data = disease()
+    >>> MLP(10, 2)(data.x, data.edge_index).shape
+    torch.Size([1000, 2])
     """
 
     name = "mlp"

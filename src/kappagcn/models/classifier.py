@@ -31,6 +31,11 @@ class NodeClassifier(nn.Module):
         hidden: The hidden layers, each of which can prepare sparse features and, but for the MLP's, an adjacency.
         manifold: The space of the last hidden layer, None where there is no notion of one.
         options: The arguments that build the same network, as plain numbers and words.
+
+    >>> from kappagcn.models import KappaGCN
+    >>> model = KappaGCN(10, 2, "H4xS4")
+    >>> isinstance(model, NodeClassifier), model.name, model.options["space"]
+    (True, 'kappa-gcn', 'H4xS4')
     """
 
     name: ClassVar[str]

@@ -19,8 +19,7 @@ __all__ = ["KappaGCN"]
 class KappaGCN(NodeClassifier):
     r"""Layers of κ-convolutions and a κ-logit layer (section 3 of arXiv:1911.05076).
 
-    .. math:: H^{(l+1)} = \sigma^\otimes(\hat A \boxtimes (H^{(l)} \otimes W^{(l)})),\qquad
-              Y = \mathrm{softmax}(\hat A\,\mathrm{logits}(H^{(L)})).
+        H⁽ˡ⁺¹⁾ = σ^⊗(Â ⊠ (H⁽ˡ⁾ ⊗ W⁽ˡ⁾)),    Y = softmax(Â logits(H⁽ᴸ⁾)).
 
     As all κ → 0 it is GCN with a linear output.
 
@@ -38,11 +37,11 @@ class KappaGCN(NodeClassifier):
         adjacency_dropout: Of the entries of Â.
         activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
         normalize: Of the adjacency: ``"symmetric"``, ``"row"`` or ``"none"``.
-        aggregation: As in :class:`KappaGCNConv`.
+        aggregation: As in `KappaGCNConv`.
         bias: Of the convolutions.
         double: Aggregate in float64.
 
-    Shapes: x (N, in_channels), tangent vectors at the origin; see :mod:`kappagcn.nn.features` → (N, C).
+    Shapes: x (N, in_channels), tangent vectors at the origin; see `kappagcn.nn.TangentFeatures` → (N, C).
 
     >>> from kappagcn.graphs import disease
     >>> data = disease()

@@ -19,7 +19,7 @@ __all__ = ["KappaGCNConv"]
 class KappaGCNConv(SparseInput):
     r"""The κ-GCN layer (section 3 of arXiv:1911.05076) without its non-linearity.
 
-    .. math:: V' = \mathrm{log}_0(\hat A \boxtimes \exp_0(V W)) + b,
+        V' = log_0(Â ⊠ exp_0(V W)) + b,
 
     on tangent vectors at the origin: ordinary feature vectors go in and come out, and at κ = 0 it is ``GCNConv``.
     ``manifold.expmap0(out)`` gives points.
@@ -35,15 +35,15 @@ class KappaGCNConv(SparseInput):
         normalize: ``"symmetric"`` (True), ``"row"`` or ``"none"`` (False).
         bias: Whether to add b.
         aggregation: ``"midpoint"`` (the paper), ``"tangential"``, ``"tangential-node"`` or ``"frechet"``; see
-            :func:`kappagcn.nn.functional.aggregate`. In ``"tangential"`` κ plays no part, and gets no gradient.
+            `kappagcn.nn.aggregate`. In ``"tangential"`` κ plays no part, and gets no gradient.
         dropconnect: Probability for each entry of W to be left out in a training step.
         adjacency_dropout: The same for each entry of Â.
         split_input: Whether each factor of a product sees only its share of x's columns (the paper's products); shares
             are equal to within one.
         double: Aggregate in float64, for embeddings that reach far.
 
-    Shapes: x (N, in_channels), dense, sparse or a :class:`SparseMatrix`, or a pair (sources, targets) for edges between
-    two kinds of nodes; edge_index (2, E), or a sparse tensor with a row for each target, or a :class:`SparseMatrix`
+    Shapes: x (N, in_channels), dense, sparse or a `SparseMatrix`, or a pair (sources, targets) for edges between
+    two kinds of nodes; edge_index (2, E), or a sparse tensor with a row for each target, or a `SparseMatrix`
     (M, N), which is used as it is; edge_weight (E,) → (M, out_channels).
 
     >>> from kappagcn.graphs import disease

@@ -40,6 +40,9 @@ def linear(x: Tensor | SparseMatrix, weight: Tensor, bias: Tensor | None = None)
     """κ-right-multiplication (eq. 7) on tangent vectors: log_0(X ⊗ W) = V W, (N, D) and (D, E) → (N, E), plus b.
 
     The bias is a tangent vector at the origin too. Sparse x stays sparse.
+
+    >>> linear(torch.ones(1, 2), torch.eye(2), torch.tensor([0.5, 0.0]))
+    tensor([[1.5000, 1.0000]])
     """
     product = x.product(weight) if isinstance(x, SparseMatrix) else x @ weight
     return product if bias is None else product + bias
@@ -72,6 +75,12 @@ def aggregate(
         aggregation: One of the above.
         double: In float64 whatever the dtype. In float32 a midpoint at distance r from the origin has a relative error
             of about ε·exp(2√−κ r)/r for κ < 0; that matters beyond r = 4/√−κ.
+
+    >>> from kappagcn.nn import normalized_adjacency
+    >>> pair = normalized_adjacency(torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
+    >>> aggregate(torch.tensor([[1.0, 0.0], [0.0, 0.0]]), pair, Stereographic(-1.0))  # both rows: half way between
+    tensor([[0.5000, 0.0000],
+            [0.5000, 0.0000]])
     """
     if aggregation not in AGGREGATIONS:
         raise GraphError(f"expected aggregation {', '.join(AGGREGATIONS)}, found {aggregation!r}.")
@@ -106,7 +115,13 @@ def factors_of(v: Tensor, manifold: Manifold) -> tuple[Tensor, list[int]]:
 
 
 def capped_rows(v: Tensor, adjacency: SparseMatrix, manifold: Manifold, *, double: bool = False) -> int:
-    """How many midpoints lie farther out than the precision resolves (κ < 0), and so were taken as just inside."""
+    """How many rows lie farther out than the precision resolves (κ < 0), before and after the product: they are capped.
+
+    >>> from kappagcn.nn import normalized_adjacency
+    >>> pair = normalized_adjacency(torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
+    >>> capped_rows(torch.tensor([[30.0, 0.0], [30.0, 0.0]]), pair, Stereographic(-1.0))
+    4
+    """
     k, dims = factors_of(v, manifold)
     return count_edge_rows(v, adjacency.to(v.dtype), k, dims, double=double)
 
@@ -117,7 +132,7 @@ def logits(v: Tensor, p: Tensor, a: Tensor, manifold: Manifold) -> Tensor:
     λ_p|a| times the signed distance to the hyperplane through exp_0(p) with normal a; over a product, the sum of the
     factors' logits. With the lift (P, H) of p the plane's normal in ambient coordinates, times |a|, is
 
-    .. math:: n = (a - \kappa\langle P, a\rangle P/\lambda,\ -\langle P, a\rangle),\qquad \lambda = H + 1,
+        n = (a − κ⟨P, a⟩P/λ, −⟨P, a⟩),    λ = H + 1,
 
     so all logits are one product of matrices and one arsin_κ, and p may lie anywhere: there is no ball to leave.
 
@@ -126,6 +141,9 @@ def logits(v: Tensor, p: Tensor, a: Tensor, manifold: Manifold) -> Tensor:
         p: Tangent vectors at the origin of a point on each class's hyperplane, (C, D).
         a: Normals of the hyperplanes, (C, D).
         manifold: A space, or a product of spaces whose dimensions sum to D.
+
+    >>> logits(torch.tensor([[0.5, 0.0]]), torch.zeros(1, 2), torch.tensor([[1.0, 0.0]]), Stereographic(0.0))
+    tensor([[2.]])
     """
     if _is_half(v) or torch.is_autocast_enabled(v.device.type):
         with torch.autocast(v.device.type, enabled=False):
@@ -154,6 +172,10 @@ def pool(
         num_graphs: G; by default one more than the largest of `batch`. A graph without nodes gets the origin.
         weight: Weight of each node within its graph, (N,), non-negative; equal by default.
         double: As in `aggregate`.
+
+    >>> pool(torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.3, 0.4]]), torch.tensor([0, 0, 1]), Stereographic(-1.0))
+    tensor([[0.5000, 0.0000],
+            [0.3000, 0.4000]])
     """
     nodes = torch.arange(len(v), device=v.device)
     if batch is None:

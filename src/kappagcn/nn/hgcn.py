@@ -44,8 +44,7 @@ def _within(v: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
 class HGCNConv(SparseInput):
     r"""Hyperbolic linear map with a Möbius bias, then aggregation in a tangent space, on tangent vectors at the origin.
 
-    .. math:: h_i = \exp_0(v_i W) \oplus \exp_0(b),\qquad
-              v'_i = \log_0 \exp_x\Big(\sum_j w_{ij}\log_x(h_j)\Big),
+        h_i = exp_0(v_i W) ⊕ exp_0(b),    v'_i = log_0 exp_x(Σ_j w_ij log_x(h_j)),
 
     at x = 0, as the authors' code does, or at x = h_i, as their paper writes. κ < 0 is trained and the layer's own; at
     x = 0 it acts through b alone, which starts at 0. A non-linearity between layers of different curvature is the
@@ -64,7 +63,7 @@ class HGCNConv(SparseInput):
         dropconnect: Probability for each entry of W to be left out in a training step.
 
     Shapes: x (N, in_channels), dense or sparse; edge_index (2, E), or a sparse tensor with a row for each target, or a
-    :class:`SparseMatrix` (N, N), used as it is → (N, out_channels).
+    `SparseMatrix` (N, N), used as it is → (N, out_channels).
 
     >>> from kappagcn.graphs import disease
     >>> data = disease()

@@ -82,6 +82,9 @@ class KappaDropout(nn.Module):
 
     Args:
         p: Probability of an entry to be set to 0; the others are divided by 1 − p.
+
+    >>> KappaDropout(0.5).eval()(torch.ones(2))
+    tensor([1., 1.])
     """
 
     def __init__(self, p: float = 0.5) -> None:
@@ -105,7 +108,7 @@ class KappaLogits(nn.Module):
     Args:
         in_channels: D, the dimension of the space.
         num_classes: C.
-        manifold: The space, or product, of the points; a signature or a number as in :class:`KappaGCNConv`.
+        manifold: The space, or product, of the points; a signature or a number as in `KappaGCNConv`.
 
     >>> from kappagcn.geometry import Stereographic
     >>> KappaLogits(2, 3, Stereographic(-1.0))(torch.ones(5, 2)).shape
@@ -141,7 +144,7 @@ class KappaPool(nn.Module):
     """Readout of whole graphs: the gyromidpoint of each graph's nodes. κ = 0: ``global_mean_pool``.
 
     Args:
-        manifold: The space, or product, of the nodes; a signature or a number as in :class:`KappaGCNConv`.
+        manifold: The space, or product, of the nodes; a signature or a number as in `KappaGCNConv`.
         double: In float64, for nodes that lie far out.
 
     >>> from kappagcn.geometry import Stereographic

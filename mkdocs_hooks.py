@@ -1,0 +1,50 @@
+"""What the site needs beyond its pages: links that leave docs/, pictures in two themes, doctests as code blocks.
+
+Links such as ``../results`` work in the repository; the site has no such files, so there they become the path in words,
+or, where ``repo_url`` is set, a link to it.
+"""
+
+import re
+from pathlib import PurePosixPath
+from posixpath import normpath
+from typing import Any
+
+import griffe
+
+OUTSIDE = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<path>(?:\.\./)+[^)#\s]+)\)")
+DOCTEST = re.compile(r"^(?P<indent> *)>>> .*(?:\n(?! *\n| *$).*)*", re.MULTILINE)
+PICTURE = re.compile(
+    r'<picture>\s*<source [^>]*srcset="(?P<dark>[^"]+)">\s*<img src="(?P<light>[^"]+)" (?P<rest>[^>]*)>\s*</picture>'
+)
+ROLE = re.compile(r":(?:func|class|mod|meth):(?=`)")
+
+
+def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
+    """Links to files outside docs/, which the site does not have, in words; pictures by the page's own palette."""
+    folder = PurePosixPath("docs") / PurePosixPath(page.file.src_uri).parent
+
+    def told(link: re.Match[str]) -> str:
+        path = normpath(str(folder / link["path"]))
+        if path.startswith("docs/"):
+            return link[0]
+        if config.repo_url:
+            return f"[{link['text']}]({config.repo_url.rstrip('/')}/blob/HEAD/{path})"
+        return f"`{path}`" if link["text"].strip("`/") == path else f"{link['text']} (`{path}`)"
+
+    themes = r'<img src="\g<light>#only-light" \g<rest>><img src="\g<dark>#only-dark" \g<rest>>'
+    return PICTURE.sub(themes, OUTSIDE.sub(told, markdown))
+
+
+def fenced(docstring: str) -> str:
+    """A docstring with its doctests as code blocks."""
+    docstring = ROLE.sub("", docstring)
+    return DOCTEST.sub(lambda found: f"{found['indent']}```pycon\n{found[0]}\n{found['indent']}```", docstring)
+
+
+class Doctests(griffe.Extension):
+    """Fences doctests: outside of a section called Examples they would be read as quotations."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Called for every module, class, function and attribute."""
+        if obj.docstring is not None:
+            obj.docstring.value = fenced(obj.docstring.value)

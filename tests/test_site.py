@@ -1,0 +1,152 @@
+"""The documentation site: it builds without a warning, loads nothing from elsewhere, and names everything public."""
+
+import doctest
+import importlib
+import inspect
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+DESCRIBED = ["geometry", "graphs", "nn", "models", "training", "embedding", "experiments", "errors", "testing"]
+WITH_EXAMPLES = ["geometry", "graphs", "nn", "models", "training", "embedding", "experiments"]
+
+
+class Page(HTMLParser):
+    """Anchors, links and what a browser would load of one page."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.anchors, self.links, self.loaded = set(), [], []
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.anchors |= {found[name] for name in ("id", "name") if found.get(name)}
+        if tag == "a" and found.get("href"):
+            self.links.append(found["href"])
+        if tag in ("script", "img", "source", "iframe") or (tag == "link" and found.get("rel") != "canonical"):
+            self.loaded += [found[name] for name in ("src", "srcset", "href") if found.get(name)]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("mkdocs", reason="the site needs pip install 'kappagcn[docs]'")
+    pytest.importorskip("material", reason="the site needs pip install 'kappagcn[docs]'")
+    pytest.importorskip("mkdocstrings", reason="the site needs pip install 'kappagcn[docs]'")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, timeout=300)
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert "WARNING" not in built.stdout + built.stderr
+    return {path: Page(path) for path in folder.rglob("*.html")}
+
+
+def within(path, target):
+    """The file of the site that a link leads to, and the place in it."""
+    file, fragment = urldefrag(target)
+    return (path.parent / unquote(file)).resolve() if file else path.resolve(), unquote(fragment)
+
+
+def test_nothing_is_loaded_from_elsewhere(site):
+    assert len(site) > 25
+    for path, page in site.items():
+        assert page.loaded, path
+        for target in page.loaded:
+            assert not urlsplit(target).netloc, (path.name, target)
+            if path.name != "404.html":
+                assert within(path, target)[0].exists(), (path.name, target)
+    for sheet in next(iter(site)).parent.rglob("*.css"):
+        assert not re.search(r"(?:@import|url\()\s*[\"']?(?:https?:)?//", sheet.read_text()), sheet
+
+
+def test_every_link_leads_somewhere(site):
+    pages = {path.resolve(): page for path, page in site.items()}
+    for path, page in site.items():
+        if path.name == "404.html":
+            continue
+        for target in page.links:
+            if urlsplit(target).scheme in ("http", "https"):
+                continue
+            file, fragment = within(path, target)
+            assert file.exists(), (path.name, target)
+            if fragment and file in pages:
+                assert fragment in pages[file].anchors or fragment == "__skip", (path.name, target)
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_every_public_name_is_described(site, name):
+    (path,) = (path for path in site if path.parts[-2:] == ("api", f"{name}.html"))
+    text = path.read_text()
+    for public in importlib.import_module(f"kappagcn.{name}").__all__:
+        own, of_a_module_of_that_name = f"kappagcn.{name}.{public}", f"kappagcn.{name}.{public}.{public}"
+        by_hand = f"<code>{public}</code>" in text and not callable(
+            getattr(importlib.import_module(f"kappagcn.{name}"), public)
+        )
+        assert {own, of_a_module_of_that_name} & site[path].anchors or by_hand, public
+
+
+def test_no_markup_is_left_over(site):
+    """Nothing of reStructuredText or of doctests outside code blocks is shown to a reader."""
+    for path in site:
+        text = re.sub(r"<(pre|code)\b.*?</\1>", "", path.read_text(), flags=re.DOTALL)
+        for mark in (":func:", ":class:", ":mod:", ":meth:", "&gt;&gt;&gt;", "<blockquote>"):
+            assert mark not in text, (path.name, mark)
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_every_public_name_has_an_example(name):
+    """Errors and constants need none; everything that can be called does."""
+    module = importlib.import_module(f"kappagcn.{name}")
+    parser = doctest.DocTestParser()
+    without = []
+    for public in module.__all__:
+        found = getattr(module, public)
+        if not callable(found) or (inspect.isclass(found) and issubclass(found, BaseException)):
+            continue
+        assert found.__doc__, public
+        if not parser.get_examples(inspect.getdoc(found)):
+            without.append(public)
+    assert without == []
+
+
+def test_the_errata_name_tests_that_there_are():
+    named = re.findall(r"`([\w/]+\.py)::(\w+)`", (DOCS / "errata.md").read_text())
+    assert len(named) > 15
+    for file, test in named:
+        assert f"\ndef {test}(" in (ROOT / "tests" / file).read_text(), test
+
+
+def test_links_work_in_the_repository_too():
+    for page in DOCS.rglob("*.md"):
+        text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.DOTALL)
+        targets = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|srcset)="([^"]+)"', text)
+        for target in targets:
+            if not urlsplit(target).scheme and urldefrag(target)[0]:
+                assert (page.parent / urldefrag(target)[0]).exists(), (page.name, target)
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "how-to").glob("*.md")), ids=lambda page: page.stem)
+def test_python_in_how_tos_runs_and_prints_what_it_says(page, capsys):
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        exec(compile(block, page.name, "exec"), {})
+        assert capsys.readouterr().out.splitlines() == re.findall(r"# → (.*)", block)
+
+
+def test_the_gallery_shows_the_figures_that_can_be_drawn():
+    pytest.importorskip("matplotlib", reason="figures need pip install 'kappagcn[figures]'")
+    from kappagcn.figures.paper import FIGURES
+
+    text = " ".join((DOCS / "gallery.md").read_text().split())
+    assert re.findall(r"`kappagcn reproduce figures (\w+)`", text) == list(FIGURES)
+    for name, figure in FIGURES.items():
+        assert figure.title in text, name
+        assert figure.caption in text, name
