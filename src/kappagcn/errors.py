@@ -23,6 +23,7 @@ __all__ = [
     "TestNodesError",
     "TrainingError",
     "UndefinedMidpointError",
+    "WorkerLostError",
 ]
 
 
@@ -105,6 +106,19 @@ class DivergedError(KappaGCNError):
     def saved_at(self, path: Path) -> None:
         """Add where the last good state is."""
         self.args = (f"{self.args[0]} It is saved in {path}.",)
+
+
+class WorkerLostError(KappaGCNError):
+    """A worker of a distributed run that died, or did not answer in time.
+
+    Args:
+        message: Who.
+        told_here: Whether this worker is the one to say so.
+    """
+
+    def __init__(self, message: str, told_here: bool = True) -> None:
+        self.told_here = told_here
+        super().__init__(message)
 
 
 class ConvergenceWarning(UserWarning):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,8 +25,10 @@ from kappagcn.cli.common import (
     Threads,
     command,
     load,
+    messages,
     print_rows,
     print_settings,
+    refuse,
     run_folder,
     say,
     settings,
@@ -52,6 +57,10 @@ def classify(
     patience: Annotated[int, typer.Option(min=1, help="Epochs without a lower loss before training stops.")] = 200,
     seed: Seed = 0,
     threads: Threads = None,
+    distributed: Annotated[
+        bool, typer.Option("--distributed", help="Train together with the other workers that torchrun started.")
+    ] = False,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a silent worker counts as gone.")] = 60.0,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/GRAPH-SPACE by default.")] = None,
     resume: Resume = False,
     dry_run: DryRun = False,
@@ -83,6 +92,12 @@ def classify(
         seed=seed,
     )
     classifier.check()
+    if distributed and "RANK" not in os.environ:
+        raise refuse(
+            "--distributed: expected to be one of several workers, found a single process. Start them with "
+            "torchrun --nproc-per-node 2 -m kappagcn classify ..."
+        )
+    messages.quiet = distributed and os.environ["RANK"] != "0"
     found = None if features or labels else labelled(graph, data)
     if found is None:
         found = load(graph, data, features, labels, header)
@@ -97,7 +112,10 @@ def classify(
         score = "no test nodes" if record["accuracy"] is None else f"test accuracy {record['accuracy']:.3f}"
         say(f"{done} of {count}: split {record['split']}, run {record['run']}: {score} after {record['epochs']} epochs")
 
-    summary = run(classifier, found, divisions, folder, runs=runs, resume=resume, report=report)
+    with _workers(timeout, folder) if distributed else nullcontext() as workers:
+        summary = run(classifier, found, divisions, folder, runs=runs, resume=resume, report=report, workers=workers)
+    if not summary:
+        return
     if as_json:
         print(json.dumps({"run": str(folder), **summary, "graph": graph}))
         return
@@ -110,6 +128,23 @@ def classify(
         ]
     )
     say(f"Predictions: kappagcn predict {folder}. Look at it: kappagcn report {folder}")
+
+
+@contextmanager
+def _workers(timeout: float, folder: Path) -> Iterator[Any]:
+    """The workers of this run; when one is gone, the first of those left says so."""
+    from kappagcn.distributed import joined
+    from kappagcn.errors import WorkerLostError
+
+    try:
+        with joined(timeout) as workers:
+            yield workers
+    except WorkerLostError as problem:
+        messages.quiet = not problem.told_here
+        raise WorkerLostError(
+            f"{problem}. {folder} holds the last checkpoint: the same command with --resume goes on, with any number "
+            "of workers."
+        ) from None
 
 
 def _resolved(classifier: Any, data: Any) -> dict[str, Any]:

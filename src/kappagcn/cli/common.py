@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from typer.core import TyperGroup
 
-from kappagcn.errors import DivergedError, DownloadError, KappaGCNError
+from kappagcn.errors import DivergedError, DownloadError, KappaGCNError, WorkerLostError
 
 __all__ = [
     "AsJson",
@@ -104,7 +104,7 @@ def guarded() -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.showwarning = _show  # type: ignore[assignment]
             yield
-    except (DownloadError, DivergedError) as problem:
+    except (DownloadError, DivergedError, WorkerLostError) as problem:
         raise refuse(str(problem), 1) from None
     except KappaGCNError as problem:
         raise refuse(str(problem)) from None

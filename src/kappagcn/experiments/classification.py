@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from kappagcn._version import __version__
+from kappagcn.distributed import Workers, by_first
 from kappagcn.errors import CheckpointError, GraphError, PrecisionWarning, SplitError
 from kappagcn.experiments.classifier import KappaGCNClassifier
 from kappagcn.experiments.protocol import load_benchmark
@@ -74,6 +75,7 @@ def classify(
     runs: int = 1,
     resume: bool = False,
     report: Callable[[Record, int, int], None] | None = None,
+    workers: Workers | None = None,
 ) -> Record:
     """Train on every split, evaluate on its test nodes, and keep the run whose stopping nodes came out best.
 
@@ -87,6 +89,7 @@ def classify(
         runs: So many on each split.
         resume: Go on with what is in `folder`, if there is something.
         report: Called with each finished run's record, how many are done and how many there are.
+        workers: Who trains together; the first of them alone writes and gets the summary, the others an empty one.
     """
     about = {
         "kappagcn": __version__,
@@ -95,18 +98,15 @@ def classify(
         "runs": runs,
         "data": fingerprint(data.edge_index, data.get("edge_weight"), data.get("x"), data.y),
     }
-    if not is_to_go_on(folder, about, resume=resume):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise CheckpointError(f"{folder}: expected a folder to write in, found {problem.strerror}.") from None
-        save_json(folder / "config.json", about)
+    by_first(workers, lambda: _begin(folder, about, resume=resume))
     every = [(number, split, run) for number, split in enumerate(splits) for run in range(runs)]
     records = []
     for done, (number, split, run) in enumerate(every, 1):
-        records.append(_one(classifier, data, number, split, run, folder))
-        if report is not None:
+        records.append(_one(classifier, data, number, split, run, folder, workers))
+        if report is not None and _is_first(workers):
             report(records[-1], done, len(every))
+    if not _is_first(workers):
+        return {}
     capped = max(record["capped_rows"] for record in records)
     if capped:
         warnings.warn(
@@ -119,30 +119,71 @@ def classify(
     return _finish(classifier, data, every[best], records, folder)
 
 
-def _fitted(classifier: KappaGCNClassifier, data: Data, number: int, split: Split, run: int, folder: Path) -> Any:
+def _is_first(workers: Workers | None) -> bool:
+    return workers is None or workers.rank == 0
+
+
+def _begin(folder: Path, about: Record, *, resume: bool) -> None:
+    if is_to_go_on(folder, about, resume=resume):
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise CheckpointError(f"{folder}: expected a folder to write in, found {problem.strerror}.") from None
+    save_json(folder / "config.json", about)
+
+
+def _fitted(
+    classifier: KappaGCNClassifier,
+    data: Data,
+    number: int,
+    split: Split,
+    run: int,
+    folder: Path,
+    workers: Workers | None = None,
+) -> KappaGCNClassifier:
     own = type(classifier)(**{**classifier.get_params(), "seed": classifier.seed + 1000 * number + run})
     masked = data.clone()
     for name, mask in split.masks(data.num_nodes).items():
         masked[name] = mask
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)  # said once, for all runs
-        return own.fit(masked, folder=_folder(folder, number, run), resume=True)
+        return own.fit(masked, folder=_folder(folder, number, run), resume=True, workers=workers)
 
 
 def _folder(folder: Path, number: int, run: int) -> Path:
     return folder / "runs" / f"split{number}-run{run}"
 
 
-def _one(classifier: KappaGCNClassifier, data: Data, number: int, split: Split, run: int, folder: Path) -> Record:
-    """The record of a run, which is done unless it is there."""
+def _known(path: Path) -> Record | None:
+    """The record of a run that has been done."""
+    if not path.exists():
+        return None
+    try:
+        found: Record = json.loads(path.read_text())
+        return found
+    except (OSError, ValueError) as problem:
+        raise CheckpointError(f"{path}: expected the record of a run, found {problem}. Remove it.") from None
+
+
+def _one(
+    classifier: KappaGCNClassifier,
+    data: Data,
+    number: int,
+    split: Split,
+    run: int,
+    folder: Path,
+    workers: Workers | None,
+) -> Record:
+    """The record of a run, which is done unless it is there; of workers beside the first, nothing."""
     path = _folder(folder, number, run) / "record.json"
-    if path.exists():
-        try:
-            found: Record = json.loads(path.read_text())
-            return found
-        except (OSError, ValueError) as problem:
-            raise CheckpointError(f"{path}: expected the record of a run, found {problem}. Remove it.") from None
-    own = _fitted(classifier, data, number, split, run, folder)
+    known: Record | None = by_first(workers, lambda: _known(path))
+    if known is not None:
+        return known
+    own = _fitted(classifier, data, number, split, run, folder, workers)
+    if not _is_first(workers):
+        return {}
+    assert own._data is not None
     best = own.result_.best
     tested = len(split.final_test_nodes()) > 0
     record = {

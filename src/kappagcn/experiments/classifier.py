@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+from kappagcn.distributed import Workers, fit_parts
 from kappagcn.errors import CheckpointError, GraphError, KappaGCNError, SplitError, TrainingError
 from kappagcn.experiments.config import Experiment
 from kappagcn.experiments.defaults import are_words, default_experiment, default_normalization
@@ -24,10 +25,11 @@ from kappagcn.graphs.preprocess import column_statistics
 from kappagcn.graphs.undirected import one_hot
 from kappagcn.models import NodeClassifier, build_model
 from kappagcn.nn.features import tangent_features
-from kappagcn.training import fit, reporting, seeded
+from kappagcn.training import fit, fit_minibatch, layerwise, reporting, seeded
 from kappagcn.training import predict as probabilities
 from kappagcn.training.checkpoint import load_tensors, save_tensors
 from kappagcn.training.estimator import Estimator
+from kappagcn.training.minibatch import check_batches
 from kappagcn.training.tasks import inputs
 
 __all__ = ["KappaGCNClassifier"]
@@ -63,6 +65,10 @@ class KappaGCNClassifier(Estimator):
         curvature_lr: Of the curvatures; 0 keeps them as they are.
         epochs: At most so many.
         patience: Epochs without a lower loss before training stops.
+        batch_size: Training nodes in a batch, for graphs that training as a whole has no memory for; None for the
+            whole graph at once.
+        neighbours: With batches: at most so many drawn for each node, −1 for all; one number, or one for each of the
+            network's hops, one more than it has layers.
         seed: Of weights, dropout, and the nodes that decide.
         progress: Show epochs on standard error.
 
@@ -95,6 +101,8 @@ class KappaGCNClassifier(Estimator):
         curvature_lr: float = 0.01,
         epochs: int = 2000,
         patience: int = 200,
+        batch_size: int | None = None,
+        neighbours: int | Sequence[int] = 10,
         seed: int = 0,
         progress: bool = True,
     ) -> None:
@@ -103,11 +111,18 @@ class KappaGCNClassifier(Estimator):
         self.dropout, self.adjacency_dropout, self.dropconnect = dropout, adjacency_dropout, dropconnect
         self.l2, self.lr, self.curvature_lr = l2, lr, curvature_lr
         self.epochs, self.patience = epochs, patience
+        self.batch_size, self.neighbours = batch_size, neighbours
         self.seed, self.progress = seed, progress
 
     def check(self) -> None:
         """Refuse arguments that no graph could be classified with."""
         self.experiment(Data(x=torch.eye(2))).build(2, 2)
+        self._check_batches()
+
+    def _check_batches(self) -> None:
+        check_batches(1 if self.batch_size is None else self.batch_size, self.neighbours, 0)
+        if self.batch_size is not None:
+            check_batches(self.batch_size, self.neighbours, self.layers + 1)
 
     def experiment(self, data: Data) -> Experiment:
         """All settings for a graph, defaults filled in."""
@@ -135,7 +150,14 @@ class KappaGCNClassifier(Estimator):
         return replace(default, options={**default.options, **own}, features=features, training=training)
 
     def fit(
-        self, graph: Any, x: Any = None, y: Any = None, *, folder: str | Path | None = None, resume: bool = False
+        self,
+        graph: Any,
+        x: Any = None,
+        y: Any = None,
+        *,
+        folder: str | Path | None = None,
+        resume: bool = False,
+        workers: Workers | None = None,
     ) -> KappaGCNClassifier:
         """Train on the labelled nodes of a graph.
 
@@ -145,7 +167,9 @@ class KappaGCNClassifier(Estimator):
             y: Labels, where the graph does not have them.
             folder: Where to keep the run; None to keep nothing.
             resume: Go on with the run in `folder`, if there is one, to the same numbers as without the interruption.
+            workers: Who trains together, each with the whole graph to begin with; see `kappagcn.distributed`.
         """
+        self._check_batches()
         data, labels = read_labelled(graph, x, y)
         if labels is None:
             raise GraphError("expected labels, data.y or y, found none.")
@@ -159,9 +183,17 @@ class KappaGCNClassifier(Estimator):
         data.x = _scaled(experiment, data.x, statistics)
         with seeded(self.seed):
             model = experiment.build(data.num_features, len(classes))
-        with reporting("training", self.epochs) if self.progress else nullcontext() as report:
+        shown = self.progress and (workers is None or workers.rank == 0)
+        with reporting("training", self.epochs) if shown else nullcontext() as report:
             callbacks = [] if report is None else [report]
-            result = fit(model, data, split, experiment.training, folder=folder, resume=resume, callbacks=callbacks)
+            options: dict[str, Any] = {"folder": folder, "resume": resume, "callbacks": callbacks}
+            if self.batch_size is None and workers is not None:
+                result = fit_parts(model, data, split, experiment.training, workers, **options)
+            elif self.batch_size is None:
+                result = fit(model, data, split, experiment.training, **options)
+            else:
+                options |= {"batch_size": self.batch_size, "neighbours": self.neighbours}
+                result = fit_minibatch(model, data, split, experiment.training, **options)
         self.classes_, self.model_, self.history_, self.result_ = classes, model, result.history, result
         self._data: Data | None = data
         self.labels_: Array = data.y.numpy()
@@ -208,8 +240,11 @@ class KappaGCNClassifier(Estimator):
     def predict_proba(self, graph: Any = None, x: Any = None) -> Array:
         """Probabilities of the classes, (N, C): for the fitted graph, or another with the same features."""
         data, _ = self._graph(graph, x)
-        found: Array = probabilities(self.model_, data).numpy()
-        return found
+        if self.batch_size is None:
+            found: Array = probabilities(self.model_, data).numpy()
+            return found
+        by_layer: Array = layerwise(self.model_, data.x, data.edge_index, data.get("edge_weight")).softmax(1).numpy()
+        return by_layer
 
     def predict(self, graph: Any = None, x: Any = None) -> Array:
         """The most probable label of every node, (N,)."""

@@ -18,6 +18,7 @@ from kappagcn.graphs.files import as_graph, from_networkx, from_pyg, from_scipy,
 from kappagcn.graphs.generators import balanced_tree, cycle, path, sphere, star, torus
 from kappagcn.graphs.gromov import Hyperbolicity, hyperbolicity
 from kappagcn.graphs.named import BUILT_IN, CLASSICS, classic, load_graph
+from kappagcn.graphs.neighbours import NeighbourSampler, Sample
 from kappagcn.graphs.paths import path_blocks, shortest_paths
 from kappagcn.graphs.preprocess import induced, largest_component, normalize_rows, standardize, standardize_columns
 from kappagcn.graphs.sources import catalogue
@@ -44,6 +45,8 @@ __all__ = [
     "GraphDataset",
     "GraphStatistics",
     "Hyperbolicity",
+    "NeighbourSampler",
+    "Sample",
     "Split",
     "adjacency",
     "advise",

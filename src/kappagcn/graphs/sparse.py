@@ -110,12 +110,31 @@ class SparseMatrix:
             return self.to(torch.float32).product(x.float()).to(x.dtype)
         if x.dtype != self.values.dtype:
             return self.to(x.dtype).product(x)
+        return self._times(self.spread(x))
+
+    def _times(self, x: Tensor) -> Tensor:
         if self.values.requires_grad or torch.compiler.is_compiling():
             terms = self.values.unsqueeze(-1) * x.index_select(0, self.cols)
             return x.new_zeros(self.shape[0], x.shape[1]).index_add(0, self.rows, terms)
         matrix, transpose = self.matrices()
         product: Tensor = _Product.apply(matrix, transpose, x)
         return product
+
+    def spread(self, x: Tensor) -> Tensor:
+        """Dense rows as the entries' columns count them, differentiable: x itself, where all rows are here."""
+        return x
+
+    def gather(self, x: Tensor) -> Tensor:
+        """The same without a gradient, for operations that have a backward of their own."""
+        return x
+
+    def give_back(self, grad: Tensor) -> Tensor:
+        """The transpose of `gather`."""
+        return grad
+
+    def anywhere(self, found: bool) -> bool:
+        """Whether something was found, here or wherever else the matrix has rows."""
+        return found
 
     def check(self, x: Tensor) -> None:
         """Refuse rows that this matrix does not multiply with."""
@@ -148,7 +167,8 @@ class SparseMatrix:
             return self
         with torch.inference_mode(False):
             layout, values = self._sorted()
-            found = SparseMatrix(layout.places[0], layout.places[1], values, self.shape)
+            found = self.with_values(values)
+        found.rows, found.cols = layout.places
         found._layout = layout
         return found
 
@@ -172,11 +192,11 @@ class SparseMatrix:
     def row_sums(self) -> Tensor:
         """Σ_j A_ij, (M,), by the same product that multiplies rows; summed once."""
         if self.values.requires_grad or torch.compiler.is_compiling():
-            return self.product(self.values.new_ones(self.shape[1], 1)).squeeze(-1)
+            return self._times(self.values.new_ones(self.shape[1], 1)).squeeze(-1)
         self._current()
         if self._sums is None:
             with torch.inference_mode(False):
-                self._sums = self.product(self.values.new_ones(self.shape[1], 1)).squeeze(-1)
+                self._sums = self._times(self.values.new_ones(self.shape[1], 1)).squeeze(-1)
         return self._sums
 
     def to(self, dtype: torch.dtype) -> SparseMatrix:
@@ -184,7 +204,7 @@ class SparseMatrix:
         if dtype == self.values.dtype:
             return self
         if self.values.requires_grad or torch.compiler.is_compiling():
-            return SparseMatrix(self.rows, self.cols, self.values.to(dtype), self.shape)
+            return self.with_values(self.values.to(dtype))
         self._current()
         if self._other is None or self._other.values.dtype != dtype:
             with torch.inference_mode(False):

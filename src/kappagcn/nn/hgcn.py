@@ -128,11 +128,12 @@ class HGCNConv(SparseInput):
     def _attended(self, v: Tensor, adjacency: SparseMatrix) -> SparseMatrix:
         """The same edges, as far as they have a weight, with others from the vectors at their ends."""
         assert self.attention is not None
-        as_target, as_source = (v @ self.attention.t()).unbind(-1)
+        ends = v @ self.attention.t()
+        as_target, as_source = ends[:, 0], adjacency.spread(ends[:, 1:])[:, 0]
         scores = nn.functional.leaky_relu(as_target[adjacency.rows] + as_source[adjacency.cols], 0.2)
         scores = torch.where(adjacency.values == 0, torch.finfo(scores.dtype).min / 4, scores)
         shares = softmax(scores, adjacency.rows, num_nodes=adjacency.shape[0])
-        return SparseMatrix(adjacency.rows, adjacency.cols, shares, adjacency.shape)
+        return adjacency.with_values(shares)
 
     def extra_repr(self) -> str:
         """Sizes."""

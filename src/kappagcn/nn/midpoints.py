@@ -35,10 +35,11 @@ class _Compiled(torch.autograd.Function):
         kernels: ModuleType,
     ) -> Tensor:
         matrix, ctx.transpose = adjacency.to(dtype).matrices()
+        ctx.adjacency = adjacency
         weight = adjacency.row_sums()
         ctx.kernels, ctx.factors = kernels, kernels.Factors(dims, k.tolist())
         lifted, lifts = kernels.lift(v, ctx.factors, dtype)
-        out, sums, lowers = kernels.sum_and_lower(lifted, matrix, ctx.factors, weight, v.dtype)
+        out, sums, lowers = kernels.sum_and_lower(adjacency.gather(lifted), matrix, ctx.factors, weight, v.dtype)
         ctx.save_for_backward(v, k, weight, lifts, sums, lowers)
         return out  # type: ignore[no-any-return]
 
@@ -47,7 +48,8 @@ class _Compiled(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
         v, k, weight, lifts, sums, lowers = ctx.saved_tensors
         by_sums, by_k = ctx.kernels.lower_backward(sums, ctx.factors, weight, lowers, grad)
-        by_v, by_k_too = ctx.kernels.lift_backward(v, ctx.factors, lifts, multiply(ctx.transpose, by_sums))
+        by_lifted = ctx.adjacency.give_back(multiply(ctx.transpose, by_sums))
+        by_v, by_k_too = ctx.kernels.lift_backward(v, ctx.factors, lifts, by_lifted)
         by_k = (by_k.sum(0) if len(by_k) > 1 else by_k[0]) + (by_k_too.sum(0) if len(by_k_too) > 1 else by_k_too[0])
         return by_v, torch.from_numpy(by_k).to(k.dtype), None, None, None, None
 
@@ -112,7 +114,7 @@ def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *,
 def _by_torch(v: Tensor, adjacency: SparseMatrix, kappa: Tensor) -> Tensor:
     lifted = lift_rows(v, kappa)
     sums = adjacency.product(lifted)
-    if not torch.compiler.is_compiling() and v.dtype != torch.float64 and any_far(sums, kappa):
+    if not torch.compiler.is_compiling() and v.dtype != torch.float64 and adjacency.anywhere(any_far(sums, kappa)):
         # Far out the digits that a sum in float32 loses count.
         wide = adjacency.to(torch.float64)
         return lower_rows(wide.product(lifted.double()), kappa.double(), wide.row_sums()).to(v.dtype)

@@ -18,20 +18,20 @@ __all__ = ["frechet", "tangential_at_nodes"]
 
 def tangential_at_nodes(v: Tensor, adjacency: SparseMatrix, k: Tensor) -> Tensor:
     """log_0 of exp_x(Σ_j A_ij log_x(x_j)) at x = x_i (definition 3), (N, D) → (N, D)."""
-    if adjacency.shape[0] != adjacency.shape[1]:
+    if adjacency.shape[0] != len(v):
         raise GraphError(
             f"expected as many targets as sources to aggregate at the node itself, found {adjacency.shape}; use "
             f"aggregation midpoint, tangential or frechet."
         )
     x = expmap0(v, k=k)
-    to_neighbours = logmap(x[adjacency.rows], x[adjacency.cols], k=k)
+    to_neighbours = logmap(x[adjacency.rows], adjacency.spread(x)[adjacency.cols], k=k)
     pull = torch.zeros_like(x).index_add(0, adjacency.rows, adjacency.values.unsqueeze(-1) * to_neighbours)
     return logmap0(expmap(x, pull, k=k), k=k)
 
 
 def frechet(v: Tensor, adjacency: SparseMatrix, k: Tensor) -> Tensor:
     """(Σ_j A_ij) times log_0 of the Fréchet mean of the points with weights A_i, (N, D) → (M, D)."""
-    x = expmap0(v, k=k)
+    x = adjacency.spread(expmap0(v, k=k))
     order = adjacency.rows.argsort(stable=True)
     degrees = torch.bincount(adjacency.rows, minlength=adjacency.shape[0])
     starts = degrees.cumsum(0) - degrees

@@ -2,6 +2,8 @@
 
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.evaluation import final_evaluation, load_model, predict
+from kappagcn.training.layerwise import layerwise
+from kappagcn.training.minibatch import MiniBatches, MiniBatchTrainer, fit_minibatch
 from kappagcn.training.progress import reporting
 from kappagcn.training.run import RunFolder, TrainingResult, fit, train, train_in
 from kappagcn.training.stopping import EarlyStopping
@@ -10,6 +12,8 @@ from kappagcn.training.trainer import Trainer, seeded
 
 __all__ = [
     "EarlyStopping",
+    "MiniBatchTrainer",
+    "MiniBatches",
     "NodeClassification",
     "RunFolder",
     "Task",
@@ -18,6 +22,8 @@ __all__ = [
     "TrainingResult",
     "final_evaluation",
     "fit",
+    "fit_minibatch",
+    "layerwise",
     "load_model",
     "predict",
     "reporting",

@@ -28,7 +28,7 @@ from kappagcn.training.config import TrainingConfig
 from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Record, Trainer
 
-__all__ = ["RunFolder", "TrainingResult", "fingerprint", "fit", "is_to_go_on", "train", "train_in"]
+__all__ = ["RunFolder", "TrainingResult", "fingerprint", "finish", "fit", "is_to_go_on", "train", "train_in"]
 
 Callback = Callable[[Record], None]
 CHECKPOINT_SECONDS = 5.0
@@ -236,10 +236,11 @@ def train(
                 for callback in callbacks:
                     callback(history[-1])
                 late = time.monotonic() - saved > checkpoint_seconds
-                if folder is not None and (late or interrupts or trainer.is_over()):
+                stop = trainer.agreed(bool(interrupts))
+                if folder is not None and (late or stop or trainer.is_over()):
                     folder.save(trainer, history)
                     saved = time.monotonic()
-                if interrupts:
+                if stop:
                     where = "" if folder is None else f", saved in {folder.path}; resume=True goes on from there"
                     raise KeyboardInterrupt(f"after epoch {trainer.epoch}{where}")
     except DivergedError as problem:
@@ -282,6 +283,19 @@ def train_in(
     if folder is not None:
         run = RunFolder(Path(folder))
         history = run.start(about, trainer, resume=resume)
+    return finish(trainer, run, history, about, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds)
+
+
+def finish(
+    trainer: Trainer,
+    run: RunFolder | None,
+    history: list[Record],
+    about: dict[str, Any],
+    *,
+    callbacks: Sequence[Callback] = (),
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+) -> TrainingResult:
+    """The epochs that are left of a run that has been started."""
     first, start = trainer.epoch, time.perf_counter()
     history = train(trainer, folder=run, history=history, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds)
     seconds = time.perf_counter() - start

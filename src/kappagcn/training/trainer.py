@@ -112,10 +112,11 @@ class Trainer:
         for p in self.named.values():
             p.grad = None
         loss = self.task.loss()
-        value = float(loss.detach())
+        value = self.value_of(loss)
         if not math.isfinite(value):
             self._diverged("training loss", value, epoch)
         loss.backward()
+        self.share_gradients()
         self._check_all(
             "the gradient of", {name: p.grad for name, p in self.named.items() if p.grad is not None}, epoch
         )
@@ -130,6 +131,17 @@ class Trainer:
                     kappa.sub_(rate * self.config.curvature_lr * kappa.grad)
         self._check_all("the weights", dict(self.named), epoch)
         return value
+
+    def value_of(self, loss: Tensor) -> float:
+        """The loss as a number; all workers' together where there are several."""
+        return float(loss.detach())
+
+    def share_gradients(self) -> None:
+        """Add up the gradients of all workers; here there is one."""
+
+    def agreed(self, stop: bool) -> bool:
+        """Whether any worker is to stop; here there is one."""
+        return stop
 
     def _changing(self) -> list[Tensor]:
         """All that a step changes: weights, and Adam's averages once there are some."""

@@ -1,0 +1,63 @@
+"""Which worker holds which node: METIS parts with few edges between them, or by the nodes' numbers."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kappagcn.errors import GraphError
+
+__all__ = ["METHODS", "partition"]
+
+METHODS = ("auto", "metis", "hash")
+KNUTH = 2654435761  # a multiplier that spreads neighbouring numbers
+
+
+def partition(edge_index: Tensor, num_nodes: int, parts: int, *, method: str = "auto") -> Tensor:
+    """The part of each node, (N,), from 0 to parts − 1.
+
+    Args:
+        edge_index: Edges in both directions, (2, E).
+        num_nodes: N.
+        parts: How many.
+        method: ``"metis"`` cuts few edges (needs pymetis); ``"hash"`` deals nodes out by their numbers; ``"auto"``:
+            METIS where it is installed.
+
+    >>> from kappagcn.graphs import balanced_tree
+    >>> tree = balanced_tree(4, 2)
+    >>> torch.bincount(partition(tree.edge_index, 31, 2, method="hash")).tolist()
+    [16, 15]
+    """
+    if method not in METHODS:
+        raise GraphError(f"method: expected {', '.join(METHODS)}, found {method!r}.")
+    if not 1 <= parts <= max(num_nodes, 1):
+        raise GraphError(f"parts: expected from 1 to {num_nodes}, as many as there are nodes, found {parts}.")
+    installed = importlib.util.find_spec("pymetis") is not None
+    if method == "metis" and not installed:
+        raise GraphError("method: expected pymetis for METIS (pip install pymetis), found it missing.")
+    if parts == 1:
+        return torch.zeros(num_nodes, dtype=torch.long)
+    if method == "hash" or not installed:
+        order = (torch.arange(num_nodes) * KNUTH % 2**32).argsort(stable=True)
+        return torch.empty(num_nodes, dtype=torch.long).scatter_(0, order, torch.arange(num_nodes) % parts)
+    return _metis(edge_index, num_nodes, parts)
+
+
+def _metis(edge_index: Tensor, num_nodes: int, parts: int) -> Tensor:
+    import pymetis
+
+    source, target = edge_index.numpy()
+    apart = source != target  # METIS takes no self-loops
+    source, target = source[apart], target[apart]
+    order = np.argsort(source, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=num_nodes))])
+    _, found = pymetis.part_graph(parts, xadj=starts, adjncy=target[order])
+    owner = torch.tensor(found, dtype=torch.long)
+    for part in (
+        (torch.bincount(owner, minlength=parts) == 0).nonzero().flatten().tolist()
+    ):  # small graphs leave some empty
+        owner[int((owner == owner.bincount().argmax()).nonzero()[0])] = part
+    return owner

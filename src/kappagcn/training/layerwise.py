@@ -1,0 +1,236 @@
+"""A network step by step: over the blocks of a batch, or exactly and layer by layer over a whole graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral
+
+import torch
+from torch import Tensor, nn
+
+from kappagcn.errors import TrainingError
+from kappagcn.graphs.neighbours import NeighbourSampler, SparseRows
+from kappagcn.graphs.sparse import SparseMatrix
+from kappagcn.models import GCN, HGCN, MLP, KappaGCN, NodeClassifier
+from kappagcn.training.tasks import Features
+
+__all__ = ["Inference", "Step", "layerwise", "steps", "take_rows", "through"]
+
+BATCH = 4096
+
+
+@dataclass(frozen=True)
+class Step:
+    """A part of a network: rows in, rows out, and between them the graph or not.
+
+    Attributes:
+        run: From rows (N, D), and a matrix (M, N) where it aggregates, to rows (M, E).
+        aggregates: Whether it looks at neighbours.
+
+    >>> Step(torch.relu, aggregates=False)(torch.tensor([[-1.0]]))
+    tensor([[0.]])
+    """
+
+    run: Callable[..., Tensor]
+    aggregates: bool
+
+    def __call__(self, v: Features, *graph: SparseMatrix) -> Tensor:
+        """The rows after it."""
+        return self.run(v, *graph)
+
+
+def steps(model: NodeClassifier) -> list[Step]:
+    """The network as steps, each with at most one product with the adjacency.
+
+    >>> [step.aggregates for step in steps(HGCN(10, 2))]  # its decoder looks at no neighbours
+    [True, False]
+    """
+    if not isinstance(model, KappaGCN | GCN | HGCN | MLP):
+        raise TrainingError(f"expected KappaGCN, GCN, HGCN or MLP to take step by step, found {type(model).__name__}.")
+    inner = [Step(partial(_hidden, model, i), not isinstance(model, MLP)) for i in range(len(model.hidden))]
+    if isinstance(model, KappaGCN):
+        return inner if model.logits is None else [*inner, Step(partial(_averaged_logits, model), True)]
+    output = model.decoder if isinstance(model, HGCN) else model.output
+    return [*inner, Step(partial(_output, model, output), isinstance(model, GCN))]
+
+
+def _hidden(model: NodeClassifier, i: int, v: Features, *graph: SparseMatrix) -> Tensor:
+    layer = model.hidden[i]
+    v = model.dropout(v) if i else model.input_dropout(v)
+    if graph and (getattr(layer, "at_node", False) or getattr(layer, "aggregation", "") == "tangential-node"):
+        # The node itself is looked at: the block as a square one, of which the first rows are wanted.
+        (block,) = graph
+        square = SparseMatrix(block.rows, block.cols, block.values, (block.shape[1], block.shape[1]))
+        return model.activation(layer(v, square)[: block.shape[0]])
+    return model.activation(layer(v, *graph))
+
+
+def _averaged_logits(model: KappaGCN, v: Tensor, block: SparseMatrix) -> Tensor:
+    assert model.logits is not None
+    if model.training and model.adjacency_dropout:
+        block = block.dropout(model.adjacency_dropout)
+    return block.product(model.logits(model.dropout(v)))
+
+
+def _output(model: NodeClassifier, output: nn.Module, v: Tensor, *graph: SparseMatrix) -> Tensor:
+    found: Tensor = output(model.dropout(v), *graph)
+    return found
+
+
+def through(model: NodeClassifier, x: Features, blocks: Sequence[SparseMatrix]) -> Tensor:
+    """Logits of a batch's seeds, (B, C).
+
+    Args:
+        model: The network.
+        x: Features of the batch's nodes, (M, D).
+        blocks: A matrix for each step that aggregates, as in `kappagcn.graphs.Sample`.
+
+    >>> from kappagcn.graphs import disease
+    >>> data, model = disease(200), KappaGCN(10, 2, "H4")
+    >>> sample = NeighbourSampler(model.adjacency(data.x, data.edge_index), (5, 5)).sample(torch.tensor([7, 8]))
+    >>> through(model, data.x[sample.nodes], sample.blocks).shape
+    torch.Size([2, 2])
+    """
+    found: Features = x
+    every, left = steps(model), list(blocks)
+    if sum(step.aggregates for step in every) != len(left):
+        wanted = sum(step.aggregates for step in every)
+        raise TrainingError(f"blocks: expected {wanted}, one for each product with the graph, found {len(left)}.")
+    for step in every:
+        found = step(found, left.pop(0)) if step.aggregates else step(found)
+    assert isinstance(found, Tensor)
+    return found
+
+
+def take_rows(x: Tensor | SparseRows, nodes: Tensor) -> Features:
+    """Rows of features by number, (R, D)."""
+    return x.take(nodes) if isinstance(x, SparseRows) else x[nodes]
+
+
+class Inference:
+    """Exact logits from all neighbours, one layer after the other, each in blocks of rows.
+
+    Args:
+        model: The network.
+        x: Features (N, D), their rows ready to be taken.
+        sampler: Of the graph; None for a network that looks at no neighbours.
+        batch_size: Rows in a block.
+
+    >>> from kappagcn.graphs import disease
+    >>> data, model = disease(200), KappaGCN(10, 2, "H4")
+    >>> sampler = NeighbourSampler(model.adjacency(data.x, data.edge_index), (5, 5))
+    >>> Inference(model, data.x, sampler).scores(torch.arange(3)).shape
+    torch.Size([3, 2])
+    """
+
+    def __init__(
+        self,
+        model: NodeClassifier,
+        x: Tensor | SparseRows,
+        sampler: NeighbourSampler | None,
+        *,
+        batch_size: int = BATCH,
+    ) -> None:
+        self.model, self.x, self.sampler, self.batch_size = model, x, sampler, batch_size
+        self.steps = steps(model)
+
+    @torch.no_grad()
+    def scores(self, nodes: Tensor | None = None) -> Tensor:
+        """Logits of these nodes, or of all, as a network in evaluation gives them; only what they need is computed."""
+        wanted = self._wanted(nodes)
+        with _evaluation(self.model):
+            v: Tensor | SparseRows = self.x
+            for step, before, after in zip(self.steps, [None, *wanted], wanted, strict=False):
+                v = self._step(step, v, before, after)
+        assert isinstance(v, Tensor)
+        return v if nodes is None else v[torch.searchsorted(wanted[-1], nodes)]  # type: ignore[arg-type]
+
+    def _wanted(self, nodes: Tensor | None) -> list[Tensor | None]:
+        """The nodes, sorted, whose rows are needed after each step; None for all."""
+        if nodes is None:
+            return [None] * len(self.steps)
+        wanted = [nodes.unique()]
+        for step in self.steps[:0:-1]:
+            own = wanted[0]
+            wanted.insert(0, self._around(own) if step.aggregates else own)
+        return list(wanted)
+
+    def _around(self, nodes: Tensor) -> Tensor:
+        assert self.sampler is not None
+        found: Tensor = self.sampler.sample(nodes, (-1,)).nodes.sort().values
+        return found
+
+    def _step(self, step: Step, v: Tensor | SparseRows, before: Tensor | None, after: Tensor | None) -> Tensor:
+        every = torch.arange(self.x.shape[0]) if after is None else after
+        found: Tensor | None = None
+        for number, rows in enumerate(every.split(self.batch_size)):
+            block = self._block(step, v, before, rows)
+            if found is None:
+                found = block.new_empty(len(every), block.shape[1])
+            found[number * self.batch_size :][: len(rows)] = block
+        assert found is not None
+        return found
+
+    def _block(self, step: Step, v: Tensor | SparseRows, before: Tensor | None, rows: Tensor) -> Tensor:
+        nodes, blocks = rows, []
+        if step.aggregates:
+            assert self.sampler is not None
+            sample = self.sampler.sample(rows, (-1,))
+            nodes, blocks = sample.nodes, sample.blocks
+        return step(take_rows(v, nodes if before is None else torch.searchsorted(before, nodes)), *blocks)
+
+
+@contextmanager
+def _evaluation(model: nn.Module) -> Iterator[None]:
+    before = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(before)
+
+
+def layerwise(
+    model: NodeClassifier,
+    x: Features,
+    edge_index: Tensor | SparseMatrix,
+    edge_weight: Tensor | None = None,
+    *,
+    batch_size: int = BATCH,
+    nodes: Tensor | None = None,
+) -> Tensor:
+    """What ``model(x, edge_index, edge_weight)`` gives in evaluation, layer by layer in blocks of rows, (N, C).
+
+    It takes the memory of one layer's rows and of a block. For nodes that are new, give the graph with them and their
+    numbers.
+
+    Args:
+        model: The network.
+        x: Features of all nodes, (N, D), dense or sparse.
+        edge_index: Edges (2, E), or the matrix that ``model.adjacency`` makes.
+        edge_weight: Weights of edges, (E,).
+        batch_size: Rows in a block.
+        nodes: Nodes wanted, (R,), for a result (R, C) that takes only what they need; all by default.
+
+    >>> from kappagcn.graphs import disease
+    >>> data, model = disease(200), KappaGCN(10, 2, "H4").eval()
+    >>> torch.allclose(layerwise(model, data.x, data.edge_index, batch_size=50), model(data.x, data.edge_index))
+    True
+    """
+    if isinstance(batch_size, bool) or not isinstance(batch_size, Integral) or batch_size < 1:
+        raise TrainingError(f"batch_size: expected a whole number from 1, found {batch_size!r}.")
+    if nodes is not None and not (isinstance(nodes, Tensor) and nodes.dtype == torch.int64 and nodes.dim() == 1):
+        raise TrainingError("nodes: expected numbers of nodes as a tensor (R,) of int64, found otherwise.")
+    if nodes is not None and len(nodes) and not 0 <= int(nodes.min()) <= int(nodes.max()) < x.shape[0]:
+        raise TrainingError(f"nodes: expected 0 to {x.shape[0] - 1}, found {int(nodes.min())} to {int(nodes.max())}.")
+    if not any(step.aggregates for step in steps(model)):
+        sampler = None
+    else:
+        sampler = NeighbourSampler(model.adjacency(x, edge_index, edge_weight), (-1,))
+    if isinstance(x, Tensor) and x.layout != torch.strided:
+        x = SparseMatrix.from_tensor(x)
+    rows = SparseRows(x) if isinstance(x, SparseMatrix) else x
+    return Inference(model, rows, sampler, batch_size=int(batch_size)).scores(nodes)

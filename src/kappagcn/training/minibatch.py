@@ -1,0 +1,312 @@
+"""Training on batches of nodes and some of their neighbours: memory for the batch, not for the graph."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, distributed
+from torch.nn.functional import cross_entropy
+from torch_geometric.data import Data
+
+from kappagcn.errors import PrecisionWarning, TrainingError
+from kappagcn.graphs.neighbours import NeighbourSampler, SparseRows
+from kappagcn.graphs.sparse import SparseMatrix
+from kappagcn.graphs.splits import Split
+from kappagcn.models import HGCN, NodeClassifier
+from kappagcn.training.checks import check_graph, check_training
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.layerwise import BATCH, Inference, steps, take_rows, through
+from kappagcn.training.run import CHECKPOINT_SECONDS, Callback, TrainingResult, fingerprint, train_in
+from kappagcn.training.tasks import inputs
+from kappagcn.training.trainer import Trainer
+
+__all__ = ["MiniBatchTrainer", "MiniBatches", "check_batches", "fit_minibatch"]
+
+
+def check_batches(batch_size: Any, neighbours: Any, hops: int) -> tuple[int, ...]:
+    """The numbers of neighbours for so many hops, from one for all or one for each; refuses what cannot be.
+
+    >>> check_batches(512, 10, 2), check_batches(512, (10, -1), 2)
+    ((10, 10), (10, -1))
+    """
+    if isinstance(batch_size, bool) or not isinstance(batch_size, Integral) or batch_size < 1:
+        raise TrainingError(f"batch_size: expected a whole number of nodes from 1, found {batch_size!r}.")
+    each = [neighbours] * max(hops, 1) if isinstance(neighbours, Integral) else neighbours
+    if not isinstance(each, Sequence) or not all(isinstance(k, Integral) and not isinstance(k, bool) for k in each):
+        raise TrainingError(f"neighbours: expected a whole number, or one for each hop, found {neighbours!r}.")
+    if not all(k == -1 or k >= 1 for k in each):
+        raise TrainingError(f"neighbours: expected numbers from 1, or -1 for all, found {neighbours!r}.")
+    if hops and len(each) != hops:
+        raise TrainingError(
+            f"neighbours: expected {hops} numbers, one for each product with the graph that the network makes, found "
+            f"{len(each)}; one number alone counts for all."
+        )
+    return tuple(int(k) for k in each[:hops])
+
+
+class MiniBatches:
+    """Cross-entropy on the batch at hand; loss and accuracy of stopping and validation nodes from all neighbours.
+
+    Args:
+        model: The network.
+        data: The graph; labels of test nodes are hidden from it before anything is computed.
+        split: Which nodes are for what. Without stopping nodes the training nodes decide.
+        batch_size: Training nodes in a batch, those of all workers together.
+        neighbours: At most so many drawn for each node: one number, or one for each hop, that next to the batch first.
+        inference_batch_size: Rows in a block of the evaluation.
+
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> data, model = disease(200), KappaGCN(10, 2, "H4")
+    >>> task = MiniBatches(model, data, random_split(data.y, 0), batch_size=50, neighbours=5)
+    >>> [task.loss().dim() for count in task.batches(seed=0, epoch=1)]
+    [0, 0, 0]
+    """
+
+    def __init__(
+        self,
+        model: NodeClassifier,
+        data: Data,
+        split: Split,
+        *,
+        batch_size: int = 512,
+        neighbours: int | Sequence[int] = 10,
+        inference_batch_size: int = BATCH,
+    ) -> None:
+        view = split.training_view(data)
+        hops = sum(step.aggregates for step in steps(model))
+        self.neighbours = check_batches(batch_size, neighbours, hops)
+        if isinstance(model, HGCN) and model.options["attention"] and set(self.neighbours) != {-1}:
+            raise TrainingError(
+                "expected a network without attention, whose shares need all neighbours, found HGCN with attention. "
+                "Use neighbours=-1, attention=False, or fit on the whole graph."
+            )
+        x, adjacency = inputs(model, view)
+        self.model, self.split, self.labels, self.batch_size = model, split, view.y, int(batch_size)
+        self.x = SparseRows(x) if isinstance(x, SparseMatrix) else x
+        self.sampler = None
+        if hops:
+            assert isinstance(adjacency, SparseMatrix)
+            self.sampler = NeighbourSampler(adjacency, self.neighbours)
+        self.inference = Inference(model, self.x, self.sampler, batch_size=inference_batch_size)
+        self._batch: tuple[Tensor, float] | None = None
+
+    def batches(self, seed: int, epoch: int) -> Iterator[int]:
+        """The sizes of an epoch's batches, of all workers; `loss` is that of the one at hand, this worker's share."""
+        order = torch.Generator().manual_seed(_mixed(seed, epoch))
+        shuffled = self.split.train[torch.randperm(len(self.split.train), generator=order)]
+        if self.sampler is not None:
+            self.sampler.manual_seed(_mixed(seed, epoch, 1 + _rank()))
+        for batch in shuffled.split(self.batch_size):
+            own = batch[_rank() :: _workers()]
+            # A worker without a share computes something that counts nothing, as gradients of all are added up.
+            self._batch = (own, 1 / len(batch)) if len(own) else (batch[:1], 0.0)
+            yield len(batch)
+
+    def loss(self) -> Tensor:
+        """Cross-entropy of the batch at hand; several workers' add up to its mean."""
+        if self._batch is None:
+            raise TrainingError("expected a batch to be at hand, found none: go through batches() first.")
+        seeds, share = self._batch
+        return share * cross_entropy(self.scores(seeds), self.labels[seeds], reduction="sum")
+
+    def scores(self, seeds: Tensor) -> Tensor:
+        """Logits of these nodes from neighbours drawn anew, (B, C)."""
+        if self.sampler is None:
+            return through(self.model, take_rows(self.x, seeds), [])
+        sample = self.sampler.sample(seeds)
+        return through(self.model, take_rows(self.x, sample.nodes), sample.blocks)
+
+    def metrics(self) -> dict[str, float]:
+        """Loss and accuracy where the split has nodes for it."""
+        deciding = self.split.stopping if len(self.split.stopping) else self.split.train
+        parts = {"stopping": deciding, "validation": self.split.validation}
+        nodes = torch.cat(list(parts.values()))
+        scores, found = self.inference.scores(nodes), {}
+        for (name, part), own in zip(parts.items(), scores.split([len(p) for p in parts.values()]), strict=True):
+            if len(part):
+                found[f"{name}_loss"] = float(cross_entropy(own, self.labels[part]))
+                found[f"{name}_accuracy"] = float((own.argmax(1) == self.labels[part]).double().mean())
+        return found
+
+    def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
+        """Loss and accuracy of the stopping nodes."""
+        return metrics["stopping_loss"], metrics["stopping_accuracy"]
+
+    @torch.no_grad()
+    def capped_rows(self) -> int:
+        """How many rows around one batch lie farther out than the precision resolves."""
+        if self.sampler is None:
+            return 0
+        sample = self.sampler.sample(self.split.train[: self.batch_size])
+        nodes, block = sample.nodes, sample.blocks[0]
+        square = SparseMatrix(block.rows, block.cols, block.values, (len(nodes), len(nodes)))
+        return self.model.capped_rows(take_rows(self.x, nodes), square)
+
+
+class MiniBatchTrainer(Trainer):
+    """A trainer whose epoch is a step for each batch; with torch.distributed, workers share each batch.
+
+    Everything random in an epoch follows from the seed, the epoch and the worker. Workers start from the first one's
+    weights, add up their gradients, and so keep the same weights, bit for bit.
+
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> data, model = disease(200), KappaGCN(10, 2, "H4")
+    >>> task = MiniBatches(model, data, random_split(data.y, 0), batch_size=50)
+    >>> MiniBatchTrainer(model, task, TrainingConfig(epochs=2)).run_epoch()["epoch"]
+    1
+    """
+
+    task: MiniBatches
+
+    def __init__(self, model: NodeClassifier, task: MiniBatches, config: TrainingConfig, **options: Any) -> None:
+        if _workers() > 1:
+            for tensor in model.state_dict().values():
+                distributed.broadcast(tensor, 0)
+        super().__init__(model, task, config, **options)
+        self._begun = False
+
+    def _step(self, epoch: int) -> float:
+        torch.manual_seed(_mixed(self.config.seed, epoch, 1 + _rank()))
+        total, self._begun = 0.0, False
+        for count in self.task.batches(self.config.seed, epoch):
+            total += count * super()._step(epoch)
+            self._begun = True
+        return total / len(self.task.split.train)
+
+    def _remember(self) -> None:
+        """What a failed step goes back to is the state before the epoch."""
+        if not self._begun:
+            super()._remember()
+
+    def value_of(self, loss: Tensor) -> float:
+        """The loss of the whole batch."""
+        value = loss.detach().clone()
+        if _workers() > 1:
+            distributed.all_reduce(value)
+        return float(value)
+
+    def share_gradients(self) -> None:
+        """Add up the gradients of all workers."""
+        grads = [p.grad for p in self.named.values() if p.grad is not None]
+        if _workers() > 1 and grads:
+            flat = torch.cat([grad.flatten() for grad in grads])
+            distributed.all_reduce(flat)
+            for grad, total in zip(grads, flat.split([grad.numel() for grad in grads]), strict=True):
+                grad.copy_(total.view_as(grad))
+
+    def agreed(self, stop: bool) -> bool:
+        """Whether any worker is to stop."""
+        if _workers() == 1:
+            return stop
+        found = torch.tensor(float(stop))
+        distributed.all_reduce(found)
+        return bool(found > 0)
+
+
+def fit_minibatch(
+    model: NodeClassifier,
+    data: Data,
+    split: Split | None = None,
+    config: TrainingConfig | None = None,
+    *,
+    batch_size: int = 512,
+    neighbours: int | Sequence[int] = 10,
+    inference_batch_size: int = BATCH,
+    folder: str | Path | None = None,
+    resume: bool = False,
+    callbacks: Sequence[Callback] = (),
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+) -> TrainingResult:
+    """Train a node classifier as `fit` does, with a step for each batch of training nodes and drawn neighbours.
+
+    Sums over drawn neighbours are right on average (`kappagcn.graphs.NeighbourSampler`). When to stop is decided on all
+    neighbours of the stopping nodes. Under torch.distributed all workers call it with the same arguments; the first one
+    keeps the folder.
+
+    Args:
+        model: The network, with the weights to start from.
+        data: The graph, with features, edges and classes.
+        split: Which nodes are for what; by default from the masks of `data`.
+        config: How to train; an epoch is once through the training nodes.
+        batch_size: Training nodes in a batch, those of all workers together.
+        neighbours: At most so many drawn for each node: one number, or one for each product with the graph that the
+            network makes, that next to the batch first; −1 for all. A KappaGCN or GCN makes one more than it has
+            hidden layers, HGCN as many.
+        inference_batch_size: Rows in a block of the evaluation.
+        folder: Where to keep the run; None to keep nothing.
+        resume: Go on with the run in `folder`, if there is one, to the same numbers as without the interruption.
+        callbacks: Called with each epoch's numbers.
+        checkpoint_seconds: Time between checkpoints.
+
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> from kappagcn.nn import TangentFeatures
+    >>> data = TangentFeatures(scale=0.1)(disease(200))
+    >>> split, config = random_split(data.y, 0), TrainingConfig(epochs=5)
+    >>> fit_minibatch(KappaGCN(10, 2, "H4"), data, split, config, batch_size=40, neighbours=(5, 3)).epochs
+    5
+    """
+    config = TrainingConfig() if config is None else config
+    if not isinstance(config, TrainingConfig):
+        raise TrainingError(f"config: expected a TrainingConfig, found {type(config).__name__}.")
+    if resume and _workers() > 1:
+        raise TrainingError("resume: expected one worker, as only the first one's state is kept, found several.")
+    check_graph(model, data)
+    split = Split.from_masks(data) if split is None else split
+    check_training(model, data, split)
+    check_batches(inference_batch_size, 1, 0)
+    task = MiniBatches(
+        model,
+        data,
+        split,
+        batch_size=batch_size,
+        neighbours=neighbours,
+        inference_batch_size=inference_batch_size,
+    )
+    trainer = MiniBatchTrainer(model, task, config, regularised=model.first_layer())
+    about: dict[str, Any] = {}
+    if folder is not None:
+        about = {
+            "model": model.name,
+            "options": model.options,
+            "dtype": str(next(model.parameters()).dtype),
+            "training": asdict(config),
+            "batches": {"batch_size": task.batch_size, "neighbours": list(task.neighbours)},
+            "split": split.name,
+            "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
+            "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), task.labels),
+        }
+    own = folder if _rank() == 0 else None
+    result = train_in(trainer, own, about, resume=resume, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds)
+    result.capped_rows = task.capped_rows()
+    if result.capped_rows:
+        warnings.warn(
+            f"{result.capped_rows} rows around one batch lie farther out than {model.options['space']} resolves in "
+            "this precision and were taken as just inside; scale the features (TangentFeatures, PointFeatures), or "
+            "build the network with double=True.",
+            PrecisionWarning,
+            stacklevel=2,
+        )
+    return result
+
+
+def _workers() -> int:
+    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
+
+
+def _rank() -> int:
+    return distributed.get_rank() if distributed.is_available() and distributed.is_initialized() else 0
+
+
+def _mixed(*numbers: int) -> int:
+    """One seed of several numbers, as different as they are."""
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> np.uint64(1))
