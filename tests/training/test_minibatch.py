@@ -170,8 +170,17 @@ def test_with_one_batch_and_all_neighbours_training_is_that_of_the_whole_graph(d
         assert torch.allclose(t, other.state_dict()[name], atol=1e-8), name
 
 
-@pytest.mark.parametrize("name", ["hyperbolic", "product, three layers", "gcn", "hgcn", "hgcn at nodes", "mlp"])
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    ("name", "sparse"),
+    [
+        ("hyperbolic", True),
+        ("product, three layers", False),
+        ("gcn", False),
+        ("hgcn", True),
+        ("hgcn at nodes", False),
+        ("mlp", True),
+    ],
+)
 def test_every_network_learns_on_batches(name, sparse, data, split):
     model = build(name)
     if sparse:
@@ -301,7 +310,7 @@ def test_a_nan_ends_training_in_the_state_before_the_epoch(good, data, split):
     with pytest.raises(DivergedError, match=f"epoch {good + 1}: expected a finite training loss, found nan"):
         trainer.run_epoch()
     model.logits = model.logits.layer
-    same({k: v for k, v in trainer.tensors().items()}, before)
+    same(trainer.tensors(), before)
 
 
 # Several workers ------------------------------------------------------------------------------------------------------
@@ -313,47 +322,45 @@ from kappagcn.graphs import disease, random_split
 from kappagcn.models import KappaGCN
 from kappagcn.training import TrainingConfig, fit_minibatch, seeded
 torch.set_num_threads(1)
-rank, folder, neighbours = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-distributed.init_process_group("gloo", init_method=f"file://{folder}/store{neighbours}", rank=rank, world_size=2)
+rank, folder = int(sys.argv[1]), sys.argv[2]
+distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
 data = disease(200)
 data.x = 0.1 * data.x
-p = 0.0 if neighbours == -1 else 0.3
-with seeded(rank):  # other weights at first: those of worker 0 count
-    model = KappaGCN(10, 2, "H2xS2", dropout=p, adjacency_dropout=p, dropconnect=p)
-result = fit_minibatch(model, data, random_split(data.y, 0), TrainingConfig(epochs=5), batch_size=17,
-                       neighbours=neighbours, folder=f"{folder}/run{neighbours}")
-torch.save(model.state_dict(), f"{folder}/weights{rank}.pt")
-print(json.dumps(result.history))
+for neighbours, p in ((3, 0.3), (-1, 0.0)):
+    with seeded(rank):  # other weights at first: those of worker 0 count
+        model = KappaGCN(10, 2, "H2xS2", dropout=p, adjacency_dropout=p, dropconnect=p)
+    result = fit_minibatch(model, data, random_split(data.y, 0), TrainingConfig(epochs=5), batch_size=17,
+                           neighbours=neighbours, folder=f"{folder}/run{neighbours}")
+    torch.save(model.state_dict(), f"{folder}/weights{neighbours}-{rank}.pt")
+    print(json.dumps(result.history))
 """
 
 
-@pytest.mark.parametrize("neighbours", [3, -1])
-def test_workers_end_with_the_same_weights(neighbours, data, split, tmp_path):
+def test_workers_end_with_the_same_weights(data, split, tmp_path):
     """120 nodes in batches of 17: the last has one node, so that one worker has no share of it."""
     assert len(split.train) % 17 == 1
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", WORKER, str(rank), str(tmp_path), str(neighbours)],
+            [sys.executable, "-c", WORKER, str(rank), str(tmp_path)],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )
         for rank in (0, 1)
     ]
-    said = [process.communicate(timeout=100)[0] for process in started]
+    said = [process.communicate(timeout=100)[0].splitlines() for process in started]
     assert [process.returncode for process in started] == [0, 0]
-    one, two = (torch.load(tmp_path / f"weights{rank}.pt") for rank in (0, 1))
-    same(one, two)
     assert said[0] == said[1]
-    if neighbours == -1:  # then nothing is drawn, and two workers do what one does
-        with seeded(0):
-            alone = KappaGCN(10, 2, "H2xS2")
-        config = TrainingConfig(epochs=5)
-        result = fit_minibatch(alone, data, split, config, batch_size=17, neighbours=-1)
-        for a, b in zip(json.loads(said[0].splitlines()[-1]), result.history, strict=True):
-            assert a["train_loss"] == pytest.approx(b["train_loss"], rel=1e-4)
-        for name, t in alone.state_dict().items():
-            assert torch.allclose(t, one[name], atol=1e-4), name
+    for neighbours in (3, -1):
+        one, two = (torch.load(tmp_path / f"weights{neighbours}-{rank}.pt") for rank in (0, 1))
+        same(one, two)
+    with seeded(0):  # with all neighbours nothing is drawn, and two workers do what one does
+        alone = KappaGCN(10, 2, "H2xS2")
+    result = fit_minibatch(alone, data, split, TrainingConfig(epochs=5), batch_size=17, neighbours=-1)
+    for a, b in zip(json.loads(said[0][-1]), result.history, strict=True):
+        assert a["train_loss"] == pytest.approx(b["train_loss"], rel=1e-4)
+    for name, t in alone.state_dict().items():
+        assert torch.allclose(t, one[name], atol=1e-4), name
 
 
 # What is refused ------------------------------------------------------------------------------------------------------
@@ -393,7 +400,7 @@ def test_other_wrong_input(data, split):
     own = Own({}, dropout=0.0, input_dropout=0.0, activation="relu")
     with pytest.raises(TrainingError, match="expected KappaGCN, GCN, HGCN or MLP to take step by step, found Own"):
         layerwise(own, data.x, data.edge_index)
-    with pytest.raises(TrainingError, match="blocks: expected 2, .* found 0"):
+    with pytest.raises(TrainingError, match=r"blocks: expected 2, .* found 0"):
         through(network(), data.x, [])
     with pytest.raises(TrainingError, match="batch_size"):
         layerwise(network(), data.x, data.edge_index, batch_size=0)
@@ -418,7 +425,7 @@ def test_the_classifier_on_batches(tmp_path):
     again = KappaGCNClassifier("H4", batch_size=60, neighbours=[4, 3], **options).fit(data)
     whole = KappaGCNClassifier("H4", **options).fit(data)
     assert classifier.history_ == again.history_ != whole.history_
-    assert (classifier.predict() == data.y.numpy()).mean() > 0.6
+    assert (classifier.predict_proba().argmax(1) == data.y.numpy()).mean() > 0.6
     with torch.no_grad():
         model = classifier.model_.eval()
         want = model(classifier._data.x, data.edge_index).softmax(1)

@@ -54,7 +54,7 @@ def _metis(edge_index: Tensor, num_nodes: int, parts: int) -> Tensor:
     source, target = source[apart], target[apart]
     order = np.argsort(source, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=num_nodes))])
-    _, found = pymetis.part_graph(parts, xadj=starts, adjncy=target[order])
+    _, found = pymetis.part_graph(parts, pymetis.CSRAdjacency(starts, target[order]))
     owner = torch.tensor(found, dtype=torch.long)
     for part in (
         (torch.bincount(owner, minlength=parts) == 0).nonzero().flatten().tolist()

@@ -20,6 +20,7 @@ from kappagcn.training.tasks import Features
 __all__ = ["Inference", "Step", "layerwise", "steps", "take_rows", "through"]
 
 BATCH = 4096
+KEPT_BLOCKS = 4
 
 
 @dataclass(frozen=True)
@@ -136,19 +137,24 @@ class Inference:
     ) -> None:
         self.model, self.x, self.sampler, self.batch_size = model, x, sampler, batch_size
         self.steps = steps(model)
+        self._nodes: Tensor | None = None
+        self._wanted: list[Tensor | None] = []
+        self._kept: dict[tuple[int, int], tuple[Tensor, Features | None, list[SparseMatrix]]] = {}
 
     @torch.no_grad()
     def scores(self, nodes: Tensor | None = None) -> Tensor:
         """Logits of these nodes, or of all, as a network in evaluation gives them; only what they need is computed."""
-        wanted = self._wanted(nodes)
+        if nodes is None or self._nodes is None or not torch.equal(nodes, self._nodes):
+            self._nodes, self._wanted, self._kept = nodes, self._needed(nodes), {}
         with _evaluation(self.model):
             v: Tensor | SparseRows = self.x
-            for step, before, after in zip(self.steps, [None, *wanted], wanted, strict=False):
-                v = self._step(step, v, before, after)
+            for number in range(len(self.steps)):
+                v = self._step(number, v)
         assert isinstance(v, Tensor)
-        return v if nodes is None else v[torch.searchsorted(wanted[-1], nodes)]  # type: ignore[arg-type]
+        last = self._wanted[-1]
+        return v if nodes is None or last is None else v[torch.searchsorted(last, nodes)]
 
-    def _wanted(self, nodes: Tensor | None) -> list[Tensor | None]:
+    def _needed(self, nodes: Tensor | None) -> list[Tensor | None]:
         """The nodes, sorted, whose rows are needed after each step; None for all."""
         if nodes is None:
             return [None] * len(self.steps)
@@ -163,24 +169,40 @@ class Inference:
         found: Tensor = self.sampler.sample(nodes, (-1,)).nodes.sort().values
         return found
 
-    def _step(self, step: Step, v: Tensor | SparseRows, before: Tensor | None, after: Tensor | None) -> Tensor:
-        every = torch.arange(self.x.shape[0]) if after is None else after
+    def _step(self, number: int, v: Tensor | SparseRows) -> Tensor:
+        """All rows needed after a step from those before it."""
+        wanted = self._wanted[number]
+        every = torch.arange(self.x.shape[0]) if wanted is None else wanted
         found: Tensor | None = None
-        for number, rows in enumerate(every.split(self.batch_size)):
-            block = self._block(step, v, before, rows)
+        for place in range(0, max(len(every), 1), self.batch_size):
+            rows = every[place : place + self.batch_size]
+            inputs, features, blocks = self._prepared(number, place, rows)
+            block = self.steps[number](take_rows(v, inputs) if features is None else features, *blocks)
             if found is None:
                 found = block.new_empty(len(every), block.shape[1])
-            found[number * self.batch_size :][: len(rows)] = block
+            found[place : place + len(rows)] = block
         assert found is not None
         return found
 
-    def _block(self, step: Step, v: Tensor | SparseRows, before: Tensor | None, rows: Tensor) -> Tensor:
+    def _prepared(self, number: int, place: int, rows: Tensor) -> tuple[Tensor, Features | None, list[SparseMatrix]]:
+        """Which rows go into a block, these rows where they are sparse features, and its matrix.
+
+        Kept for the next time where it is not much: the same nodes are asked for after each epoch.
+        """
+        if (number, place) in self._kept:
+            return self._kept[number, place]
         nodes, blocks = rows, []
-        if step.aggregates:
+        if self.steps[number].aggregates:
             assert self.sampler is not None
             sample = self.sampler.sample(rows, (-1,))
             nodes, blocks = sample.nodes, sample.blocks
-        return step(take_rows(v, nodes if before is None else torch.searchsorted(before, nodes)), *blocks)
+        before = self._wanted[number - 1] if number else None
+        inputs = nodes if before is None else torch.searchsorted(before, nodes)
+        features = self.x.take(nodes) if number == 0 and isinstance(self.x, SparseRows) else None
+        found = inputs, features, blocks
+        if self._nodes is not None and place < KEPT_BLOCKS * self.batch_size:
+            self._kept[number, place] = found
+        return found
 
 
 @contextmanager

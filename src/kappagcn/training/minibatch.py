@@ -38,7 +38,7 @@ def check_batches(batch_size: Any, neighbours: Any, hops: int) -> tuple[int, ...
     """
     if isinstance(batch_size, bool) or not isinstance(batch_size, Integral) or batch_size < 1:
         raise TrainingError(f"batch_size: expected a whole number of nodes from 1, found {batch_size!r}.")
-    each = [neighbours] * max(hops, 1) if isinstance(neighbours, Integral) else neighbours
+    each: Any = [neighbours] * max(hops, 1) if isinstance(neighbours, Integral) else neighbours
     if not isinstance(each, Sequence) or not all(isinstance(k, Integral) and not isinstance(k, bool) for k in each):
         raise TrainingError(f"neighbours: expected a whole number, or one for each hop, found {neighbours!r}.")
     if not all(k == -1 or k >= 1 for k in each):

@@ -1,0 +1,98 @@
+"""What each worker of the tests does: python part_worker.py OUT NAMES, started by torchrun."""
+
+import json
+import sys
+import warnings
+
+import torch
+
+from kappagcn.distributed import cut, fit_parts, joined, partition
+from kappagcn.distributed.fit import PartClassification, PartTrainer
+from kappagcn.graphs import disease, random_split
+from kappagcn.models import build_model
+from kappagcn.training import TrainingConfig, seeded
+
+NODES, EPOCHS = 60, 4
+MODELS = {
+    "H4": ("kappa-gcn", {"space": "H4"}),
+    "S4": ("kappa-gcn", {"space": "S4"}),
+    "H2xS2": ("kappa-gcn", {"space": "H2xS2", "layers": 2}),
+    "node": ("kappa-gcn", {"space": "H4", "aggregation": "tangential-node", "normalize": "row"}),
+    "frechet": ("kappa-gcn", {"space": "H4", "aggregation": "frechet"}),
+    "gcn": ("gcn", {"hidden": 4}),
+    "hgcn": ("hgcn", {"hidden": 4, "attention": True}),
+    "mlp": ("mlp", {"hidden": 4}),
+}
+CONFIG = TrainingConfig(epochs=EPOCHS, patience=EPOCHS, curvature_lr=0.05, l2=1e-3)
+
+
+def prepared():
+    """A graph, its split, all in float64."""
+    data = disease(NODES)
+    data.x = 0.1 * data.x.double()
+    return data, random_split(data.y, 0)
+
+
+def network(name):
+    """The same weights wherever it is called."""
+    kind, options = MODELS[name]
+    with seeded(3):
+        return build_model(kind, in_channels=10, num_classes=2, **options).double()
+
+
+def gradients(trainer):
+    """All gradients of a first step, before it is done."""
+    trainer.model.train()
+    loss = trainer.task.loss()
+    value = trainer.value_of(loss)
+    loss.backward()
+    trainer.share_gradients()
+    return {"loss": value, **{name: p.grad.flatten().tolist() for name, p in trainer.named.items()}}
+
+
+def main(out, names):
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    data, split = prepared()
+    found = {}
+    with joined(60) as workers:
+        for method in ("metis", "hash"):
+            owner = partition(data.edge_index, NODES, workers.size, method=method)
+            for name in names:
+                if method == "metis" or name == "H2xS2":
+                    model = network(name)
+                    task = PartClassification(model, data, split, owner, workers.rank)
+                    first = gradients(PartTrainer(model, task, CONFIG, workers, regularised=model.first_layer()))
+                    model = network(name)
+                    result = fit_parts(model, data, split, CONFIG, workers, method=method)
+                    weights = {key: t.flatten().tolist() for key, t in model.state_dict().items()}
+                    found[f"{name} {method}"] = {"first": first, "history": result.history, "weights": weights}
+        found["boundary"] = boundary(data, owner, workers)
+    if workers.rank == 0:
+        with open(out, "w") as file:
+            json.dump(found, file)
+
+
+def boundary(data, owner, workers):
+    """Products with sampled boundary rows, on average, beside the exact one; and the bytes of one product."""
+    from kappagcn.graphs.sparse import normalized_adjacency
+
+    whole = normalized_adjacency(data.edge_index, num_nodes=NODES, dtype=torch.float64)
+    own, part = cut(whole, owner, workers.rank)
+    exact = whole.product(data.x)[own]
+    before = part.exchange.sent
+    same = part.product(data.x[own])
+    sent = part.exchange.sent - before
+    with seeded(workers.rank):
+        draws = torch.stack([part.sampled(0.5).product(data.x[own]) for _ in range(100)])
+    error = (draws.mean(0) - exact) / (draws.std(0) / 10 + 1e-12)
+    worst = float(error.abs().max())
+    spread = torch.tensor([worst, float((same - exact).abs().max())], dtype=torch.float64)
+    torch.distributed.all_reduce(spread, torch.distributed.ReduceOp.MAX)
+    bytes_sent = torch.tensor([sent, len(part.exchange.places)])
+    torch.distributed.all_reduce(bytes_sent)
+    return {"worst": spread.tolist(), "bytes": bytes_sent.tolist(), "columns": data.x.shape[1]}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,86 @@
+"""Workers together have the loss, gradients, curvatures and weights of one process."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import part_worker
+from kappagcn.distributed import partition
+from kappagcn.errors import GraphError
+from kappagcn.graphs import torus
+from kappagcn.training import NodeClassification, Trainer, fit
+
+HERE = Path(__file__).parent
+
+
+def together(workers, out, names):
+    """What so many workers found."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(workers)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE)}
+    arguments = [str(HERE / "part_worker.py"), str(out), *names]
+    done = subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(out.read_text())
+
+
+@pytest.mark.filterwarnings("ignore::kappagcn.errors.PrecisionWarning")
+@pytest.mark.parametrize(("workers", "names"), [(2, list(part_worker.MODELS)), (4, ["H4", "S4", "H2xS2"])])
+def test_workers_have_the_numbers_of_one_process(workers, names, tmp_path):
+    found = together(workers, tmp_path / "found.json", names)
+    boundary = found.pop("boundary")
+    assert len(found) == len(names) + 1, "METIS for all, hashes for one"
+    for case, theirs in found.items():
+        _compare(case, theirs)
+    worst, exact = boundary["worst"]
+    assert exact < 1e-12
+    assert worst < 5, "standard errors of sampled boundaries' means, of some thousand entries"
+    sent, rows = boundary["bytes"]
+    assert sent == rows * boundary["columns"] * 8
+
+
+def _compare(case, theirs):
+    """Loss, gradients, curvatures and weights."""
+    name = case.split()[0]
+    data, split = part_worker.prepared()
+    model = part_worker.network(name)
+    task = NodeClassification(model, data, split)
+    first = part_worker.gradients(Trainer(model, task, part_worker.CONFIG, regularised=model.first_layer()))
+    for key, value in theirs["first"].items():
+        torch.testing.assert_close(torch.tensor(value), torch.tensor(first[key]), rtol=1e-9, atol=1e-12, msg=case)
+    model = part_worker.network(name)
+    alone = fit(model, data, split, part_worker.CONFIG).history
+    for ours, record in zip(alone, theirs["history"], strict=True):
+        assert ours.keys() == record.keys()
+        for key, value in ours.items():
+            assert record[key] == pytest.approx(value, rel=1e-8, abs=1e-11), (case, key)
+    for key, value in theirs["weights"].items():
+        ours = model.state_dict()[key].flatten()
+        torch.testing.assert_close(torch.tensor(value, dtype=torch.float64), ours, rtol=1e-7, atol=1e-9, msg=case)
+
+
+def test_parts_are_balanced_and_metis_cuts_less():
+    graph = torus()
+    cuts = {}
+    for method in ("metis", "hash"):
+        owner = partition(graph.edge_index, 1000, 4, method=method)
+        assert torch.bincount(owner).max() <= 1.1 * 250
+        cuts[method] = int((owner[graph.edge_index[0]] != owner[graph.edge_index[1]]).sum())
+        assert torch.equal(owner, partition(graph.edge_index, 1000, 4, method=method))
+    assert cuts["metis"] < 0.5 * cuts["hash"]
+
+
+def test_small_graphs_leave_no_worker_without_a_node():
+    edges = torch.tensor([[0, 1], [1, 0]])
+    assert partition(edges, 5, 4).unique().tolist() == [0, 1, 2, 3]
+    assert partition(edges, 5, 1).unique().tolist() == [0]
+
+
+@pytest.mark.parametrize(("parts", "method"), [(0, "auto"), (6, "auto"), (2, "magic")])
+def test_impossible_partitions_are_refused(parts, method):
+    with pytest.raises(GraphError, match="expected"):
+        partition(torch.tensor([[0, 1], [1, 0]]), 5, parts, method=method)
