@@ -18,8 +18,8 @@ MAY_IMPORT = {
     "nn": {"geometry", "graphs"},
     "models": {"geometry", "nn"},
     "training": {"geometry", "graphs", "models", "atomic"},
-    "embedding": {"geometry", "graphs", "nn", "models", "training", "saved"},
-    "distributed": {"graphs", "models", "training", "embedding"},
+    "embedding": {"distributed", "geometry", "graphs", "nn", "models", "training", "saved"},
+    "distributed": {"graphs", "models", "training"},
     "experiments": {
         "distributed",
         "geometry",
@@ -31,7 +31,7 @@ MAY_IMPORT = {
         "saved",
         "atomic",
         "_version",
-    },  # fmt: skip
+    },
     "progress": set(),
     "saved": {"atomic"},
     "figures": {"geometry", "saved"},
@@ -49,7 +49,7 @@ MAY_IMPORT = {
         "saved",
         "atomic",
         "_version",
-    },  # fmt: skip
+    },
     "__main__": {"cli"},
     "__init__": {"_version", "geometry", "graphs", "nn", "models", "training", "embedding", "experiments"},
     "errors": set(),

@@ -68,6 +68,7 @@ def main(out, names):
                     weights = {key: t.flatten().tolist() for key, t in model.state_dict().items()}
                     found[f"{name} {method}"] = {"first": first, "history": result.history, "weights": weights}
         found["boundary"] = boundary(data, owner, workers)
+        found["embedding"] = embedding(workers)
     if workers.rank == 0:
         with open(out, "w") as file:
             json.dump(found, file)
@@ -92,6 +93,31 @@ def boundary(data, owner, workers):
     bytes_sent = torch.tensor([sent, len(part.exchange.places)])
     torch.distributed.all_reduce(bytes_sent)
     return {"worst": spread.tolist(), "bytes": bytes_sent.tolist(), "columns": data.x.shape[1]}
+
+
+def embedding(workers):
+    """By how much the workers' sampled distortion and its gradients miss those of the same sources in one process."""
+    from kappagcn.embedding.distortion import GraphDistances, distortion
+    from kappagcn.embedding.points import FreePoints
+    from kappagcn.embedding.task import PartEmbedding
+    from kappagcn.graphs import torus
+
+    graph = torus(80, radius=0.2)
+    with seeded(0):
+        points = FreePoints(graph.num_nodes, "H2xS2").double()
+        points.points.data.normal_()
+    task = PartEmbedding(points, graph, 11, torch.arange(7), workers, seed=5)
+    trainer = PartTrainer(points, task, CONFIG, workers)
+    workers.epoch = 3
+    theirs = gradients(trainer)
+    points.zero_grad()
+    whole = GraphDistances.of(graph, task._drawn(), task.near)
+    loss = distortion(points(), points.manifold, whole)
+    loss.backward()
+    ours = {"loss": float(loss), **{name: p.grad.flatten().tolist() for name, p in trainer.named.items()}}
+    seen = {"watched": task.metrics()["distortion"]}
+    seen["alone"] = float(distortion(points(), points.manifold, GraphDistances.of(graph, torch.arange(7))))
+    return {"theirs": theirs, "ours": ours, **seen}
 
 
 if __name__ == "__main__":

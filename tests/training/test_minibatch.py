@@ -10,8 +10,9 @@ import torch
 from torch import nn
 from torch_geometric.data import Data
 
-from kappagcn.errors import DivergedError, TrainingError
+from kappagcn.errors import DivergedError, PrecisionWarning, TrainingError
 from kappagcn.experiments import KappaGCNClassifier
+from kappagcn.experiments.classifier import _split
 from kappagcn.graphs import NeighbourSampler, Split, disease, random_split
 from kappagcn.models import GCN, HGCN, MLP, KappaGCN, NodeClassifier
 from kappagcn.nn import SparseMatrix
@@ -20,6 +21,7 @@ from kappagcn.training import (
     MiniBatchTrainer,
     TrainingConfig,
     final_evaluation,
+    fit,
     fit_minibatch,
     layerwise,
     load_model,
@@ -157,8 +159,6 @@ def test_only_what_the_nodes_need_is_looked_at(data):
 
 
 def test_with_one_batch_and_all_neighbours_training_is_that_of_the_whole_graph(data, split):
-    from kappagcn.training import fit
-
     off = {"dropout": 0.0, "adjacency_dropout": 0.0, "dropconnect": 0.0}
     config = TrainingConfig(epochs=8)
     whole = fit(one := network(**off).double(), data.update({"x": data.x.double()}), split, config)
@@ -286,7 +286,7 @@ def test_without_stopping_nodes_the_training_nodes_decide(data):
 
 
 class Bad(nn.Module):
-    """A layer that answers NaN from its fourth call in training on."""
+    """A layer that answers NaN from its fifth call in training on."""
 
     def __init__(self, layer):
         super().__init__()
@@ -311,6 +311,13 @@ def test_a_nan_ends_training_in_the_state_before_the_epoch(good, data, split):
         trainer.run_epoch()
     model.logits = model.logits.layer
     same(trainer.tensors(), before)
+
+
+def test_rows_beyond_the_precision_are_counted_around_a_batch_and_warned_of(data, split):
+    data.x = 1000 * data.x
+    with pytest.warns(PrecisionWarning, match="rows around one batch lie farther out than H4 resolves"):
+        result = fit_minibatch(network(), data, split, TrainingConfig(epochs=1), batch_size=40, neighbours=3)
+    assert result.capped_rows > 0
 
 
 # Several workers ------------------------------------------------------------------------------------------------------
@@ -437,15 +444,11 @@ def test_the_classifier_on_batches(tmp_path):
 
 
 def test_by_default_the_classifier_trains_on_the_whole_graph():
-    from kappagcn.training import fit as fit_whole
-
     data = disease(200)
     classifier = KappaGCNClassifier("H4", epochs=3, progress=False).fit(data)
     with seeded(0):
         model = classifier._experiment.build(10, 2)
-    from kappagcn.experiments.classifier import _split
-
-    result = fit_whole(model, classifier._data, _split(classifier._data, 0), classifier._experiment.training)
+    result = fit(model, classifier._data, _split(classifier._data, 0), classifier._experiment.training)
     assert result.history == classifier.history_
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +12,7 @@ from kappagcn.cli.common import (
     AsJson,
     Config,
     DataFolder,
+    Distributed,
     DryRun,
     Features,
     Graph,
@@ -23,16 +21,17 @@ from kappagcn.cli.common import (
     Resume,
     Seed,
     Threads,
+    Timeout,
+    check_workers,
     command,
     load,
-    messages,
     print_rows,
     print_settings,
-    refuse,
     run_folder,
     say,
     settings,
     use_threads,
+    workers_of,
 )
 from kappagcn.cli.embed import number
 
@@ -57,10 +56,8 @@ def classify(
     patience: Annotated[int, typer.Option(min=1, help="Epochs without a lower loss before training stops.")] = 200,
     seed: Seed = 0,
     threads: Threads = None,
-    distributed: Annotated[
-        bool, typer.Option("--distributed", help="Train together with the other workers that torchrun started.")
-    ] = False,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a silent worker counts as gone.")] = 60.0,
+    distributed: Distributed = False,
+    timeout: Timeout = 60.0,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/GRAPH-SPACE by default.")] = None,
     resume: Resume = False,
     dry_run: DryRun = False,
@@ -92,12 +89,7 @@ def classify(
         seed=seed,
     )
     classifier.check()
-    if distributed and "RANK" not in os.environ:
-        raise refuse(
-            "--distributed: expected to be one of several workers, found a single process. Start them with "
-            "torchrun --nproc-per-node 2 -m kappagcn classify ..."
-        )
-    messages.quiet = distributed and os.environ["RANK"] != "0"
+    check_workers(distributed)
     found = None if features or labels else labelled(graph, data)
     if found is None:
         found = load(graph, data, features, labels, header)
@@ -112,7 +104,7 @@ def classify(
         score = "no test nodes" if record["accuracy"] is None else f"test accuracy {record['accuracy']:.3f}"
         say(f"{done} of {count}: split {record['split']}, run {record['run']}: {score} after {record['epochs']} epochs")
 
-    with _workers(timeout, folder) if distributed else nullcontext() as workers:
+    with workers_of(distributed, timeout, folder) as workers:
         summary = run(classifier, found, divisions, folder, runs=runs, resume=resume, report=report, workers=workers)
     if not summary:
         return
@@ -128,23 +120,6 @@ def classify(
         ]
     )
     say(f"Predictions: kappagcn predict {folder}. Look at it: kappagcn report {folder}")
-
-
-@contextmanager
-def _workers(timeout: float, folder: Path) -> Iterator[Any]:
-    """The workers of this run; when one is gone, the first of those left says so."""
-    from kappagcn.distributed import joined
-    from kappagcn.errors import WorkerLostError
-
-    try:
-        with joined(timeout) as workers:
-            yield workers
-    except WorkerLostError as problem:
-        messages.quiet = not problem.told_here
-        raise WorkerLostError(
-            f"{problem}. {folder} holds the last checkpoint: the same command with --resume goes on, with any number "
-            "of workers."
-        ) from None
 
 
 def _resolved(classifier: Any, data: Any) -> dict[str, Any]:

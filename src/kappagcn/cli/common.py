@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -251,6 +252,41 @@ def use_threads(count: int | None) -> None:
         import torch
 
         torch.set_num_threads(count)
+
+
+Distributed = Annotated[
+    bool, typer.Option("--distributed", help="Work together with the other workers that torchrun started.")
+]
+Timeout = Annotated[float, typer.Option(min=1, help="Seconds after which a silent worker counts as gone.")]
+
+
+def check_workers(distributed: bool) -> None:
+    """Refuse to be distributed alone; let the first worker alone speak."""
+    if distributed and "RANK" not in os.environ:
+        raise refuse(
+            "--distributed: expected to be one of several workers, found a single process. Start them with "
+            "torchrun --nproc-per-node 2 -m kappagcn ..."
+        )
+    messages.quiet = distributed and os.environ["RANK"] != "0"
+
+
+@contextmanager
+def workers_of(distributed: bool, timeout: float, folder: Path) -> Iterator[Any]:
+    """The workers of a run, None for a single process; when one is gone, the first of those left says so."""
+    if not distributed:
+        yield None
+        return
+    from kappagcn.distributed import joined
+
+    try:
+        with joined(timeout) as workers:
+            yield workers
+    except WorkerLostError as problem:
+        messages.quiet = not problem.told_here
+        raise WorkerLostError(
+            f"{problem}. {folder} holds the last checkpoint: the same command with --resume goes on, with any number "
+            "of workers."
+        ) from None
 
 
 def run_folder(out: Path | None, graph: str, space: str) -> Path:

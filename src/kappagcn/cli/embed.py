@@ -13,6 +13,7 @@ from kappagcn.cli.common import (
     AsJson,
     Config,
     DataFolder,
+    Distributed,
     DryRun,
     Features,
     Graph,
@@ -21,8 +22,11 @@ from kappagcn.cli.common import (
     Resume,
     Seed,
     Threads,
+    Timeout,
+    check_workers,
     command,
     load,
+    messages,
     print_rows,
     print_settings,
     refuse,
@@ -30,6 +34,7 @@ from kappagcn.cli.common import (
     say,
     settings,
     use_threads,
+    workers_of,
 )
 
 
@@ -76,6 +81,8 @@ def embed(
     activation: Annotated[str, typer.Option(help="Between the network's layers: none, relu, tanh, elu.")] = "none",
     seed: Seed = 0,
     threads: Threads = None,
+    distributed: Distributed = False,
+    timeout: Timeout = 60.0,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/GRAPH-SPACE by default.")] = None,
     resume: Resume = False,
     dry_run: DryRun = False,
@@ -102,6 +109,7 @@ def embed(
         seed=seed,
     )
     embedder.check()
+    check_workers(distributed)
     found = load(graph, data, features, labels, header)
     if dry_run:
         told = {name: value for name, value in embedder.get_params().items() if name != "progress"}
@@ -109,7 +117,10 @@ def embed(
         return
     use_threads(threads)
     folder = run_folder(out, graph, space)
-    summary = embedder.fit(found, folder=folder, resume=resume).summary()
+    with workers_of(distributed, timeout, folder) as workers:
+        summary = embedder.fit(found, folder=folder, resume=resume, workers=workers).summary()
+    if messages.quiet:
+        return
     if as_json:
         print(json.dumps({"graph": graph, "run": str(folder), **summary}))
         return

@@ -26,7 +26,7 @@ from kappagcn.training.run import RunFolder, TrainingResult, fingerprint, finish
 from kappagcn.training.tasks import Task, inputs
 from kappagcn.training.trainer import Record
 
-__all__ = ["PartClassification", "PartTrainer", "fit_parts"]
+__all__ = ["PartClassification", "PartTrainer", "fit_parts", "total", "train_parts"]
 
 MIX = 0x9E3779B97F4A7C15  # makes one seed of three numbers
 
@@ -163,6 +163,19 @@ def _started(
     return run if trainer.workers.rank == 0 else None, history
 
 
+def train_parts(
+    trainer: PartTrainer,
+    folder: str | Path | None,
+    about: dict[str, Any],
+    *,
+    resume: bool = False,
+    callbacks: Sequence[Callable[[Record], None]] = (),
+) -> TrainingResult:
+    """What `kappagcn.training.train_in` does, by all workers; the first one alone writes and calls back."""
+    run, history = _started(None if folder is None else Path(folder), about, trainer, resume=resume)
+    return finish(trainer, run, history, about, callbacks=callbacks if trainer.workers.rank == 0 else ())
+
+
 def fit_parts(
     model: NodeClassifier,
     data: Data,
@@ -212,7 +225,6 @@ def fit_parts(
         "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
         "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), split.training_view(data).y),
     }
-    run, history = _started(None if folder is None else Path(folder), about, trainer, resume=resume)
-    result = finish(trainer, run, history, about, callbacks=callbacks if workers.rank == 0 else ())
+    result = train_parts(trainer, folder, about, resume=resume, callbacks=callbacks)
     result.capped_rows = int(total(model.capped_rows(task.x, task.adjacency))[0])
     return result

@@ -16,11 +16,12 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
+from kappagcn.distributed import PartTrainer, Workers, train_parts
 from kappagcn.embedding.distortion import Distortion, GraphDistances, distances_from, measure
 from kappagcn.embedding.points import FreePoints, NetworkPoints
 from kappagcn.embedding.precision import mean_average_precision
 from kappagcn.embedding.start import STARTS, in_units, scaled, starting_point
-from kappagcn.embedding.task import Embedding, SampledEmbedding
+from kappagcn.embedding.task import Embedding, PartEmbedding, SampledEmbedding
 from kappagcn.errors import GraphError, TrainingError
 from kappagcn.geometry import Curvature
 from kappagcn.geometry.signature import learned_signature, parse_signature
@@ -104,7 +105,13 @@ class GraphEmbedder(Estimator):
         self.sources, self.seed, self.progress = sources, seed, progress
 
     def fit(
-        self, graph: Any, y: Any = None, *, folder: str | Path | None = None, resume: bool = False
+        self,
+        graph: Any,
+        y: Any = None,
+        *,
+        folder: str | Path | None = None,
+        resume: bool = False,
+        workers: Workers | None = None,
     ) -> GraphEmbedder:
         """Embed a graph.
 
@@ -113,6 +120,7 @@ class GraphEmbedder(Estimator):
             y: Not looked at; scikit-learn passes it.
             folder: Where to keep the run; None to keep nothing.
             resume: Go on with the run in `folder`, if there is one, to the same numbers as without the interruption.
+            workers: Who embeds together, by sampled pairs; the first of them alone writes.
         """
         self.check()
         data, unit = in_units(as_graph(graph))
@@ -124,9 +132,12 @@ class GraphEmbedder(Estimator):
         with seeded(self.seed):
             points = self._points(data, space, diameter)
         task: Embedding | SampledEmbedding = Embedding(points, distances)
-        if drawn is not None:
+        if drawn is not None and workers is not None:
+            task = PartEmbedding(points, data, sources, drawn[:WATCHED], workers, self.seed)
+        elif drawn is not None:
             task = SampledEmbedding(points, data, sources, GraphDistances.of(data, drawn[:WATCHED]))
-        trainer = Trainer(points, task, config)
+        elif workers is not None:
+            raise TrainingError("sources: expected sampled pairs for several workers, found all pairs. Name a number.")
         about = {
             "model": "embedding",
             "options": {**self._settings(), "start_space": space, "sources": sources},
@@ -134,11 +145,16 @@ class GraphEmbedder(Estimator):
             "nodes": data.num_nodes,
             "data": fingerprint(data.edge_index, data.get("edge_weight")),
         }
-        with reporting("embedding", self.epochs) if self.progress else nullcontext() as report:
-            result = train_in(trainer, folder, about, resume=resume, callbacks=[] if report is None else [report])
+        first = workers is None or workers.rank == 0
+        with reporting("embedding", self.epochs) if self.progress and first else nullcontext() as report:
+            options: dict[str, Any] = {"resume": resume, "callbacks": [] if report is None else [report]}
+            if workers is None:
+                result = train_in(Trainer(points, task, config), folder, about, **options)
+            else:
+                result = train_parts(PartTrainer(points, task, config, workers), folder, about, **options)
         self._keep(points, data, distances, unit, None if drawn is None else drawn[WATCHED:])
         self.result_, self.history_ = result, result.history
-        if folder is not None:
+        if folder is not None and first:
             self._write(Path(folder), data, unit)
         return self
 

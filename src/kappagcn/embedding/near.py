@@ -74,6 +74,12 @@ class NearPairs:
         weights = (lengths[kept].astype(np.float64) ** -2).astype(np.float32)
         return cls(steps, *map(torch.from_numpy, (places, total.indices[kept].astype(np.int64), weights)))
 
+    def share(self, rank: int, size: int) -> NearPairs:
+        """The pairs of a stretch of nodes, one of `size` with about as many pairs each; the stretches add up to all."""
+        borders = torch.searchsorted(self.places, torch.arange(size + 1) * len(self.others) // size)
+        first, last = self.places[borders[rank]], self.places[borders[rank + 1]]
+        return NearPairs(self.steps, self.places.clamp(int(first), int(last)), self.others, self.weights)
+
     def entries(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         """Where pairs of these nodes are in a matrix with a row for each of them: rows and columns."""
         counts = (self.places[1:] - self.places[:-1])[nodes]

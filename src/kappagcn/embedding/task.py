@@ -6,11 +6,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from kappagcn.distributed import Workers, total
 from kappagcn.embedding.distortion import GraphDistances, distortion, measure
 from kappagcn.embedding.near import NearPairs
 from kappagcn.embedding.points import FreePoints, NetworkPoints
 
-__all__ = ["Embedding", "SampledEmbedding"]
+__all__ = ["Embedding", "PartEmbedding", "SampledEmbedding"]
 
 
 class Embedding:
@@ -82,3 +83,54 @@ class SampledEmbedding:
     def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
         """Stop by the distortion, keep its least value."""
         return metrics["distortion"], -metrics["distortion"]
+
+
+class PartEmbedding(SampledEmbedding):
+    """The same by several workers: each takes its share of the sources and of the near pairs.
+
+    Args:
+        points: What is trained, the same everywhere.
+        graph: The graph.
+        sources: Drawn for each step by all workers together.
+        watched: Sources whose distortion is watched, drawn once, (S,).
+        workers: Who takes part.
+        seed: Of the draws.
+    """
+
+    def __init__(
+        self,
+        points: FreePoints | NetworkPoints,
+        graph: Data,
+        sources: int,
+        watched: Tensor,
+        workers: Workers,
+        seed: int,
+    ) -> None:
+        mine = watched[workers.rank :: workers.size]
+        super().__init__(points, graph, sources, GraphDistances.of(graph, mine))
+        self.workers, self.seed, self.part_kept = workers, seed, len(mine) / len(watched)
+        nobody = torch.empty(0, dtype=torch.long)
+        no_paths = torch.empty(0, graph.num_nodes)
+        self.own_near = GraphDistances(no_paths, nobody, self.near.share(workers.rank, workers.size))
+
+    def loss(self) -> Tensor:
+        """This worker's share of the estimate."""
+        drawn = self._drawn()
+        mine = drawn[self.workers.rank :: self.workers.size]
+        v = self.points()
+        found = distortion(v, self.points.manifold, self.own_near)
+        if len(mine):
+            far = GraphDistances.of(self.graph, mine, self.near)
+            far.near = None  # left out of the sources' pairs, counted by those who have them
+            found = found + len(mine) / len(drawn) * distortion(v, self.points.manifold, far)
+        return found
+
+    def _drawn(self) -> Tensor:
+        """The same for all workers, from the seed and the epoch."""
+        generator = torch.Generator().manual_seed((self.seed << 32) + self.workers.epoch)
+        return torch.randperm(self.graph.num_nodes, generator=generator)[: self.sources]
+
+    def metrics(self) -> dict[str, float]:
+        """The average distortion as seen from the watched sources of all workers."""
+        own = measure(self.points(), self.points.manifold, self.kept).average if self.part_kept else 0.0
+        return {"distortion": total(self.part_kept * own)[0]}
