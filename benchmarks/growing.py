@@ -92,7 +92,7 @@ def exact(out: Path, space: str, dtype_name: str) -> None:
         owner = partition(data.edge_index, data.num_nodes, workers.size)
         model = network(data, space, dtype)
         task = PartClassification(model, data, split, owner, workers.rank)
-        _, theirs = gradients(PartTrainer(model, task, CONFIG, workers, regularised=model.first_layer()))
+        _, theirs = gradients(PartTrainer(model, task, CONFIG, regularised=model.first_layer()))
         rows = torch.tensor(task.adjacency.exchange.halo)
         dist.all_reduce(rows)
         model = network(data, space, dtype)

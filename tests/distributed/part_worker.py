@@ -62,7 +62,7 @@ def main(out, names):
                 if method == "metis" or name == "H2xS2":
                     model = network(name)
                     task = PartClassification(model, data, split, owner, workers.rank)
-                    first = gradients(PartTrainer(model, task, CONFIG, workers, regularised=model.first_layer()))
+                    first = gradients(PartTrainer(model, task, CONFIG, regularised=model.first_layer()))
                     model = network(name)
                     result = fit_parts(model, data, split, CONFIG, workers, method=method)
                     weights = {key: t.flatten().tolist() for key, t in model.state_dict().items()}
@@ -107,7 +107,7 @@ def embedding(workers):
         points = FreePoints(graph.num_nodes, "H2xS2").double()
         points.points.data.normal_()
     task = PartEmbedding(points, graph, 11, torch.arange(7), workers, seed=5)
-    trainer = PartTrainer(points, task, CONFIG, workers)
+    trainer = PartTrainer(points, task, CONFIG)
     workers.epoch = 3
     theirs = gradients(trainer)
     points.zero_grad()

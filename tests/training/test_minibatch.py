@@ -101,6 +101,7 @@ def test_a_batch_with_all_neighbours_gives_scores_and_gradients_of_the_whole_gra
         assert one is None or torch.allclose(one, other, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CSR")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_layer_by_layer_gives_what_the_whole_forward_gives(name, kind, data):

@@ -5,21 +5,18 @@ than a flat one. Loss, gradients and curvatures are those of one process.
 """
 
 from kappagcn.distributed.exchange import Exchange
-from kappagcn.distributed.fit import PartTrainer, fit_parts, total, train_parts
+from kappagcn.distributed.fit import PartTrainer, fit_parts
 from kappagcn.distributed.matrix import PartMatrix, cut
 from kappagcn.distributed.partition import partition
-from kappagcn.distributed.workers import Workers, by_first, joined
+from kappagcn.distributed.workers import Workers, joined
 
 __all__ = [
     "Exchange",
     "PartMatrix",
     "PartTrainer",
     "Workers",
-    "by_first",
     "cut",
     "fit_parts",
     "joined",
     "partition",
-    "total",
-    "train_parts",
 ]

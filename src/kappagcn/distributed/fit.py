@@ -9,73 +9,37 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
 from kappagcn.distributed.matrix import cut
 from kappagcn.distributed.partition import partition
-from kappagcn.distributed.workers import Workers, by_first
+from kappagcn.distributed.workers import Workers
 from kappagcn.errors import TrainingError
 from kappagcn.graphs.sparse import SparseMatrix
 from kappagcn.graphs.splits import Split
 from kappagcn.models import NodeClassifier
-from kappagcn.training import Trainer, TrainingConfig, seeded
+from kappagcn.training import TrainingConfig, seeded
 from kappagcn.training.checks import check_graph, check_training
-from kappagcn.training.run import RunFolder, TrainingResult, fingerprint, finish
-from kappagcn.training.tasks import Task, inputs
+from kappagcn.training.run import TrainingResult, fingerprint
+from kappagcn.training.sharing import SharedTrainer, rank, total, train_shared
+from kappagcn.training.tasks import inputs
 from kappagcn.training.trainer import Record
 
-__all__ = ["PartClassification", "PartTrainer", "fit_parts", "total", "train_parts"]
+__all__ = ["PartClassification", "PartTrainer", "fit_parts"]
 
 MIX = 0x9E3779B97F4A7C15  # makes one seed of three numbers
 
 
-def total(*values: Tensor | float) -> list[float]:
-    """Sums over all workers."""
-    sums = torch.stack([torch.as_tensor(value, dtype=torch.float64).detach() for value in values])
-    dist.all_reduce(sums)
-    return sums.tolist()
-
-
-class PartTrainer(Trainer):
-    """A trainer whose loss is the workers' together, and whose gradients add up."""
-
-    def __init__(
-        self,
-        model: nn.Module,
-        task: Task,
-        config: TrainingConfig,
-        workers: Workers,
-        *,
-        regularised: list[nn.Parameter] | None = None,
-    ) -> None:
-        super().__init__(model, task, config, regularised=regularised)
-        self.workers = workers
+class PartTrainer(SharedTrainer):
+    """A trainer of workers that each have rows of their own."""
 
     def run_epoch(self) -> Record:
         """One epoch; what is drawn depends on seed, epoch and worker alone, so that a run can be taken up."""
-        self.workers.epoch = self.epoch + 1
-        with seeded(((self.config.seed * MIX + self.epoch) * MIX + self.workers.rank) % 2**63):
+        with seeded(((self.config.seed * MIX + self.epoch) * MIX + rank()) % 2**63):
             self.random = torch.get_rng_state()
         return super().run_epoch()
-
-    def value_of(self, loss: Tensor) -> float:
-        """The sum of all workers' shares."""
-        return total(loss)[0]
-
-    def share_gradients(self) -> None:
-        """Sums over all workers, in one message."""
-        params = list(self.named.values())
-        grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in params]
-        flat = torch.cat([grad.flatten() for grad in grads])
-        dist.all_reduce(flat)
-        for p, part in zip(params, flat.split([p.numel() for p in params]), strict=True):
-            p.grad = part.view_as(p)
-
-    def agreed(self, stop: bool) -> bool:
-        """Whether any worker was asked to stop."""
-        return total(float(stop or self.workers.stopping))[0] > 0
 
 
 class PartClassification:
@@ -146,36 +110,6 @@ def _rows(x: Tensor | SparseMatrix, nodes: Tensor) -> Tensor | SparseMatrix:
     return SparseMatrix(place[x.rows[kept]], x.cols[kept], x.values[kept], (len(nodes), x.shape[1]))
 
 
-def _started(
-    folder: Path | None, about: dict[str, Any], trainer: PartTrainer, *, resume: bool
-) -> tuple[RunFolder | None, list[Record]]:
-    """The run's folder on the first worker; its state and history on all."""
-    if folder is None:
-        return None, []
-    run = RunFolder(folder)
-
-    def start() -> tuple[dict[str, Tensor], dict[str, Any], list[Record]]:
-        history = run.start(about, trainer, resume=resume)
-        return trainer.tensors(), trainer.about(), history
-
-    tensors, state, history = by_first(trainer.workers, start)
-    trainer.load(tensors, state)
-    return run if trainer.workers.rank == 0 else None, history
-
-
-def train_parts(
-    trainer: PartTrainer,
-    folder: str | Path | None,
-    about: dict[str, Any],
-    *,
-    resume: bool = False,
-    callbacks: Sequence[Callable[[Record], None]] = (),
-) -> TrainingResult:
-    """What `kappagcn.training.train_in` does, by all workers; the first one alone writes and calls back."""
-    run, history = _started(None if folder is None else Path(folder), about, trainer, resume=resume)
-    return finish(trainer, run, history, about, callbacks=callbacks if trainer.workers.rank == 0 else ())
-
-
 def fit_parts(
     model: NodeClassifier,
     data: Data,
@@ -211,10 +145,8 @@ def fit_parts(
     if workers.rank == 0:
         owner = partition(data.edge_index, data.num_nodes, workers.size, method=method)
     dist.broadcast(owner, 0)
-    for tensor in model.state_dict().values():
-        dist.broadcast(tensor, 0)
     task = PartClassification(model, data, split, owner, workers.rank, boundary)
-    trainer = PartTrainer(model, task, config, workers, regularised=model.first_layer())
+    trainer = PartTrainer(model, task, config, regularised=model.first_layer(), alive=workers.at)
     about = {
         "model": model.name,
         "options": model.options,
@@ -225,6 +157,6 @@ def fit_parts(
         "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
         "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), split.training_view(data).y),
     }
-    result = train_parts(trainer, folder, about, resume=resume, callbacks=callbacks)
+    result = train_shared(trainer, folder, about, resume=resume, callbacks=callbacks)
     result.capped_rows = int(total(model.capped_rows(task.x, task.adjacency))[0])
     return result

@@ -7,19 +7,17 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from kappagcn.errors import KappaGCNError, WorkerLostError
+from kappagcn.errors import WorkerLostError
 
-__all__ = ["Workers", "by_first", "joined"]
-
-Found = TypeVar("Found")
+__all__ = ["Workers", "joined"]
 
 BEAT_SECONDS = 0.5
 PATIENCE = 4  # beats without which a worker counts as gone
@@ -31,12 +29,12 @@ class Workers:
     Attributes:
         rank: Of this worker, from 0.
         size: How many there are.
-        stopping: Whether this worker was asked to stop.
+        epoch: At which this worker is.
     """
 
     def __init__(self, store: Any) -> None:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
-        self.stopping, self.epoch, self._count = False, 0, 0
+        self.epoch, self._count = 0, 0
         self._store, self._over = store, threading.Event()
         self._beat()
         self._thread = threading.Thread(target=self._beats, daemon=True)
@@ -52,6 +50,10 @@ class Workers:
         with suppress(Exception):  # the store is gone, and with it whoever started this run
             while not self._over.wait(BEAT_SECONDS):
                 self._beat()
+
+    def at(self, epoch: int) -> None:
+        """Say which epoch begins here."""
+        self.epoch = epoch
 
     def close(self) -> None:
         """No more signs of life."""
@@ -85,27 +87,6 @@ def _words(heard: list[str] | None) -> str:
     return "never seen" if heard is None else f"process {heard[2]} on {heard[3]}, in epoch {heard[1]}"
 
 
-def by_first(workers: Workers | None, action: Callable[[], Found]) -> Found:
-    """What the first worker finds, or refuses, for all of them; alone one is the first.
-
-    >>> by_first(None, lambda: 3)
-    3
-    """
-    if workers is None:
-        return action()
-    told: list[Any] = [None]
-    if workers.rank == 0:
-        try:
-            told = [action()]
-        except KappaGCNError as problem:
-            told = [problem]
-    dist.broadcast_object_list(told)
-    if isinstance(told[0], KappaGCNError):
-        raise told[0]
-    found: Found = told[0]
-    return found
-
-
 @contextmanager
 def joined(timeout: float = 60.0, backend: str | None = None) -> Iterator[Workers]:
     """Join the workers that torchrun started; within it a worker that dies or hangs ends the run with its name.
@@ -122,7 +103,8 @@ def joined(timeout: float = 60.0, backend: str | None = None) -> Iterator[Worker
     workers = Workers(dist.distributed_c10d._get_default_store())
 
     def stop(number: int, frame: Any) -> None:
-        workers.stopping = True  # at the end of the epoch, all together; torchrun waits half a minute
+        # As Ctrl-C, which waits for the end of the epoch and for the others; torchrun gives half a minute.
+        signal.raise_signal(signal.SIGINT)
 
     before = signal.signal(signal.SIGTERM, stop) if threading.current_thread() is threading.main_thread() else None
     try:

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from kappagcn.distributed import PartTrainer, Workers, train_parts
+from kappagcn.distributed import PartTrainer, Workers
 from kappagcn.embedding.distortion import Distortion, GraphDistances, distances_from, measure
 from kappagcn.embedding.points import FreePoints, NetworkPoints
 from kappagcn.embedding.precision import mean_average_precision
@@ -30,6 +30,7 @@ from kappagcn.saved import Embedded, save_embedded, save_json
 from kappagcn.training import Trainer, TrainingConfig, reporting, seeded, train_in
 from kappagcn.training.estimator import Estimator
 from kappagcn.training.run import fingerprint
+from kappagcn.training.sharing import train_shared
 
 __all__ = ["METHODS", "GraphEmbedder"]
 
@@ -151,7 +152,7 @@ class GraphEmbedder(Estimator):
             if workers is None:
                 result = train_in(Trainer(points, task, config), folder, about, **options)
             else:
-                result = train_parts(PartTrainer(points, task, config, workers), folder, about, **options)
+                result = train_shared(PartTrainer(points, task, config, alive=workers.at), folder, about, **options)
         self._keep(points, data, distances, unit, None if drawn is None else drawn[WATCHED:])
         self.result_, self.history_ = result, result.history
         if folder is not None and first:

@@ -6,10 +6,11 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.distributed import Workers, total
+from kappagcn.distributed import Workers
 from kappagcn.embedding.distortion import GraphDistances, distortion, measure
 from kappagcn.embedding.near import NearPairs
 from kappagcn.embedding.points import FreePoints, NetworkPoints
+from kappagcn.training.sharing import total
 
 __all__ = ["Embedding", "PartEmbedding", "SampledEmbedding"]
 

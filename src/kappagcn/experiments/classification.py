@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from kappagcn._version import __version__
-from kappagcn.distributed import Workers, by_first
+from kappagcn.distributed import Workers
 from kappagcn.errors import CheckpointError, GraphError, PrecisionWarning, SplitError
 from kappagcn.experiments.classifier import KappaGCNClassifier
 from kappagcn.experiments.protocol import load_benchmark
@@ -24,6 +24,7 @@ from kappagcn.graphs import BUILT_IN, TEST_SEEDS, Split, catalogue, random_split
 from kappagcn.saved import PARTS, Embedded, save_embedded, save_json
 from kappagcn.training import final_evaluation
 from kappagcn.training.run import fingerprint, is_to_go_on
+from kappagcn.training.sharing import by_first
 
 __all__ = ["classify", "labelled", "splits_of"]
 
@@ -98,7 +99,7 @@ def classify(
         "runs": runs,
         "data": fingerprint(data.edge_index, data.get("edge_weight"), data.get("x"), data.y),
     }
-    by_first(workers, lambda: _begin(folder, about, resume=resume))
+    by_first(lambda: _begin(folder, about, resume=resume))
     every = [(number, split, run) for number, split in enumerate(splits) for run in range(runs)]
     records = []
     for done, (number, split, run) in enumerate(every, 1):
@@ -177,7 +178,7 @@ def _one(
 ) -> Record:
     """The record of a run, which is done unless it is there; of workers beside the first, nothing."""
     path = _folder(folder, number, run) / "record.json"
-    known: Record | None = by_first(workers, lambda: _known(path))
+    known: Record | None = by_first(lambda: _known(path))
     if known is not None:
         return known
     own = _fitted(classifier, data, number, split, run, folder, workers)

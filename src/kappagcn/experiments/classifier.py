@@ -193,6 +193,7 @@ class KappaGCNClassifier(Estimator):
                 result = fit(model, data, split, experiment.training, **options)
             else:
                 options |= {"batch_size": self.batch_size, "neighbours": self.neighbours}
+                options["alive"] = None if workers is None else workers.at
                 result = fit_minibatch(model, data, split, experiment.training, **options)
         self.classes_, self.model_, self.history_, self.result_ = classes, model, result.history, result
         self._data: Data | None = data

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from numbers import Integral
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, distributed
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
@@ -23,9 +23,9 @@ from kappagcn.models import HGCN, NodeClassifier
 from kappagcn.training.checks import check_graph, check_training
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.layerwise import BATCH, Inference, steps, take_rows, through
-from kappagcn.training.run import CHECKPOINT_SECONDS, Callback, TrainingResult, fingerprint, train_in
+from kappagcn.training.run import CHECKPOINT_SECONDS, Callback, TrainingResult, fingerprint
+from kappagcn.training.sharing import SharedTrainer, rank, train_shared, workers
 from kappagcn.training.tasks import inputs
-from kappagcn.training.trainer import Trainer
 
 __all__ = ["MiniBatchTrainer", "MiniBatches", "check_batches", "fit_minibatch"]
 
@@ -103,9 +103,9 @@ class MiniBatches:
         order = torch.Generator().manual_seed(_mixed(seed, epoch))
         shuffled = self.split.train[torch.randperm(len(self.split.train), generator=order)]
         if self.sampler is not None:
-            self.sampler.manual_seed(_mixed(seed, epoch, 1 + _rank()))
+            self.sampler.manual_seed(_mixed(seed, epoch, 1 + rank()))
         for batch in shuffled.split(self.batch_size):
-            own = batch[_rank() :: _workers()]
+            own = batch[rank() :: workers()]
             # A worker without a share computes something that counts nothing, as gradients of all are added up.
             self._batch = (own, 1 / len(batch)) if len(own) else (batch[:1], 0.0)
             yield len(batch)
@@ -151,7 +151,7 @@ class MiniBatches:
         return self.model.capped_rows(take_rows(self.x, nodes), square)
 
 
-class MiniBatchTrainer(Trainer):
+class MiniBatchTrainer(SharedTrainer):
     """A trainer whose epoch is a step for each batch; with torch.distributed, workers share each batch.
 
     Everything random in an epoch follows from the seed, the epoch and the worker. Workers start from the first one's
@@ -168,14 +168,11 @@ class MiniBatchTrainer(Trainer):
     task: MiniBatches
 
     def __init__(self, model: NodeClassifier, task: MiniBatches, config: TrainingConfig, **options: Any) -> None:
-        if _workers() > 1:
-            for tensor in model.state_dict().values():
-                distributed.broadcast(tensor, 0)
         super().__init__(model, task, config, **options)
         self._begun = False
 
     def _step(self, epoch: int) -> float:
-        torch.manual_seed(_mixed(self.config.seed, epoch, 1 + _rank()))
+        torch.manual_seed(_mixed(self.config.seed, epoch, 1 + rank()))
         total, self._begun = 0.0, False
         for count in self.task.batches(self.config.seed, epoch):
             total += count * super()._step(epoch)
@@ -186,30 +183,6 @@ class MiniBatchTrainer(Trainer):
         """What a failed step goes back to is the state before the epoch."""
         if not self._begun:
             super()._remember()
-
-    def value_of(self, loss: Tensor) -> float:
-        """The loss of the whole batch."""
-        value = loss.detach().clone()
-        if _workers() > 1:
-            distributed.all_reduce(value)
-        return float(value)
-
-    def share_gradients(self) -> None:
-        """Add up the gradients of all workers."""
-        grads = [p.grad for p in self.named.values() if p.grad is not None]
-        if _workers() > 1 and grads:
-            flat = torch.cat([grad.flatten() for grad in grads])
-            distributed.all_reduce(flat)
-            for grad, total in zip(grads, flat.split([grad.numel() for grad in grads]), strict=True):
-                grad.copy_(total.view_as(grad))
-
-    def agreed(self, stop: bool) -> bool:
-        """Whether any worker is to stop."""
-        if _workers() == 1:
-            return stop
-        found = torch.tensor(float(stop))
-        distributed.all_reduce(found)
-        return bool(found > 0)
 
 
 def fit_minibatch(
@@ -225,6 +198,7 @@ def fit_minibatch(
     resume: bool = False,
     callbacks: Sequence[Callback] = (),
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    alive: Callable[[int], None] | None = None,
 ) -> TrainingResult:
     """Train a node classifier as `fit` does, with a step for each batch of training nodes and drawn neighbours.
 
@@ -246,6 +220,7 @@ def fit_minibatch(
         resume: Go on with the run in `folder`, if there is one, to the same numbers as without the interruption.
         callbacks: Called with each epoch's numbers.
         checkpoint_seconds: Time between checkpoints.
+        alive: Told of each epoch as it begins.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
@@ -258,8 +233,6 @@ def fit_minibatch(
     config = TrainingConfig() if config is None else config
     if not isinstance(config, TrainingConfig):
         raise TrainingError(f"config: expected a TrainingConfig, found {type(config).__name__}.")
-    if resume and _workers() > 1:
-        raise TrainingError("resume: expected one worker, as only the first one's state is kept, found several.")
     check_graph(model, data)
     split = Split.from_masks(data) if split is None else split
     check_training(model, data, split)
@@ -272,7 +245,7 @@ def fit_minibatch(
         neighbours=neighbours,
         inference_batch_size=inference_batch_size,
     )
-    trainer = MiniBatchTrainer(model, task, config, regularised=model.first_layer())
+    trainer = MiniBatchTrainer(model, task, config, regularised=model.first_layer(), alive=alive)
     about: dict[str, Any] = {}
     if folder is not None:
         about = {
@@ -285,8 +258,8 @@ def fit_minibatch(
             "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
             "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), task.labels),
         }
-    own = folder if _rank() == 0 else None
-    result = train_in(trainer, own, about, resume=resume, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds)
+    options: dict[str, Any] = {"resume": resume, "callbacks": callbacks, "checkpoint_seconds": checkpoint_seconds}
+    result = train_shared(trainer, folder, about, **options)
     result.capped_rows = task.capped_rows()
     if result.capped_rows:
         warnings.warn(
@@ -297,14 +270,6 @@ def fit_minibatch(
             stacklevel=2,
         )
     return result
-
-
-def _workers() -> int:
-    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
-
-
-def _rank() -> int:
-    return distributed.get_rank() if distributed.is_available() and distributed.is_initialized() else 0
 
 
 def _mixed(*numbers: int) -> int:
