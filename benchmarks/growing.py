@@ -28,11 +28,18 @@ from kappagcn.graphs import Split, normalize_rows
 from kappagcn.graphs.sparse import normalized_adjacency
 from kappagcn.models import KappaGCN
 from kappagcn.nn.features import tangent_features
-from kappagcn.training import NodeClassification, Trainer, TrainingConfig, fit, seeded
+from kappagcn.training import NodeClassification, Trainer, TrainingConfig, fit, keep_freed_memory, seeded
 
 PAGE = record.DOCS / "growing.md"
 SPACES, WORKERS, EPOCHS = ("H16", "S16", "H8xS8"), (1, 2, 4), 50
-SIZES = [(100_000, 1_000_000), (1_000_000, 5_000_000), (1_000_000, 10_000_000)]
+SIZES = [
+    ("local", 100_000, 1_000_000),
+    ("local", 1_000_000, 5_000_000),
+    ("local", 1_000_000, 10_000_000),
+    ("random", 100_000, 1_000_000),
+    ("random", 1_000_000, 10_000_000),
+]
+NEAR, STRAYING = 500, 0.1  # a local graph joins nodes whose numbers are that close, but for a tenth of its edges
 FEATURES, CLASSES, TIMED = 64, 10, 4
 FAR = {"nodes": 10**8, "edges": 16 * 10**8, "machines": (8, 32, 128), "network": 1.25e9}  # bytes a second
 
@@ -133,21 +140,25 @@ def exact(out: Path, space: str, dtype_name: str) -> None:
             out.write_text(json.dumps(told))
 
 
-def random_graph(nodes: int, edges: int) -> Any:
-    """Edges at random, features that tell the class with noise."""
+def generated(kind: str, nodes: int, edges: int) -> Any:
+    """Edges at random, or between nodes of close numbers as a partition orders them; features tell the class."""
     from torch_geometric.data import Data
 
     generator = torch.Generator().manual_seed(0)
     ends = torch.randint(nodes, (2, edges), generator=generator)
+    if kind == "local":
+        close = (ends[0] + torch.randint(1, NEAR, (edges,), generator=generator)) % nodes
+        ends[1] = torch.where(torch.rand(edges, generator=generator) < STRAYING, ends[1], close)
     y = torch.randint(CLASSES, (nodes,), generator=generator)
     x = 0.1 * torch.randn(nodes, FEATURES, generator=generator)
     x[torch.arange(nodes), y] += 0.1
     return Data(x=x, edge_index=torch.cat([ends, ends.flip(0)], 1), y=y, num_nodes=nodes)
 
 
-def large(out: Path, nodes: int, edges: int) -> None:
+def large(out: Path, kind: str, nodes: int, edges: int) -> None:
     """A few epochs of full-batch training on all cores."""
-    data = random_graph(nodes, edges)
+    keep_freed_memory()  # as the command line does
+    data = generated(kind, nodes, edges)
     order = torch.randperm(nodes, generator=torch.Generator().manual_seed(1)).numpy()
     split = Split(order[: nodes // 10], order[nodes // 10 : nodes // 5], [], order[nodes // 5 :], name="random")
     own = sum(t.numel() * t.element_size() for t in (data.x, data.edge_index, data.y))
@@ -158,6 +169,7 @@ def large(out: Path, nodes: int, edges: int) -> None:
     fit(model, data, split, config, callbacks=[lambda told: times.append(time.perf_counter())])
     told = {
         "case": "large",
+        "kind": kind,
         "nodes": nodes,
         "edges": edges,
         "graph_bytes": own,
@@ -192,7 +204,7 @@ def run(start: list[str], part: str, *arguments: str) -> dict[str, Any]:
 
 
 def main() -> int:
-    rows = [run([], "large", str(nodes), str(edges)) for nodes, edges in SIZES]
+    rows = [run([], "large", kind, str(nodes), str(edges)) for kind, nodes, edges in SIZES]
     for workers in WORKERS:
         start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(workers)]
         rows += [run(start, "exact", space, dtype) for dtype in ("float64", "float32") for space in SPACES]
@@ -210,6 +222,6 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["exact"]:
         exact(Path(sys.argv[2]), *sys.argv[3:])
     elif sys.argv[1:2] == ["large"]:
-        large(Path(sys.argv[2]), *map(int, sys.argv[3:]))
+        large(Path(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:]))
     else:
         sys.exit(main())

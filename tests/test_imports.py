@@ -47,6 +47,7 @@ MAY_IMPORT = {
         "figures",
         "report",
         "saved",
+        "training",
         "atomic",
         "_version",
     },

@@ -100,6 +100,12 @@ WRONG = [
     ("classify disease --scale -1", "features.scale: expected a number above 0"),
     ("classify disease --normalize maybe", "features.normalize: expected"),
     ("embed karate --threads 0", "Invalid value for '--threads'"),
+    ("classify disease --batch-size 0", "Invalid value for '--batch-size'"),
+    ("classify disease --neighbours many", "--neighbours: expected a number"),
+    ("classify disease --batch-size 9 --neighbours 10,5,5", "neighbours: expected 2 numbers"),
+    ("classify disease --distributed", "expected to be one of several workers"),
+    ("embed karate --distributed", "expected to be one of several workers"),
+    ("embed karate --distributed --timeout 0", "Invalid value for '--timeout'"),
     # files
     ("embed {dir}/folder", "expected a file, found a folder"),
     ("embed {dir}/folder.csv", "expected a file, found a folder"),

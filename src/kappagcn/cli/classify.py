@@ -25,12 +25,13 @@ from kappagcn.cli.common import (
     check_workers,
     command,
     load,
+    prepare,
     print_rows,
     print_settings,
+    refuse,
     run_folder,
     say,
     settings,
-    use_threads,
     workers_of,
 )
 from kappagcn.cli.embed import number
@@ -54,6 +55,12 @@ def classify(
     curvature_lr: Annotated[float, typer.Option(help="Of the curvatures; 0 keeps them.")] = 0.01,
     epochs: Annotated[int, typer.Option(min=1, help="At most so many.")] = 2000,
     patience: Annotated[int, typer.Option(min=1, help="Epochs without a lower loss before training stops.")] = 200,
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, help="Training nodes in a batch, for graphs too large to train as a whole.")
+    ] = None,
+    neighbours: Annotated[
+        str, typer.Option(help="With batches: at most so many of each node, -1 for all; or one number a hop: 10,5.")
+    ] = "10",
     seed: Seed = 0,
     threads: Threads = None,
     distributed: Distributed = False,
@@ -86,6 +93,8 @@ def classify(
         curvature_lr=curvature_lr,
         epochs=epochs,
         patience=patience,
+        batch_size=batch_size,
+        neighbours=_hops(neighbours),
         seed=seed,
     )
     classifier.check()
@@ -97,7 +106,7 @@ def classify(
     if dry_run:
         print_settings(settings(context, **_resolved(classifier, found)), as_json=as_json)
         return
-    use_threads(threads)
+    prepare(threads)
     folder = run_folder(out, graph, space)
 
     def report(record: dict[str, Any], done: int, count: int) -> None:
@@ -120,6 +129,15 @@ def classify(
         ]
     )
     say(f"Predictions: kappagcn predict {folder}. Look at it: kappagcn report {folder}")
+
+
+def _hops(words: str) -> int | list[int]:
+    """One number, or one for each hop."""
+    try:
+        found = [int(word) for word in words.split(",")]
+    except ValueError:
+        raise refuse(f"--neighbours: expected a number or some with commas between them, found {words!r}.") from None
+    return found[0] if len(found) == 1 else found
 
 
 def _resolved(classifier: Any, data: Any) -> dict[str, Any]:

@@ -246,8 +246,11 @@ def load(graph: str, data: Path | None, features: str | None, labels: str | None
     return found
 
 
-def use_threads(count: int | None) -> None:
-    """For torch and compiled kernels alike."""
+def prepare(count: int | None) -> None:
+    """Threads, for torch and compiled kernels alike; and memory that is not given back after every step."""
+    from kappagcn.training.memory import keep_freed_memory
+
+    keep_freed_memory()
     if count is not None:
         import torch
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from kappagcn.cli.common import AsJson, Seed, Threads, command, make, messages, use_threads
+from kappagcn.cli.common import AsJson, Seed, Threads, command, make, messages, prepare
 
 
 @command("kappagcn demo --out demo --epochs 100")
@@ -24,7 +24,7 @@ def demo(
     make(out)
     from kappagcn import demo as job
 
-    use_threads(threads)
+    prepare(threads)
     found = job.run(out, seed=seed, epochs=epochs, console=messages)
     if as_json:
         print(json.dumps({"seed": seed, "epochs": epochs, **found.record()}))

@@ -27,13 +27,13 @@ from kappagcn.cli.common import (
     command,
     load,
     messages,
+    prepare,
     print_rows,
     print_settings,
     refuse,
     run_folder,
     say,
     settings,
-    use_threads,
     workers_of,
 )
 
@@ -115,7 +115,7 @@ def embed(
         told = {name: value for name, value in embedder.get_params().items() if name != "progress"}
         print_settings(settings(context, **told), as_json=as_json)
         return
-    use_threads(threads)
+    prepare(threads)
     folder = run_folder(out, graph, space)
     with workers_of(distributed, timeout, folder) as workers:
         summary = embedder.fit(found, folder=folder, resume=resume, workers=workers).summary()

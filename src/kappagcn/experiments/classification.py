@@ -106,6 +106,8 @@ def classify(
         records.append(_one(classifier, data, number, split, run, folder, workers))
         if report is not None and _is_first(workers):
             report(records[-1], done, len(every))
+    number, split, run = every[by_first(lambda: _best(records))]
+    own = _fitted(classifier, data, number, split, run, folder, workers)  # it is finished: this only brings it back
     if not _is_first(workers):
         return {}
     capped = max(record["capped_rows"] for record in records)
@@ -116,8 +118,12 @@ def classify(
             PrecisionWarning,
             stacklevel=2,
         )
-    best = max(range(len(every)), key=lambda i: (records[i]["stopping_accuracy"] or 0.0, -records[i]["best_loss"]))
-    return _finish(classifier, data, every[best], records, folder)
+    return _finish(own, data, (number, split, run), records, folder)
+
+
+def _best(records: list[Record]) -> int:
+    """The place of the run whose stopping nodes came out best; test nodes have no say."""
+    return max(range(len(records)), key=lambda i: (records[i]["stopping_accuracy"] or 0.0, -records[i]["best_loss"]))
 
 
 def _is_first(workers: Workers | None) -> bool:
@@ -206,10 +212,9 @@ def _one(
 
 
 def _finish(
-    classifier: KappaGCNClassifier, data: Data, best: tuple[int, Split, int], records: list[Record], folder: Path
+    own: KappaGCNClassifier, data: Data, best: tuple[int, Split, int], records: list[Record], folder: Path
 ) -> Record:
     """The best run's network, points and probabilities beside what all runs came to."""
-    own = _fitted(classifier, data, *best, folder)  # it is finished: this only brings it back
     kept = _folder(folder, best[0], best[2])
     if own.can_be_saved:
         own.save(folder / "model.safetensors")

@@ -3,6 +3,7 @@
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.evaluation import final_evaluation, load_model, predict
 from kappagcn.training.layerwise import layerwise
+from kappagcn.training.memory import keep_freed_memory
 from kappagcn.training.minibatch import MiniBatches, MiniBatchTrainer, fit_minibatch
 from kappagcn.training.progress import reporting
 from kappagcn.training.run import RunFolder, TrainingResult, fit, train, train_in
@@ -23,6 +24,7 @@ __all__ = [
     "final_evaluation",
     "fit",
     "fit_minibatch",
+    "keep_freed_memory",
     "layerwise",
     "load_model",
     "predict",
