@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs figures bench accuracy graphs layers tables embeddings clean
+.PHONY: help demo test lint format docs figures growing bench accuracy graphs layers tables embeddings clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ docs: $(READY) ## build the documentation into site/
 
 figures: $(READY) ## the paper's figures and the demo's picture into docs/images; the histograms need KAPPAGCN_DATA once
 	@$(BIN)/python benchmarks/figures.py && $(BIN)/python benchmarks/demo.py
+
+growing: $(READY) ## a million nodes, mini-batches, several workers beside one process; docs/growing.md; needs KAPPAGCN_DATA
+	@$(BIN)/python benchmarks/minibatch.py && $(BIN)/python benchmarks/growing.py
 
 bench: $(READY) ## speed and memory against geoopt; keeps the record, docs/speed.md and the README's table
 	@$(BIN)/python benchmarks/geometry.py && $(BIN)/python benchmarks/readme.py

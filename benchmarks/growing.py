@@ -20,7 +20,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+import growing_page
 import record
+from growing_page import CLASSES, FAR, FEATURES, bytes_per_epoch, columns
 from kappagcn.distributed import fit_parts, joined, partition
 from kappagcn.distributed.fit import PartClassification, PartTrainer
 from kappagcn.experiments.protocol import load_benchmark
@@ -30,7 +32,6 @@ from kappagcn.models import KappaGCN
 from kappagcn.nn.features import tangent_features
 from kappagcn.training import NodeClassification, Trainer, TrainingConfig, fit, keep_freed_memory, seeded
 
-PAGE = record.DOCS / "growing.md"
 SPACES, WORKERS, EPOCHS = ("H16", "S16", "H8xS8"), (1, 2, 4), 50
 SIZES = [
     ("local", 100_000, 1_000_000),
@@ -40,18 +41,7 @@ SIZES = [
     ("random", 1_000_000, 10_000_000),
 ]
 NEAR, STRAYING = 500, 0.1  # a local graph joins nodes whose numbers are that close, but for a tenth of its edges
-FEATURES, CLASSES, TIMED = 64, 10, 4
-FAR = {"nodes": 10**8, "edges": 16 * 10**8, "machines": (8, 32, 128), "network": 1.25e9}  # bytes a second
-
-
-def columns(dim: int, factors: int, classes: int) -> int:
-    """Sent for each boundary row in a pass of one hidden layer and the output: lifts, then scores."""
-    return dim + factors + classes
-
-
-def bytes_per_epoch(boundary_rows: int, width: int, parameters: int, workers: int, size: int) -> float:
-    """Of all workers: rows forward, gradients back, rows once more for the numbers watched; the sum of gradients."""
-    return size * (3 * boundary_rows * width + 2 * (workers - 1) * parameters)
+TIMED = 4  # epochs
 
 
 def pubmed(dtype: torch.dtype) -> tuple[Any, Split]:
@@ -210,12 +200,8 @@ def main() -> int:
         rows += [run(start, "exact", space, dtype) for dtype in ("float64", "float32") for space in SPACES]
     rows += boundaries()
     record.save("growing", {"epochs": EPOCHS, "results": rows}, ("torch", "torch_geometric", "pymetis", "kappagcn"))
-    PAGE.write_text(page(record.load("growing")))
+    growing_page.PAGE.write_text(growing_page.page(record.load("growing")))
     return 0
-
-
-def page(found: dict[str, Any]) -> str:
-    raise NotImplementedError
 
 
 if __name__ == "__main__":

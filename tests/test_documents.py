@@ -13,6 +13,7 @@ import distortion as distortion_speed
 import embeddings
 import geometry as speed
 import graphs as paths_speed
+import growing_page
 import layers
 import node_classification
 import readme
@@ -61,6 +62,7 @@ def test_the_readmes_links_lead_somewhere(target):
         ("curvature", graph_curvature, "graph-curvature.md"),
         ("layers", layers, "layers.md"),
         ("distortion", distortion_speed, "distortion-speed.md"),
+        ("growing", growing_page, "growing.md"),
     ],
 )
 def test_pages_are_made_from_their_records(name, module, page):
@@ -194,3 +196,28 @@ def test_the_layers_record_meets_its_targets():
             assert r["errors"]["float32"] <= 2e-5 or r["radius"] > 4
         if r["case"] == "memory":
             assert r["gib"] < 1
+
+
+def test_the_growing_record_meets_what_was_asked():
+    rows = record.load("growing")["results"]
+    exact = [r for r in rows if r["case"] == "exact"]
+    assert {(r["space"], r["workers"]) for r in exact} == {
+        (space, workers) for space in ("H16", "S16", "H8xS8") for workers in (1, 2, 4)
+    }
+    for r in exact:
+        bound = 1e-5 if r["dtype"] == "float64" else 1e-3
+        assert max(r[name] for name in ("gradients", "loss", "curvatures", "weights")) < bound
+        if r["workers"] > 1:
+            assert abs(r["bytes_measured"] / r["bytes_model"] - 1) < 0.05
+    large = {(r["kind"], r["edges"]): r for r in rows if r["case"] == "large"}
+    assert large["local", 10**7]["peak_bytes"] < 16 * 2**30
+    assert large["local", 10**7]["seconds"] < 12 * large["local", 10**6]["seconds"], "linear, from 100,000 nodes"
+
+
+def test_the_minibatch_record_meets_what_was_asked():
+    rows = record.load("minibatch")["results"]
+    summary = next(r for r in rows if r["case"] == "summary")
+    assert summary["runs"] == 10
+    assert abs(summary["batches"]["mean"] - summary["whole"]["mean"]) < summary["whole"]["interval"]
+    grown = {r["nodes"]: r["training_gib"] for r in rows if r["case"] == "memory" and r["way"] == "batches"}
+    assert grown[1_000_000] < 1.2 * grown[100_000]

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
@@ -15,8 +16,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-DESCRIBED = ["geometry", "graphs", "nn", "models", "training", "embedding", "experiments", "errors", "testing"]
 WITH_EXAMPLES = ["geometry", "graphs", "nn", "models", "training", "embedding", "experiments"]
+DESCRIBED = [*WITH_EXAMPLES, "distributed", "errors", "testing"]
 
 
 class Page(HTMLParser):
@@ -41,12 +42,21 @@ def site(tmp_path_factory):
     pytest.importorskip("mkdocs", reason="the site needs pip install 'kappagcn[docs]'")
     pytest.importorskip("material", reason="the site needs pip install 'kappagcn[docs]'")
     pytest.importorskip("mkdocstrings", reason="the site needs pip install 'kappagcn[docs]'")
-    folder = tmp_path_factory.mktemp("site")
+    folder = tmp_path_factory.getbasetemp().parent / "site"  # one for all processes of the tests
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        deadline = time.monotonic() + 300
+        while not (folder / "built").exists() and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert (folder / "built").exists(), "another process could not build the site"
+        return {path: Page(path) for path in folder.rglob("*.html")}
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, timeout=300)
     assert built.returncode == 0, built.stdout + built.stderr
     assert "WARNING" not in built.stdout + built.stderr
+    (folder / "built").touch()
     return {path: Page(path) for path in folder.rglob("*.html")}
 
 

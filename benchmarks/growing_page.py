@@ -1,0 +1,232 @@
+"""The page about larger graphs, from the records of growing.py and minibatch.py.
+
+python benchmarks/growing_page.py
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import record
+
+PAGE = record.DOCS / "growing.md"
+FEATURES, CLASSES = 64, 10
+FAR = {"nodes": 10**8, "edges": 16 * 10**8, "machines": (8, 32, 128), "network": 1.25e9}  # bytes a second
+
+
+WAYS = {"batches": "mini-batches", "whole": "full batch"}
+
+
+def columns(dim: int, factors: int, classes: int) -> int:
+    """Sent for each boundary row in a pass of one hidden layer and the output: lifts, then scores."""
+    return dim + factors + classes
+
+
+def bytes_per_epoch(boundary_rows: int, width: int, parameters: int, workers: int, size: int) -> float:
+    """Of all workers: rows forward, gradients back, rows once more for the numbers watched; the sum of gradients."""
+    return size * (3 * boundary_rows * width + 2 * (workers - 1) * parameters)
+
+
+def memory_model(rows: list[dict[str, Any]]) -> tuple[float, float]:
+    """Bytes a node and bytes an edge, from the growth of the peak between three local graphs."""
+    small, half, whole = (r for r in rows if r["kind"] == "local")
+    by_edge = (whole["peak_bytes"] - half["peak_bytes"]) / (whole["edges"] - half["edges"])
+    grown = half["peak_bytes"] - small["peak_bytes"] - by_edge * (half["edges"] - small["edges"])
+    return grown / (half["nodes"] - small["nodes"]), by_edge
+
+
+def gib(count: float) -> str:
+    return f"{count / 2**30:,.1f} GiB" if count >= 2**29 else f"{count / 2**20:,.1f} MiB"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def large_rows(rows: list[dict[str, Any]]) -> list[list[str]]:
+    return [
+        [r["kind"], f"{r['nodes']:,}", f"{r['edges']:,}", f"{r['seconds']:.2f} s", gib(r["peak_bytes"])] for r in rows
+    ]
+
+
+def exact_rows(rows: list[dict[str, Any]]) -> list[list[str]]:
+    return [
+        [
+            r["space"],
+            str(r["workers"]),
+            r["dtype"],
+            *(f"{r[name]:.0e}" for name in ("gradients", "loss", "curvatures", "weights")),
+            f"{r['seconds']:.3f} s",
+        ]
+        for r in rows
+    ]
+
+
+def sent_rows(rows: list[dict[str, Any]]) -> list[list[str]]:
+    return [
+        [
+            r["space"],
+            str(r["workers"]),
+            r["dtype"],
+            f"{r['boundary_rows']:,}",
+            gib(r["bytes_model"]),
+            gib(r["bytes_measured"]),
+            f"{r['bytes_measured'] / r['bytes_model'] - 1:+.1%}".replace("-", "−"),
+        ]
+        for r in rows
+        if r["workers"] > 1
+    ]
+
+
+def far_rows(rows: list[dict[str, Any]], shares: list[dict[str, Any]]) -> list[list[str]]:
+    by_node, by_edge = memory_model(rows)
+    width, parameters = columns(16, 1, CLASSES), FEATURES * 16 + 16 + 2 * 16 * CLASSES + 1
+    lines = []
+    for machines in FAR["machines"]:
+        held = (by_node * FAR["nodes"] + by_edge * FAR["edges"]) / machines
+        for method, words in (("metis", "cut as METIS cuts Pubmed"), ("hash", "dealt out by number")):
+            share = next(r["share"] for r in shares if (r["parts"], r["method"]) == (machines, method))
+            if method == "hash":  # each of 2E/N neighbours is on a given machine with probability 1/W
+                degree = 2 * FAR["edges"] / FAR["nodes"]
+                share = (machines - 1) * (1 - (1 - 1 / machines) ** degree)
+            boundary = share * FAR["nodes"]
+            sent = bytes_per_epoch(int(boundary), width, parameters, machines, 4)
+            extra = boundary / machines * width * 4 * 2
+            lines.append(
+                [str(machines), words, gib(held + extra), gib(sent), f"{sent / machines / FAR['network']:,.1f} s"]
+            )
+    return lines
+
+
+def batch_rows() -> tuple[list[list[str]], dict[str, Any]]:
+    rows = record.load("minibatch")["results"]
+    memory = [
+        [
+            f"{r['nodes']:,}",
+            {"batches": "mini-batches", "whole": "full batch"}[r["way"]],
+            gib(2**30 * r["training_gib"]),
+        ]
+        for r in rows
+        if r["case"] == "memory"
+    ]
+    return memory, next(r for r in rows if r["case"] == "summary")
+
+
+def page(found: dict[str, Any]) -> str:
+    """docs/growing.md."""
+    rows = {case: [r for r in found["results"] if r["case"] == case] for case in ("large", "exact", "boundary")}
+    by_node, by_edge = memory_model(rows["large"])
+    memory, accuracy = batch_rows()
+    first, last = (next(r for r in rows["large"] if (r["kind"], r["edges"]) == ("local", e)) for e in (10**6, 10**7))
+    percent = {way: f"{accuracy[way]['mean']:.1%} ± {accuracy[way]['interval']:.1%}" for way in ("whole", "batches")}
+    epochs = table(["graph", "nodes", "edges", "an epoch", "peak memory"], large_rows(rows["large"]))
+    batches = table(["nodes", "", "memory"], memory)
+    numbers = ["gradients", "loss", "curvatures", "weights at the end", "an epoch"]
+    agreement = table(["space", "workers", "precision", *numbers], exact_rows(rows["exact"]))
+    compared = ["boundary rows", "model", "measured", "difference"]
+    sent = table(["space", "workers", "precision", *compared], sent_rows(rows["exact"]))
+    wanted = ["machines", "nodes", "memory of each", "sent in an epoch", "time of sending"]
+    projection = table(wanted, far_rows(rows["large"], rows["boundary"]))
+    modes = table(
+        ["the graph", "how", "command"],
+        [
+            ["up to some millions of edges", "the whole graph at each step", "`kappagcn classify`"],
+            ["fits, training on all of it does not", "mini-batches", "`kappagcn classify --batch-size 512`"],
+            ["does not fit, or takes too long", "parts on several workers", "`torchrun`, `--distributed`"],
+            ["to embed, more than 5000 nodes", "sampled pairs", "`kappagcn embed`, also `--distributed`"],
+        ],
+    )
+    return f"""# Larger graphs
+
+{modes}
+
+## The whole graph
+
+Training the two-layer κ-GCN (H16, {FEATURES} features, {CLASSES} classes) takes about {by_node:,.0f} bytes a node and
+{by_edge:,.0f} bytes an edge at its peak, the graph itself among them. From 100,000 nodes to a million, an epoch takes
+{last["seconds"] / first["seconds"]:.1f} times as long on a local graph, whose edges join nodes with close numbers as
+a partition orders them, but for a tenth. Edges at random are slower: each of them waits for memory.
+
+{epochs}
+
+The command line keeps memory that a step frees for the next one (`kappagcn.training.keep_freed_memory`, glibc only):
+given back to the system and zeroed again, it would cost as much as the mathematics.
+
+## Mini-batches
+
+```python
+from kappagcn import KappaGCNClassifier
+from kappagcn.graphs import disease
+
+classifier = KappaGCNClassifier("H8", epochs=20, batch_size=100, neighbours=(10, 10), progress=False).fit(disease())
+print(classifier.predict().shape)
+# → (1000,)
+```
+
+For each node of a batch at most so many neighbours are drawn, and neighbours of those, one hop for each product with
+the graph that the network makes. The weights of the drawn ones grow by the number there are over the number drawn, so
+the sum of lifts [N | D] that a midpoint comes from is right on average (a statistical test holds it to that; the
+midpoint itself, which is no linear function of the sum, is not exactly). Evaluation and prediction take all
+neighbours, layer by layer (`kappagcn.training.layerwise`), also for nodes that were not there in training. The
+sampler works in PyG's `NodeLoader` too: `kappagcn.graphs.NeighbourSampler`.
+
+What training adds to the memory of the loaded graph, batches of 512:
+
+{batches}
+
+Test accuracy on Pubmed, H16, five splits with two runs each: full batch {percent["whole"]}, mini-batches
+{percent["batches"]}. On a graph of that size batches are no faster. Record:
+[minibatch.json](../benchmarks/results/minibatch.json), by `python benchmarks/minibatch.py`.
+
+## Several workers
+
+```
+torchrun --nproc-per-node 2 -m kappagcn classify pubmed --space H16 --distributed
+```
+
+The nodes are dealt out by METIS (`pip install pymetis`; by their numbers without it), and each worker holds its rows
+of Â. At each layer a worker receives, once, the rows of other workers that its own rows need. The κ-midpoint needs of
+a neighbour only its lift, so H16 sends 17 columns where a flat layer sends 16. Gradients go back the same way, and
+those of the weights and curvatures are summed. The first worker alone prints and writes; checkpoints do not depend on
+the number of workers, so any number takes a run up with `--resume`. A worker that dies or is silent for `--timeout`
+seconds ends the run with a line that names it. With `--batch-size` workers share batches instead. In Python:
+`kappagcn.distributed`; `boundary=0.5` there takes half of the other workers' rows at each step, drawn anew and
+weighted to be right on average.
+
+How far {found["epochs"]} epochs on Pubmed (no dropout) are from one process, the largest relative difference;
+gradients are those of the first step. In float64 workers agree with one process to the last digits. In float32 sums
+in another order differ in the last digit, and training makes that grow, as it does between one thread and two.
+
+{agreement}
+
+Here all workers share two cores and gain nothing in time: what is shown is that the numbers hold.
+
+## Bytes
+
+With B boundary rows (rows needed by a worker that does not hold them, summed over workers), one hidden layer of D
+dimensions in F factors, C classes and P weights, W workers send in an epoch
+
+    4 · (3 · B · (D + F + C) + 2 · (W − 1) · P) bytes
+
+in float32: rows forward, gradients back, rows once more for the numbers that are watched; then the sum of the
+weights' gradients. Beside it, what went over the network in fact, headers and everything else included:
+
+{sent}
+
+## A hundred million nodes
+
+From these models, for {FAR["nodes"]:,} nodes, {FAR["edges"]:,} edges, {FEATURES} features, H16: memory of each
+machine, bytes of an epoch in all, and their time at 10 Gbit/s a machine. A projection, not a measurement; reading and
+partitioning such a graph is not in it.
+
+{projection}
+
+{record.made_with(found)} Record: [growing.json](../benchmarks/results/growing.json).
+"""
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(record.load("growing")))
+    sys.exit()
