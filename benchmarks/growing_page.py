@@ -146,7 +146,7 @@ def page(found: dict[str, Any]) -> str:
         [
             ["up to some millions of edges", "the whole graph at each step", "`kappagcn classify`"],
             ["fits, training on all of it does not", "mini-batches", "`kappagcn classify --batch-size 512`"],
-            ["does not fit, or takes too long", "parts on several workers", "`torchrun`, `--distributed`"],
+            ["fits, training takes too long or too much", "parts on several workers", "`torchrun`, `--distributed`"],
             ["to embed, more than 5000 nodes", "sampled pairs", "`kappagcn embed`, also `--distributed`"],
         ],
     )
@@ -207,6 +207,10 @@ seconds ends the run with a line that names it. With `--batch-size` workers shar
 `kappagcn.distributed`; `boundary=0.5` there takes half of the other workers' rows at each step, drawn anew and
 weighted to be right on average.
 
+Each worker reads the whole graph before it keeps its part, and the first one evaluates the whole at the end: the memory
+of training is shared, that of reading is not. With dropout, or sampled pairs, what is drawn depends on the number of
+workers; without, it does not matter how many take a run up.
+
 How far {found["epochs"]} epochs on Pubmed (no dropout) are from one process, the largest relative difference;
 gradients are those of the first step. In float64 workers agree with one process to the last digits. In float32 sums
 in another order differ in the last digit, and training makes that grow, as it does between one thread and two.
@@ -223,16 +227,17 @@ dimensions in F factors, C classes and P weights, W workers send in an epoch
     4 · (3 · B · (D + F + C) + 2 · (W − 1) · P) + {SMALL} · W · log₂ W bytes
 
 in float32: rows forward, gradients back, rows once more for the numbers that are watched; the sum of the weights'
-gradients; and sums of single numbers (losses, accuracies, whether to stop), whose messages are mostly envelope: the {SMALL}
-bytes were found with two workers, so the rows with four check them. Beside it, what went over the network in fact:
+gradients; and sums of single numbers (losses, accuracies, whether to stop), whose messages are mostly envelope: the
+{SMALL} bytes were found with two workers, so the rows with four check them. Beside it, what went over the network in
+fact:
 
 {sent}
 
 ## A hundred million nodes
 
 From these models, for {FAR["nodes"]:,} nodes, {FAR["edges"]:,} edges, {FEATURES} features, H16: memory of each
-machine, bytes of an epoch in all, and their time at 10 Gbit/s a machine. A projection, not a measurement; reading and
-partitioning such a graph is not in it.
+machine, bytes of an epoch in all, and their time at 10 Gbit/s a machine. A projection, not a measurement; reading,
+partitioning and evaluating such a graph is not in it.
 
 {projection}
 

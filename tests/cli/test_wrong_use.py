@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -200,6 +201,35 @@ def test_an_interrupted_run_is_named_as_such(runs, tmp_path):
     shutil.copytree(runs / "embedding", tmp_path / "run")
     (tmp_path / "run" / "summary.json").unlink()
     assert "expected a finished run, found one that was interrupted" in message_of(run("report", tmp_path / "run"))
+
+
+BROKEN = [("record.json", b"{}"), ("metrics.jsonl", b"\xff\xfe"), ("record.json", b"[")]
+
+
+@pytest.mark.parametrize(("name", "content"), BROKEN)
+def test_a_broken_part_of_a_classification_is_named_when_it_is_taken_up(runs, tmp_path, name, content):
+    shutil.copytree(runs / "classes", tmp_path / "run")
+    (tmp_path / "run" / "runs" / "split0-run0" / name).write_bytes(content)
+    command = ["classify", "disease", "--space", "H4", "--epochs", "3", "--resume", "--out", tmp_path / "run"]
+    assert f"{name}: expected" in message_of(run(*command))
+
+
+@pytest.mark.parametrize("name", ["summary.json", "metrics.jsonl", "embedding.npz", "model.safetensors"])
+@pytest.mark.parametrize("command", ["embed karate --space H2", "classify disease --space H4"])
+def test_files_of_others_are_not_overwritten(tmp_path, name, command):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / name).write_text("mine")
+    result = run(*command.split(), "--epochs", "1", "--resume", "--out", tmp_path / "run")
+    assert f"found {name} alone" in message_of(result)
+    assert contents(tmp_path / "run") == {Path(name): b"mine"}
+
+
+def test_several_workers_without_saying_so_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "0")
+    result = run("classify", "disease", "--epochs", "1", "--out", tmp_path / "run")
+    assert "expected --distributed for several workers" in message_of(result)
+    assert not (tmp_path / "run").exists()
 
 
 def test_weights_of_another_network_are_refused(runs, tmp_path):

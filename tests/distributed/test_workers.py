@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -22,24 +23,18 @@ def free_port():
         return found.getsockname()[1]
 
 
-def started(folder, workers, *extra):
+def processes_of(command, workers):
     """Workers as torchrun would start them, one process each."""
-    port = str(free_port())
-    processes = []
-    for rank in range(workers):
-        told = {
-            "RANK": rank,
-            "LOCAL_RANK": rank,
-            "WORLD_SIZE": workers,
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": port,
-        }
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", **{key: str(value) for key, value in told.items()}}
-        command = [sys.executable, "-m", "kappagcn", *COMMAND, "--distributed", "--out", str(folder), *extra]
-        processes.append(
-            subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        )
-    return processes
+    told = {"WORLD_SIZE": str(workers), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **told}
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return [subprocess.Popen(command, env={**environment, "RANK": str(rank)}, **options) for rank in range(workers)]
+
+
+def started(folder, workers, *extra):
+    return processes_of(
+        [sys.executable, "-m", "kappagcn", *COMMAND, "--distributed", "--out", str(folder), *extra], workers
+    )
 
 
 def wait_for(path, seconds=90):
@@ -103,6 +98,20 @@ def test_a_hanging_worker_is_named_after_the_timeout(tmp_path):
     assert processes[0].returncode == 1
     assert f"worker 1 (process {processes[1].pid}" in words.strip().splitlines()[-1]
     assert time.monotonic() - start < 30
+
+
+@pytest.mark.parametrize(
+    ("how", "witness", "words"), [("stuck", 0, "worker 1 (process "), ("keeper", 1, "worker 0, or")]
+)
+def test_a_worker_that_is_stuck_alive_is_named_and_so_is_the_keeper_of_the_list(how, witness, words):
+    processes = processes_of([sys.executable, str(Path(__file__).parent / "stuck_worker.py"), how], 2)
+    try:
+        said, complaints = processes[witness].communicate(timeout=60)
+        assert words in said, complaints
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
 
 
 def test_under_torchrun_a_refusal_is_said_once(tmp_path):

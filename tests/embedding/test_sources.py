@@ -5,7 +5,7 @@ import contextlib
 import pytest
 import scipy.sparse as sp
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kappagcn.embedding import GraphDistances, NearPairs, distances_from, distortion, measure
@@ -34,6 +34,7 @@ def slopes(v, manifold, distances):
 
 
 @pytest.mark.parametrize("path", PATHS)
+@settings(max_examples=12)
 @given(st.sampled_from(SIGNATURES), st.integers(0, 2**31))
 def test_the_mean_over_all_sources_is_the_whole(path, signature, seed):
     v, manifold = points(signature, TREE.num_nodes, seed)
@@ -138,6 +139,7 @@ def test_there_are_no_near_pairs_where_edges_have_lengths_or_hubs_too_many():
 
 
 @pytest.mark.parametrize("path", PATHS)
+@settings(max_examples=12)
 @given(st.sampled_from(SIGNATURES), st.sampled_from([2, 20]), st.integers(0, 2**31))
 def test_with_near_pairs_the_mean_over_all_sources_is_the_whole(path, signature, per_node, seed):
     v, manifold = points(signature, TREE.num_nodes, seed)

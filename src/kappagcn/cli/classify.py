@@ -76,6 +76,7 @@ def classify(
     as_json: AsJson = False,
 ) -> None:
     """Classify the nodes of a graph from those that have labels, and say how often that is right on test nodes."""
+    check_workers(distributed)
     from kappagcn.experiments.classification import classify as run
     from kappagcn.experiments.classification import labelled, splits_of
     from kappagcn.experiments.classifier import KappaGCNClassifier
@@ -98,7 +99,6 @@ def classify(
         seed=seed,
     )
     classifier.check()
-    check_workers(distributed)
     found = None if features or labels else labelled(graph, data)
     if found is None:
         found = load(graph, data, features, labels, header)

@@ -225,7 +225,7 @@ Header = Annotated[
     bool | None,
     typer.Option("--header/--no-header", help="Whether an edge list has a heading; found out otherwise."),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of whatever is drawn.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of whatever is drawn.")]
 Config = Annotated[
     Path | None,
     typer.Option(
@@ -265,6 +265,9 @@ Timeout = Annotated[float, typer.Option(min=1, help="Seconds after which a silen
 
 def check_workers(distributed: bool) -> None:
     """Refuse to be distributed alone; let the first worker alone speak."""
+    if not distributed and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        messages.quiet = os.environ.get("RANK", "0") != "0"
+        raise refuse("expected --distributed for several workers, found them without: each would do the same run.")
     if distributed and "RANK" not in os.environ:
         raise refuse(
             "--distributed: expected to be one of several workers, found a single process. Start them with "

@@ -94,6 +94,7 @@ def embed(
     as_json: AsJson = False,
 ) -> None:
     """Embed a graph so that distances in the space are those in the graph, as nearly as possible."""
+    check_workers(distributed)
     from kappagcn.embedding import GraphEmbedder
 
     embedder = GraphEmbedder(
@@ -109,7 +110,6 @@ def embed(
         seed=seed,
     )
     embedder.check()
-    check_workers(distributed)
     found = load(graph, data, features, labels, header)
     if dry_run:
         told = {name: value for name, value in embedder.get_params().items() if name != "progress"}

@@ -66,6 +66,7 @@ def _new(
     run: Path, graph: str, features: str | None, labels: str | None, header: bool | None, data: Path | None
 ) -> tuple[list[str], list[str], Any]:
     """Predictions for another graph; where that has labels, how many are right."""
+    from kappagcn.errors import KappaGCNError
     from kappagcn.experiments.classification import labelled
     from kappagcn.experiments.classifier import KappaGCNClassifier
 
@@ -75,7 +76,11 @@ def _new(
         found = load(graph, data, features, labels, header)
     probabilities = classifier.predict_proba(found)
     if found.get("y") is not None and bool((found.y >= 0).any()):
-        say(f"accuracy on the nodes of {graph} that have a label: {classifier.score(found):.3f}")
+        known = (found.y >= 0).nonzero().flatten().tolist()
+        try:
+            say(f"accuracy on the {len(known)} nodes that have a label: {classifier.score(found, nodes=known):.3f}")
+        except KappaGCNError as problem:
+            say(f"kappagcn: no accuracy: {problem}")
     names = found.get("node_names")
     own = [str(name) for name in (range(found.num_nodes) if names is None else names)]
     return own, [str(name) for name in classifier.classes_], probabilities

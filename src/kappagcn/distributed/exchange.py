@@ -44,7 +44,7 @@ class Exchange:
 
     def gather(self, x: Tensor) -> Tensor:
         """Own rows, then those of others: (own, D) → (own + halo, D)."""
-        mine = x.detach().index_select(0, self.places)
+        mine = x.detach()[self.places]
         theirs = x.new_empty(self.halo, x.shape[1])
         dist.all_to_all_single(theirs, mine, self.receives, self.sends)
         self.sent += mine.numel() * mine.element_size()
@@ -56,7 +56,7 @@ class Exchange:
         mine = grad.new_empty(len(self.places), grad.shape[1])
         dist.all_to_all_single(mine, theirs, self.sends, self.receives)
         self.sent += theirs.numel() * theirs.element_size()
-        return grad[: self.own].index_add(0, self.places, mine)
+        return grad[: self.own].index_add(0, self.places.to(grad.device), mine)
 
 
 class _Spread(torch.autograd.Function):

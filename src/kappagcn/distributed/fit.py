@@ -104,8 +104,8 @@ def _rows(x: Tensor | SparseMatrix, nodes: Tensor) -> Tensor | SparseMatrix:
     """Some rows of features."""
     if isinstance(x, Tensor):
         return x[nodes].clone()
-    place = torch.full((x.shape[0],), -1)
-    place[nodes] = torch.arange(len(nodes))
+    place = torch.full((x.shape[0],), -1, device=x.rows.device)
+    place[nodes.to(place.device)] = torch.arange(len(nodes), device=place.device)
     kept = place[x.rows] >= 0
     return SparseMatrix(place[x.rows[kept]], x.cols[kept], x.values[kept], (len(nodes), x.shape[1]))
 
@@ -141,9 +141,7 @@ def fit_parts(
         raise TrainingError(f"boundary: expected a share above 0 and up to 1, found {boundary}.")
     check_graph(model, data)
     check_training(model, data, split)
-    owner = torch.zeros(data.num_nodes, dtype=torch.long)
-    if workers.rank == 0:
-        owner = partition(data.edge_index, data.num_nodes, workers.size, method=method)
+    owner = partition(data.edge_index.cpu(), data.num_nodes, workers.size, method=method)  # by all: nobody waits long
     dist.broadcast(owner, 0)
     task = PartClassification(model, data, split, owner, workers.rank, boundary)
     trainer = PartTrainer(model, task, config, regularised=model.first_layer(), alive=workers.at)

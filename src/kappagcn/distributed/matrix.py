@@ -65,7 +65,7 @@ class PartMatrix(SparseMatrix):
         kept = torch.rand(self.exchange.halo) < share
         own = self.shape[0]
         places = torch.cat([torch.arange(own), torch.where(kept, own + kept.cumsum(0) - 1, -1)])
-        cols = places[self.cols]
+        cols = places.to(self.cols.device)[self.cols]
         here = cols >= 0
         values = torch.where(self.cols < own, self.values, self.values / share)[here]
         shape = (own, own + int(kept.sum()))
@@ -81,8 +81,9 @@ def cut(matrix: SparseMatrix, owner: Tensor, rank: int) -> tuple[Tensor, PartMat
         rank: This worker's number.
     """
     own = (owner == rank).nonzero().flatten()
-    mine = owner[matrix.rows] == rank
-    rows, cols, values = matrix.rows[mine], matrix.cols[mine], matrix.values[mine]
+    device, everywhere = matrix.values.device, matrix.rows.cpu()
+    mine = owner[everywhere] == rank
+    rows, cols, values = everywhere[mine], matrix.cols.cpu()[mine], matrix.values[mine.to(device)]
     others = cols[owner[cols] != rank].unique()
     halo = others[owner[others].argsort(stable=True)]
     place = torch.empty(len(owner), dtype=torch.long)  # of each node on its own worker
@@ -93,4 +94,4 @@ def cut(matrix: SparseMatrix, owner: Tensor, rank: int) -> tuple[Tensor, PartMat
     here = place.clone()
     here[halo] = len(own) + torch.arange(len(halo))
     shape = (len(own), len(own) + len(halo))
-    return own, PartMatrix(place[rows], here[cols], values, shape, exchange)
+    return own, PartMatrix(place[rows].to(device), here[cols].to(device), values, shape, exchange)

@@ -67,14 +67,17 @@ class Workers:
         }
 
     def lost(self) -> WorkerLostError:
-        """Who is gone: those who give no sign of life, or else those who are epochs behind."""
-        before = self._heard()
-        time.sleep(PATIENCE * BEAT_SECONDS)
-        now = self._heard()
+        """Who is gone: those who give no sign of life; else those who have not noticed that the step failed."""
+        try:
+            self._store.set(f"kappagcn/noticed/{self.rank}", "")
+            before = self._heard()
+            time.sleep(PATIENCE * BEAT_SECONDS)
+            now = self._heard()
+            noticed = [rank for rank in range(self.size) if self._store.check([f"kappagcn/noticed/{rank}"])]
+        except (RuntimeError, dist.DistError):
+            return WorkerLostError("worker 0, or whoever keeps the list of workers, is gone", True)
         gone = [rank for rank in range(self.size) if before.get(rank, [""])[0] == now.get(rank, [""])[0]]
-        if not gone:
-            last = max(int(heard[1]) for heard in now.values())
-            gone = [rank for rank, heard in now.items() if int(heard[1]) < last]
+        gone = gone or [rank for rank in range(self.size) if rank not in noticed]
         if not gone:
             return WorkerLostError("a worker stopped answering", self.rank == 0)
         names = [f"worker {rank} ({_words(now.get(rank))})" for rank in gone]
@@ -93,12 +96,12 @@ def joined(timeout: float = 60.0, backend: str | None = None) -> Iterator[Worker
 
     Args:
         timeout: Seconds to wait for the others in any one step.
-        backend: Of torch.distributed; NCCL where there are GPUs, else gloo.
+        backend: Of torch.distributed; where there are GPUs NCCL for what is on them, gloo for the rest.
 
     Raises:
         WorkerLostError: A worker is gone.
     """
-    chosen = backend or ("nccl" if torch.cuda.is_available() else "gloo")
+    chosen = backend or ("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
     dist.init_process_group(chosen, timeout=timedelta(seconds=timeout))
     workers = Workers(dist.distributed_c10d._get_default_store())
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from kappagcn._version import __version__
+from kappagcn.atomic import replacing
 from kappagcn.distributed import Workers
 from kappagcn.errors import CheckpointError, GraphError, PrecisionWarning, SplitError
 from kappagcn.experiments.classifier import KappaGCNClassifier
@@ -30,6 +31,7 @@ __all__ = ["classify", "labelled", "splits_of"]
 
 Array = NDArray[Any]
 Record = dict[str, Any]
+UNTESTED = {"accuracy": None, "macro_f1": None}
 
 
 def labelled(name: str, root: str | Path | None = None) -> Data | None:
@@ -168,9 +170,12 @@ def _known(path: Path) -> Record | None:
         return None
     try:
         found: Record = json.loads(path.read_text())
+        assert {"accuracy", "macro_f1", "stopping_accuracy", "best_loss", "seconds", "capped_rows"} <= set(found)
         return found
-    except (OSError, ValueError) as problem:
-        raise CheckpointError(f"{path}: expected the record of a run, found {problem}. Remove it.") from None
+    except (OSError, ValueError, TypeError, AssertionError) as problem:
+        raise CheckpointError(
+            f"{path}: expected the record of a run, found {problem or 'another'}. Remove it; its run is done again."
+        ) from None
 
 
 def _one(
@@ -198,7 +203,7 @@ def _one(
         "split_name": split.name,
         "run": run,
         "seed": own.seed,
-        **(final_evaluation(own.model_, own._data, split) if tested else {"accuracy": None, "macro_f1": None}),
+        **(final_evaluation(own.model_, own._data, split, scores=own.scores()) if tested else UNTESTED),
         "stopping_accuracy": best.get("stopping_accuracy"),
         "best_loss": best.get("stopping_loss", best["train_loss"]),
         "epochs": own.result_.epochs,
@@ -219,8 +224,8 @@ def _finish(
     if own.can_be_saved:
         own.save(folder / "model.safetensors")
     else:
-        shutil.copyfile(kept / "model.safetensors", folder / "model.safetensors")
-    shutil.copyfile(kept / "metrics.jsonl", folder / "metrics.jsonl")
+        _copy(kept, folder, "model.safetensors")
+    _copy(kept, folder, "metrics.jsonl")
     save_embedded(folder / "embedding.npz", _embedded(own, data, best[1]))
     scores = [record["accuracy"] for record in records if record["accuracy"] is not None]
     mean = bootstrapped(scores) if scores else None
@@ -229,9 +234,7 @@ def _finish(
         "space": own.space,
         "learned_space": own.space_,
         "accuracy": None if mean is None else mean.mean,
-        "interval": None
-        if mean is None or mean.interval is None
-        else [mean.mean - mean.interval, mean.mean + mean.interval],
+        "interval": _interval(mean),
         "macro_f1": float(np.mean([record["macro_f1"] for record in records])) if scores else None,
         "splits": len({record["split"] for record in records}),
         "runs": len(records),
@@ -248,6 +251,14 @@ def _finish(
 
 def _interval(mean: Estimate | None) -> list[float] | None:
     return None if mean is None or mean.interval is None else [mean.mean - mean.interval, mean.mean + mean.interval]
+
+
+def _copy(kept: Path, folder: Path, name: str) -> None:
+    try:
+        with (kept / name).open("rb") as source, replacing(folder / name) as file:
+            shutil.copyfileobj(source, file)
+    except OSError as problem:
+        raise CheckpointError(f"{folder / name}: cannot be written ({problem.strerror}).") from None
 
 
 @torch.no_grad()

@@ -26,7 +26,6 @@ from kappagcn.graphs.undirected import one_hot
 from kappagcn.models import NodeClassifier, build_model
 from kappagcn.nn.features import tangent_features
 from kappagcn.training import fit, fit_minibatch, layerwise, reporting, seeded
-from kappagcn.training import predict as probabilities
 from kappagcn.training.checkpoint import load_tensors, save_tensors
 from kappagcn.training.estimator import Estimator
 from kappagcn.training.minibatch import check_batches
@@ -238,14 +237,23 @@ class KappaGCNClassifier(Estimator):
         data.x = _scaled(self._experiment, data.x, self._statistics)
         return data, labels
 
+    @torch.no_grad()
+    def _rows(self, data: Data) -> Tensor:
+        """What the network makes of all nodes: at once, or where it was trained on batches layer by layer."""
+        if self.batch_size is not None:
+            return layerwise(self.model_, data.x, data.edge_index, data.get("edge_weight"))
+        self.model_.eval()
+        found: Tensor = self.model_(*inputs(self.model_, data))
+        return found
+
+    def scores(self, graph: Any = None, x: Any = None) -> Tensor:
+        """Logits of the classes, (N, C)."""
+        return self._rows(self._graph(graph, x)[0])
+
     def predict_proba(self, graph: Any = None, x: Any = None) -> Array:
         """Probabilities of the classes, (N, C): for the fitted graph, or another with the same features."""
-        data, _ = self._graph(graph, x)
-        if self.batch_size is None:
-            found: Array = probabilities(self.model_, data).numpy()
-            return found
-        by_layer: Array = layerwise(self.model_, data.x, data.edge_index, data.get("edge_weight")).softmax(1).numpy()
-        return by_layer
+        found: Array = self.scores(graph, x).softmax(1).numpy()
+        return found
 
     def predict(self, graph: Any = None, x: Any = None) -> Array:
         """The most probable label of every node, (N,)."""
@@ -256,17 +264,20 @@ class KappaGCNClassifier(Estimator):
     @torch.no_grad()
     def embed(self, graph: Any = None, x: Any = None) -> Array:
         """The last hidden layer as points of the space, (N, D)."""
-        data, _ = self._graph(graph, x)
-        self.model_.eval()
-        found: Array = self.model_.embed(*inputs(self.model_, data)).numpy()
+        manifold = self._fitted().manifold
+        assert manifold is not None
+        found: Array = manifold.expmap0(torch.from_numpy(self.tangent(graph, x))).numpy()
         return found
 
-    @torch.no_grad()
     def tangent(self, graph: Any = None, x: Any = None) -> Array:
         """The last hidden layer as tangent vectors at the origin, (N, D), which points near a boundary come from."""
         data, _ = self._graph(graph, x)
-        self.model_.eval()
-        found: Array = self.model_.tangent(*inputs(self.model_, data)).numpy()
+        model: Any = self.model_
+        logits, model.logits = model.logits, None  # without them the network ends in its hidden layer
+        try:
+            found: Array = self._rows(data).numpy()
+        finally:
+            model.logits = logits
         return found
 
     def score(self, graph: Any = None, x: Any = None, y: Any = None, *, nodes: Sequence[int] | None = None) -> float:

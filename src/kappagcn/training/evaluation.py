@@ -39,10 +39,18 @@ def predict(model: NodeClassifier, data: Data) -> Tensor:
     return _scores(model, data).softmax(1)
 
 
-def final_evaluation(model: NodeClassifier, data: Data, split: Split | None = None) -> dict[str, float]:
+def final_evaluation(
+    model: NodeClassifier, data: Data, split: Split | None = None, *, scores: Tensor | None = None
+) -> dict[str, float]:
     """Accuracy, macro-averaged F1 and loss on the test nodes, by default those of ``data.test_mask``.
 
     Nothing may be chosen after this was looked at.
+
+    Args:
+        model: The network.
+        data: The graph, with labels.
+        split: Which nodes are for what.
+        scores: Logits of all nodes, where they are known.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
@@ -54,7 +62,7 @@ def final_evaluation(model: NodeClassifier, data: Data, split: Split | None = No
     nodes = split.final_test_nodes()
     if not len(nodes):
         raise TrainingError(f"{split.name}: expected test nodes for the final evaluation, found none.")
-    scores = _scores(model, data)[nodes]
+    scores = (_scores(model, data) if scores is None else scores)[nodes]
     check_labels(data)
     truth, found, classes = data.y[nodes], scores.argmax(1), scores.shape[1]
     if not 0 <= int(truth.min()) <= int(truth.max()) < classes:

@@ -24,7 +24,7 @@ from kappagcn.training.checks import check_graph, check_training
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.layerwise import BATCH, Inference, steps, take_rows, through
 from kappagcn.training.run import CHECKPOINT_SECONDS, Callback, TrainingResult, fingerprint
-from kappagcn.training.sharing import SharedTrainer, rank, train_shared, workers
+from kappagcn.training.sharing import SharedTrainer, by_first, rank, train_shared, workers
 from kappagcn.training.tasks import inputs
 
 __all__ = ["MiniBatchTrainer", "MiniBatches", "check_batches", "fit_minibatch"]
@@ -125,6 +125,10 @@ class MiniBatches:
         return through(self.model, take_rows(self.x, sample.nodes), sample.blocks)
 
     def metrics(self) -> dict[str, float]:
+        """Loss and accuracy from all neighbours; of several workers the first one looks, so that all stop together."""
+        return by_first(self._metrics)
+
+    def _metrics(self) -> dict[str, float]:
         """Loss and accuracy where the split has nodes for it."""
         deciding = self.split.stopping if len(self.split.stopping) else self.split.train
         parts = {"stopping": deciding, "validation": self.split.validation}

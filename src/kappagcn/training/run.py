@@ -124,7 +124,10 @@ class RunFolder:
             trainer.load(tensors, about)
         except (KeyError, RuntimeError, TypeError, ValueError) as problem:
             raise CheckpointError(f"{self.checkpoint}: expected a state of this network, found {problem}.") from None
-        lines = self.metrics.read_text().splitlines() if self.metrics.exists() else []
+        try:
+            lines = self.metrics.read_text().splitlines() if self.metrics.exists() else []
+        except (OSError, UnicodeDecodeError) as problem:
+            raise CheckpointError(f"{self.metrics}: expected one record per line, found {problem}.") from None
         if len(lines) < trainer.epoch:
             raise CheckpointError(f"{self.metrics}: expected {trainer.epoch} lines, found {len(lines)}.")
         kept = lines[: trainer.epoch]
@@ -146,6 +149,7 @@ def is_to_go_on(path: Path, config: dict[str, Any], *, resume: bool) -> bool:
         raise CheckpointError(f"{path}: expected a folder for the run, found a file.")
     file = path / "config.json"
     if not file.exists():
+        _refuse_others(path)
         return False
     if not resume:
         raise CheckpointError(f"{path}: holds a run already; resume it, or name another folder.")
@@ -162,6 +166,19 @@ def is_to_go_on(path: Path, config: dict[str, Any], *, resume: bool) -> bool:
             f"{', '.join(differences)}. Name another folder for another run."
         )
     return True
+
+
+def _refuse_others(path: Path) -> None:
+    """Without settings a folder holds no run of ours; what looks like one, or has our files' names, is not touched."""
+    metrics = path / "metrics.jsonl"
+    found = [name for name in ("summary.json", "embedding.npz", "model.safetensors", "runs") if (path / name).exists()]
+    if metrics.exists() and metrics.stat().st_size:  # an empty one is left by a start that was cut short
+        found.append(metrics.name)
+    if found:
+        raise CheckpointError(
+            f"{path}: expected a run with its config.json, or a folder without files of that kind, found {found[0]} "
+            "alone. Name another folder."
+        )
 
 
 def _differences(before: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any, Any]]:

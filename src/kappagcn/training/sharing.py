@@ -45,7 +45,7 @@ def total(*values: Tensor | float) -> list[float]:
     >>> total(1.5, 2.0)
     [1.5, 2.0]
     """
-    sums = torch.stack([torch.as_tensor(value, dtype=torch.float64).detach() for value in values])
+    sums = torch.stack([torch.as_tensor(value, dtype=torch.float64).detach().cpu() for value in values])
     if workers() > 1:
         distributed.all_reduce(sums)
     found: list[float] = sums.tolist()

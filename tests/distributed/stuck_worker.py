@@ -1,0 +1,26 @@
+"""Workers of the tests, one of whom is stuck or gone: python stuck_worker.py HOW, with torchrun's variables."""
+
+import os
+import sys
+import time
+
+import torch.distributed as dist
+
+from kappagcn.distributed import joined
+from kappagcn.errors import WorkerLostError
+
+
+def main(how):
+    try:
+        with joined(3) as workers:
+            if how == "stuck" and workers.rank == 1:
+                time.sleep(60)  # its thread that gives signs of life goes on
+            if how == "keeper" and workers.rank == 0:
+                os._exit(9)  # and with it the list of workers
+            dist.barrier()
+    except WorkerLostError as problem:
+        print(problem, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
