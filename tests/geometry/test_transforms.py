@@ -23,7 +23,8 @@ def test_gradients_by_everything_through_zero(name):
         k = kappa.clone().requires_grad_()
         f = lambda k, *args: CASES[name](dict(zip(leaves, args, strict=True)), k)  # noqa: E731
         assert torch.autograd.gradcheck(f, (k, *leaves.values()))
-        assert torch.autograd.gradgradcheck(f, (k, *leaves.values()), atol=1e-4)
+        # Along random directions: entry by entry the second derivatives alone would take minutes.
+        assert torch.autograd.gradgradcheck(f, (k, *leaves.values()), atol=1e-4, fast_mode=True)
 
 
 @EACH
