@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 from matplotlib import image
 
-from kappagcn.figures.sweep import draw_sweep
+from kappagcn.figures.style import LIGHT, save, styled
+from kappagcn.figures.sweep import _figure
+
+
+def draw_sweep(kappas, distortion, flat, path):
+    with styled(LIGHT) as look:
+        return save(_figure((kappas, distortion), flat, None, look), path)
 
 
 def test_the_curve_is_where_its_numbers_are(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from kappagcn.graphs.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.training import TrainingConfig, seeded
 from kappagcn.training.checks import check_graph, check_training
-from kappagcn.training.run import TrainingResult, fingerprint
+from kappagcn.training.run import TrainingResult, told
 from kappagcn.training.sharing import SharedTrainer, rank, total, train_shared
 from kappagcn.training.tasks import inputs
 from kappagcn.training.trainer import Record
@@ -145,16 +144,9 @@ def fit_parts(
     dist.broadcast(owner, 0)
     task = PartClassification(model, data, split, owner, workers.rank, boundary)
     trainer = PartTrainer(model, task, config, regularised=model.first_layer(), alive=workers.at)
-    about = {
-        "model": model.name,
-        "options": model.options,
-        "dtype": str(next(model.parameters()).dtype),
-        "training": asdict(config),
-        **({"boundary": boundary} if boundary < 1 else {}),  # exact runs are those of one process
-        "split": split.name,
-        "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
-        "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), split.training_view(data).y),
-    }
+    about = told(model, data, split, config)
+    if boundary < 1:  # exact runs are those of one process
+        about["boundary"] = boundary
     result = train_shared(trainer, folder, about, resume=resume, callbacks=callbacks)
     result.capped_rows = int(total(model.capped_rows(task.x, task.adjacency))[0])
     return result

@@ -11,37 +11,14 @@ from matplotlib.figure import Figure
 
 from kappagcn.errors import RecordError
 from kappagcn.figures.records import json_lines
-from kappagcn.figures.style import Theme, save, styled, theme_named
+from kappagcn.figures.style import Theme
 
-__all__ = ["COMMAND", "RECORD", "draw_sweep", "sweep", "swept"]
+__all__ = ["COMMAND", "RECORD", "sweep", "swept"]
 
 RECORD = "sweep/small_tree/sweep.jsonl"
 COMMAND = "kappagcn reproduce sweep"
 CLOSE = 0.0200001  # curvatures up to here are drawn larger
 Curve = tuple[Sequence[float], Sequence[float]]
-
-
-def draw_sweep(
-    kappas: Sequence[float],
-    distortion: Sequence[float],
-    flat: float,
-    path: Path,
-    *,
-    close: Curve | None = None,
-    theme: str = "light",
-) -> Path:
-    """Average distortion by κ, with that of the Euclidean network as a line across.
-
-    Args:
-        kappas: In increasing order.
-        distortion: For each of them.
-        flat: Of the Euclidean network.
-        path: Where to write; the name says whether PNG or SVG.
-        close: The same for κ close to 0, drawn as an inset.
-        theme: ``"light"`` or ``"dark"``.
-    """
-    with styled(theme_named(theme)) as look:
-        return save(_figure((kappas, distortion), flat, close, look), path)
 
 
 def sweep(theme: Theme, records: Path) -> Figure:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from kappagcn.models import HGCN, NodeClassifier
 from kappagcn.training.checks import check_graph, check_training
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.layerwise import BATCH, Inference, steps, take_rows, through
-from kappagcn.training.run import CHECKPOINT_SECONDS, Callback, TrainingResult, fingerprint
+from kappagcn.training.run import CHECKPOINT_SECONDS, Callback, TrainingResult, told
 from kappagcn.training.sharing import SharedTrainer, by_first, rank, train_shared, workers
 from kappagcn.training.tasks import inputs
 
@@ -252,16 +251,8 @@ def fit_minibatch(
     trainer = MiniBatchTrainer(model, task, config, regularised=model.first_layer(), alive=alive)
     about: dict[str, Any] = {}
     if folder is not None:
-        about = {
-            "model": model.name,
-            "options": model.options,
-            "dtype": str(next(model.parameters()).dtype),
-            "training": asdict(config),
-            "batches": {"batch_size": task.batch_size, "neighbours": list(task.neighbours)},
-            "split": split.name,
-            "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
-            "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), task.labels),
-        }
+        batches = {"batch_size": task.batch_size, "neighbours": list(task.neighbours)}
+        about = {**told(model, data, split, config), "batches": batches}
     options: dict[str, Any] = {"resume": resume, "callbacks": callbacks, "checkpoint_seconds": checkpoint_seconds}
     result = train_shared(trainer, folder, about, **options)
     result.capped_rows = task.capped_rows()

@@ -28,7 +28,7 @@ from kappagcn.training.config import TrainingConfig
 from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Record, Trainer
 
-__all__ = ["RunFolder", "TrainingResult", "fingerprint", "finish", "fit", "is_to_go_on", "train", "train_in"]
+__all__ = ["RunFolder", "TrainingResult", "fingerprint", "finish", "fit", "is_to_go_on", "told", "train", "train_in"]
 
 Callback = Callable[[Record], None]
 CHECKPOINT_SECONDS = 5.0
@@ -331,6 +331,19 @@ def finish(
     )
 
 
+def told(model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> dict[str, Any]:
+    """What must be the same for the run of a classifier to go on; labels of test nodes stay hidden."""
+    return {
+        "model": model.name,
+        "options": model.options,
+        "dtype": str(next(model.parameters()).dtype),
+        "training": asdict(config),
+        "split": split.name,
+        "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
+        "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), split.training_view(data).y),
+    }
+
+
 def fit(
     model: NodeClassifier,
     data: Data,
@@ -374,15 +387,7 @@ def fit(
     trainer = Trainer(model, task, config, regularised=model.first_layer())
     about: dict[str, Any] = {}
     if folder is not None:
-        about = {
-            "model": model.name,
-            "options": model.options,
-            "dtype": str(next(model.parameters()).dtype),
-            "training": asdict(config),
-            "split": split.name,
-            "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
-            "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), task.labels),
-        }
+        about = told(model, data, split, config)
     result = train_in(trainer, folder, about, resume=resume, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds)
     result.capped_rows = model.capped_rows(task.x, task.adjacency)
     if result.capped_rows:
