@@ -198,6 +198,7 @@ def test_classify_then_predict_for_the_same_and_for_new_nodes(tmp_path):
     assert summary["kept"] == {"split": kept["split"], "run": kept["run"]}, "stopping nodes choose, never test nodes"
     rows = list(csv.DictReader(run("predict", str(folder)).stdout.splitlines()))
     assert len(rows) == 60
+    assert {row["given"] for row in rows} == {"even", "odd"}
     assert float(rows[0]["p(even)"]) + float(rows[0]["p(odd)"]) == pytest.approx(1, abs=1e-5)
     new = ["--features", str(tmp_path / "new-features.csv"), "--labels", str(tmp_path / "new-labels.csv")]
     result = run("predict", str(folder), str(tmp_path / "new.csv"), *new, "--json")
@@ -230,6 +231,25 @@ def test_an_interrupted_classification_goes_on_to_the_same_numbers(tmp_path):
         for each in told["records"]:
             each.pop("seconds")
     assert resumed == whole
+
+
+def test_weights_are_lengths_unless_told_otherwise(tmp_path):
+    (tmp_path / "g.csv").write_text("source,target,weight\na,b,5\nb,c,5\nc,d,5\n")
+    found = {}
+    for flag in ("--weights", "--no-weights"):
+        folder = tmp_path / flag
+        run("embed", str(tmp_path / "g.csv"), flag, "--space", "E1", "--epochs", "300", "--out", str(folder))
+        points = np.load(folder / "embedding.npz")["points"]
+        found[flag] = float(2 * np.abs(points[0] - points[1]).item())
+    assert found == {"--weights": pytest.approx(5, rel=0.05), "--no-weights": pytest.approx(1, rel=0.05)}
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_a_graph_without_edges_is_embedded_without_a_word_too_many(tmp_path):
+    (tmp_path / "loops.csv").write_text("source,target\na,a\nb,b\n")
+    result = run("embed", str(tmp_path / "loops.csv"), "--space", "H2", "--epochs", "2", "--out", str(tmp_path / "r"))
+    assert result.exit_code == 0, result.output
+    assert "no edges" in result.stdout
 
 
 def test_settings_come_from_a_file_and_flags_win(tmp_path):

@@ -42,6 +42,7 @@ def runs(tmp_path_factory):
     assert run("embed", "karate", "--space", "H2", "--epochs", "3", "--out", folder / "embedding").exit_code == 0
     made = run("classify", "disease", "--space", "H4", "--epochs", "3", "--out", folder / "classes")
     assert made.exit_code == 0, made.output
+    assert run("classify", "karate", "--space", "H2", "--epochs", "2", "--out", folder / "bare").exit_code == 0
     return folder
 
 
@@ -142,6 +143,7 @@ WRONG = [
     ("predict {dir}/folder", "found no config.json"),
     ("predict {runs}/embedding", "expected a run of kappagcn classify"),
     ("predict {runs}/classes karate", "expected 10 features, as in fit, found none"),
+    ("predict {runs}/bare karate", "expected a run with features to predict for a graph"),
     ("predict {runs}/classes --labels {dir}/labels.csv", "only beside a graph"),
     ("plot {runs}/embedding --theme pink", "Invalid value for '--theme'"),
     ("plot {runs}/embedding --format gif", "Invalid value for '--format'"),

@@ -157,4 +157,4 @@ def _accuracy(summary: dict[str, Any]) -> str:
         return "no test nodes"
     over = f"over {summary['splits']} splits, {summary['runs']} runs" if summary["runs"] > 1 else "on one split"
     spread = f" ± {summary['interval'][1] - summary['accuracy']:.3f}" if summary["interval"] else ""
-    return f"{summary['accuracy']:.3f}{spread} {over}"
+    return f"{summary['accuracy']:.3f}{spread} {over}, {summary['test_nodes']:,} test nodes"

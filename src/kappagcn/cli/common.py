@@ -118,8 +118,10 @@ def guarded() -> Iterator[None]:
     except OSError as problem:
         name = "" if problem.filename is None else f"{problem.filename}: "
         raise refuse(f"{name}{problem.strerror or problem}.", 1) from None
-    except MemoryError as problem:
-        raise refuse(f"expected more memory than there is ({problem}).", 1) from None
+    except (MemoryError, RuntimeError) as problem:
+        if isinstance(problem, RuntimeError) and "allocate" not in str(problem):
+            raise
+        raise refuse("expected less to do than the memory of this machine holds, found more.", 1) from None
 
 
 def _show(message: Warning | str, category: type[Warning], *where: Any) -> None:

@@ -87,6 +87,9 @@ def embed(
     resume: Resume = False,
     dry_run: DryRun = False,
     config: Config = None,
+    weights: Annotated[
+        bool, typer.Option("--weights/--no-weights", help="Whether weights are lengths of edges, or edges are steps.")
+    ] = True,
     features: Features = None,
     labels: Labels = None,
     header: Header = None,
@@ -111,6 +114,10 @@ def embed(
     )
     embedder.check()
     found = load(graph, data, features, labels, header)
+    if found.get("edge_weight") is not None and weights:
+        say("Weights are taken as lengths of edges; --no-weights counts edges as steps.")
+    elif not weights:
+        found.edge_weight = None
     if dry_run:
         told = {name: value for name, value in embedder.get_params().items() if name != "progress"}
         print_settings(settings(context, **told), as_json=as_json)
@@ -131,7 +138,7 @@ def embed(
             ("space", f"{space}, learned {summary['learned_space']}"),
             ("average distortion", f"{summary['average']:.5f}{error}"),
             ("worst-case distortion", worst),
-            ("mean average precision", f"{summary['precision']:.3f}"),
+            ("mean average precision", "no edges" if summary["precision"] is None else f"{summary['precision']:.3f}"),
             ("run", str(folder)),
         ]
     )

@@ -26,7 +26,7 @@ def predict(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a label and the probabilities of all classes for every node, as CSV."""
+    """Print for every node a label, the one that was given, and the probabilities of all classes, as CSV."""
     from kappagcn.saved import SavedRun
 
     saved = SavedRun(run)
@@ -34,17 +34,22 @@ def predict(
         raise refuse(f"{run}: expected a run of kappagcn classify, found an embedding, which predicts nothing.")
     if graph is None and (features or labels):
         raise refuse("expected features and labels only beside a graph, found them alone.")
+    if graph is not None and saved.summary.get("features") is False:
+        raise refuse(
+            f"{run}: expected a run with features to predict for a graph, found one without, which knows the nodes of "
+            f"its own graph only: kappagcn predict {run}"
+        )
     if out is not None:
         make(out)
-    names, classes, probabilities = (
+    names, classes, given, probabilities = (
         _stored(saved) if graph is None else _new(run, graph, features, labels, header, data)
     )
     places = probabilities.argmax(1)
     if as_json:
-        rows = zip(names, places, probabilities.tolist(), strict=True)
-        told = [{"node": name, "label": classes[place], "probabilities": row} for name, place, row in rows]
+        rows = zip(names, places, given, probabilities.tolist(), strict=True)
+        told = [{"node": n, "label": classes[p], "given": g or None, "probabilities": row} for n, p, g, row in rows]
         print(json.dumps({"classes": classes, "nodes": told}, ensure_ascii=False))
-    text = _csv(names, classes, places, probabilities)
+    text = _csv(names, classes, places, given, probabilities)
     if out is not None:
         from kappagcn.atomic import replacing
 
@@ -55,16 +60,20 @@ def predict(
         print(text, end="")
 
 
-def _stored(saved: Any) -> tuple[list[str], list[str], Any]:
+Predicted = tuple[list[str], list[str], list[str], Any]  # nodes, classes, labels that were given, probabilities
+
+
+def _stored(saved: Any) -> Predicted:
     told = saved.embedded
-    if told.probabilities is None:
-        raise refuse(f"{saved.path}: expected probabilities in embedding.npz, found none.")
-    return [told.name(i) for i in range(len(told.probabilities))], told.class_names.tolist(), told.probabilities
+    if told.probabilities is None or told.labels is None:
+        raise refuse(f"{saved.path}: expected labels and probabilities in embedding.npz, found none.")
+    names, classes = [told.name(i) for i in range(len(told.probabilities))], told.class_names.tolist()
+    return names, classes, [classes[i] if i >= 0 else "" for i in told.labels], told.probabilities
 
 
 def _new(
     run: Path, graph: str, features: str | None, labels: str | None, header: bool | None, data: Path | None
-) -> tuple[list[str], list[str], Any]:
+) -> Predicted:
     """Predictions for another graph; where that has labels, how many are right."""
     from kappagcn.errors import KappaGCNError
     from kappagcn.experiments.classification import labelled
@@ -78,18 +87,25 @@ def _new(
     if found.get("y") is not None and bool((found.y >= 0).any()):
         known = (found.y >= 0).nonzero().flatten().tolist()
         try:
-            say(f"accuracy on the {len(known)} nodes that have a label: {classifier.score(found, nodes=known):.3f}")
+            score = classifier.score(found, nodes=known)
+            say(f"accuracy on the {len(known)} nodes that have a label: {score:.3f}; those that trained count too")
         except KappaGCNError as problem:
             say(f"kappagcn: no accuracy: {problem}")
     names = found.get("node_names")
     own = [str(name) for name in (range(found.num_nodes) if names is None else names)]
-    return own, [str(name) for name in classifier.classes_], probabilities
+    words = found.get("class_names")
+    given = [""] * len(own) if found.get("y") is None else [_word(int(i), words) for i in found.y]
+    return own, [str(name) for name in classifier.classes_], given, probabilities
 
 
-def _csv(names: list[str], classes: list[str], places: Any, probabilities: Any) -> str:
+def _word(label: int, names: Any) -> str:
+    return "" if label < 0 else str(label if names is None else names[label])
+
+
+def _csv(names: list[str], classes: list[str], places: Any, given: list[str], probabilities: Any) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["node", "label", *(f"p({name})" for name in classes)])
-    for name, place, row in zip(names, places, probabilities, strict=True):
-        writer.writerow([name, classes[place], *(f"{p:.6f}" for p in row)])
+    writer.writerow(["node", "label", "given", *(f"p({name})" for name in classes)])
+    for name, place, known, row in zip(names, places, given, probabilities, strict=True):
+        writer.writerow([name, classes[place], known, *(f"{p:.6f}" for p in row)])
     return text.getvalue()

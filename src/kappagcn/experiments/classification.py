@@ -238,6 +238,8 @@ def _finish(
         "macro_f1": float(np.mean([record["macro_f1"] for record in records])) if scores else None,
         "splits": len({record["split"] for record in records}),
         "runs": len(records),
+        "test_nodes": len(best[1].final_test_nodes()),
+        "features": own.can_be_saved,
         "kept": {"split": best[0], "run": best[2]},
         "curvatures": own.curvatures_,
         "epochs": own.result_.epochs,

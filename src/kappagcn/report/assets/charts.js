@@ -19,7 +19,7 @@ function ticks(low, high, count = 5) {
   const rough = (high - low || 1) / count, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((m) => m * power).find((m) => m >= rough);
   const found = [];
-  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + 1e-9 * step; at += step) found.push(Number(at.toPrecision(10)));
+  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + 1e-9 * step; at += step) found.push(Math.abs(at) < 1e-9 * step ? 0 : Number(at.toPrecision(10)));
   return found;
 }
 
