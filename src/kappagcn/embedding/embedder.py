@@ -153,10 +153,11 @@ class GraphEmbedder(Estimator):
                 result = train_in(Trainer(points, task, config), folder, about, **options)
             else:
                 result = train_shared(PartTrainer(points, task, config, alive=workers.at), folder, about, **options)
+        counted = ratios(points, distances) if folder is not None and first else None
         self._keep(points, data, distances, unit, None if drawn is None else drawn[WATCHED:])
         self.result_, self.history_ = result, result.history
-        if folder is not None and first:
-            self._write(Path(folder), data, unit)
+        if folder is not None and counted is not None:
+            self._write(Path(folder), data, unit, counted)
         return self
 
     def fit_transform(
@@ -224,7 +225,6 @@ class GraphEmbedder(Estimator):
         nodes: torch.Tensor | None,
     ) -> None:
         self.manifold_, self._v, self._told = points.manifold, points().detach(), parse_signature(self.space)
-        self._ratios = ratios(self._v, self.manifold_, distances)
         together = int((np.bincount(components(data)) ** 2).sum())
         left_out = data.num_nodes**2 - together
         self.distortion_ = measure(self._v, self.manifold_, distances)._replace(left_out=left_out)
@@ -284,7 +284,7 @@ class GraphEmbedder(Estimator):
         }
         return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in told.items()}
 
-    def _write(self, folder: Path, data: Data, unit: float) -> None:
+    def _write(self, folder: Path, data: Data, unit: float, counted: tuple[Array, Array]) -> None:
         """The points and what they came to, beside the run's other files."""
         labels, names = data.get("y"), data.get("class_names")
         if labels is not None and names is None:
@@ -299,8 +299,8 @@ class GraphEmbedder(Estimator):
             names=_words(data.get("node_names")),
             labels=None if labels is None else labels.numpy(),
             class_names=_words(names),
-            ratio_edges=self._ratios[1],
-            ratio_counts=self._ratios[0],
+            ratio_edges=counted[1],
+            ratio_counts=counted[0],
         )
         save_embedded(folder / "embedding.npz", embedded)
         told = {"graph": str(data.get("name") or "graph"), "edge_unit": unit, **self.summary()}
@@ -311,8 +311,10 @@ def _words(names: Any) -> Array | None:
     return None if names is None else np.array([str(name) for name in names])
 
 
-def ratios(v: torch.Tensor, manifold: Any, distances: GraphDistances) -> tuple[Array, Array]:
+@torch.no_grad()
+def ratios(points: FreePoints | NetworkPoints, distances: GraphDistances) -> tuple[Array, Array]:
     """How many pairs have their distance in the space so many times that in the graph; the last bin is open."""
+    v, manifold = points().detach(), points.manifold
     edges = np.linspace(0, RATIOS, BINS + 1)
     counts = np.zeros(BINS, np.int64)
     sources = torch.arange(len(v)) if distances.sources is None else distances.sources
