@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from kappagcn.atomic import replacing
 from kappagcn.errors import CheckpointError
 
-__all__ = ["PARTS", "Embedded", "SavedRun", "save_embedded", "save_json"]
+__all__ = ["PARTS", "Embedded", "SavedRun", "principal", "save_embedded", "save_json"]
 
 Array = NDArray[Any]
+# What reading an archive whose bytes were changed raises.
 DAMAGE = (OSError, ValueError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 PARTS = ("other", "train", "stopping", "validation", "test")  # what a node was for
 
@@ -85,6 +86,20 @@ class Embedded:
     def name(self, node: int) -> str:
         """Its name, or its number."""
         return str(node) if self.names is None else str(self.names[node])
+
+
+def principal(v: Array) -> tuple[Array, float]:
+    """Directions in which vectors (N, D) are longest, as columns, (D, D), and the share of squares the first two have.
+
+    >>> axes, share = principal(np.array([[0.0, 0.0, 2.0], [1.0, 0.0, 0.0]]))
+    >>> axes[:, 0].tolist(), share
+    ([0.0, 0.0, 1.0], 1.0)
+    """
+    squares, axes = np.linalg.eigh(v.T @ v)
+    axes, total = axes[:, ::-1], float(squares.sum())
+    largest = np.abs(axes).argmax(0)
+    axes = axes * np.sign(axes[largest, range(len(largest))])  # the same picture on every machine
+    return axes, float(squares[-2:].sum()) / total if total else 1.0
 
 
 def save_embedded(path: Path, embedded: Embedded) -> None:

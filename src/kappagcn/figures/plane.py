@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.geometry import lift, lower
-from kappagcn.saved import Array
+from kappagcn.saved import Array, principal
 
 __all__ = ["best_plane", "central_node", "depths"]
 
@@ -31,12 +31,9 @@ def best_plane(tangent: Tensor, k: float) -> tuple[Tensor, float]:
     v = tangent.double()
     if v.shape[1] <= 2:
         return torch.nn.functional.pad(v, (0, 2 - v.shape[1])), 1.0
-    squares, directions = torch.linalg.eigh(v.T @ v)
-    best = directions[:, -2:].flip(1)
-    best = best * torch.where(best.abs().max(0).values == best.max(0).values, 1.0, -1.0)  # the sign is free: fix it
-    share = float(squares[-2:].sum() / squares.sum().clamp(min=1e-300))
+    axes, share = principal(v.numpy())
     lifted = lift(v, k=k)
-    return lower(torch.cat([lifted[:, :-1] @ best, lifted[:, -1:]], dim=1), k=k), share
+    return lower(torch.cat([lifted[:, :-1] @ torch.from_numpy(axes[:, :2].copy()), lifted[:, -1:]], dim=1), k=k), share
 
 
 def central_node(edges: Array, nodes: int) -> int:

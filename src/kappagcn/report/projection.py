@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kappagcn.saved import Array
+from kappagcn.saved import Array, principal
 
 __all__ = ["Picture", "disk_points", "picture"]
 
@@ -59,14 +59,9 @@ def _directions(v: Array) -> tuple[Array, Array, float]:
     """Coordinates in the two directions that show most, the squared length of the rest, and the share shown."""
     if v.shape[1] <= 2:
         return np.pad(v, ((0, 0), (0, 2 - v.shape[1]))), np.zeros(len(v)), 1.0
-    _, axes = np.linalg.eigh(v.T @ v)
-    axes = axes[:, ::-1]
-    largest = np.abs(axes).argmax(0)
-    axes = axes * np.sign(axes[largest, range(len(largest))])  # the same picture on every machine
+    axes, share = principal(v)
     along = v @ axes
-    squares = along**2
-    total = squares.sum()
-    return along[:, :2], squares[:, 2:].sum(1), float(squares[:, :2].sum() / total) if total else 1.0
+    return along[:, :2], (along[:, 2:] ** 2).sum(1), share
 
 
 def _half_angles(shown: Array, rest: Array, radius: Array) -> Array:
