@@ -7,7 +7,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -32,6 +32,14 @@ __all__ = ["classify", "labelled", "splits_of"]
 Array = NDArray[Any]
 Record = dict[str, Any]
 UNTESTED = {"accuracy": None, "macro_f1": None}
+
+
+class Which(NamedTuple):
+    """A run on a split: the split's number, the split, and the number of the run on it."""
+
+    number: int
+    split: Split
+    run: int
 
 
 def labelled(name: str, root: str | Path | None = None) -> Data | None:
@@ -102,14 +110,14 @@ def classify(
         "data": fingerprint(data.edge_index, data.get("edge_weight"), data.get("x"), data.y),
     }
     by_first(lambda: _begin(folder, about, resume=resume))
-    every = [(number, split, run) for number, split in enumerate(splits) for run in range(runs)]
+    every = [Which(number, split, run) for number, split in enumerate(splits) for run in range(runs)]
     records = []
-    for done, (number, split, run) in enumerate(every, 1):
-        records.append(_one(classifier, data, number, split, run, folder, workers))
+    for done, which in enumerate(every, 1):
+        records.append(_one(classifier, data, which, folder, workers))
         if report is not None and _is_first(workers):
             report(records[-1], done, len(every))
-    number, split, run = every[by_first(lambda: _best(records))]
-    own = _fitted(classifier, data, number, split, run, folder, workers)  # it is finished: this only brings it back
+    best = every[by_first(lambda: _best(records))]
+    own = _fitted(classifier, data, best, folder, workers)  # it is finished: this only brings it back
     if not _is_first(workers):
         return {}
     capped = max(record["capped_rows"] for record in records)
@@ -120,7 +128,7 @@ def classify(
             PrecisionWarning,
             stacklevel=2,
         )
-    return _finish(own, data, (number, split, run), records, folder)
+    return _finish(own, data, best, records, folder)
 
 
 def _best(records: list[Record]) -> int:
@@ -143,25 +151,19 @@ def _begin(folder: Path, about: Record, *, resume: bool) -> None:
 
 
 def _fitted(
-    classifier: KappaGCNClassifier,
-    data: Data,
-    number: int,
-    split: Split,
-    run: int,
-    folder: Path,
-    workers: Workers | None = None,
+    classifier: KappaGCNClassifier, data: Data, which: Which, folder: Path, workers: Workers | None
 ) -> KappaGCNClassifier:
-    own = type(classifier)(**{**classifier.get_params(), "seed": classifier.seed + 1000 * number + run})
+    own = type(classifier)(**{**classifier.get_params(), "seed": classifier.seed + 1000 * which.number + which.run})
     masked = data.clone()
-    for name, mask in split.masks(data.num_nodes).items():
+    for name, mask in which.split.masks(data.num_nodes).items():
         masked[name] = mask
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)  # said once, for all runs
-        return own.fit(masked, folder=_folder(folder, number, run), resume=True, workers=workers)
+        return own.fit(masked, folder=_folder(folder, which), resume=True, workers=workers)
 
 
-def _folder(folder: Path, number: int, run: int) -> Path:
-    return folder / "runs" / f"split{number}-run{run}"
+def _folder(folder: Path, which: Which) -> Path:
+    return folder / "runs" / f"split{which.number}-run{which.run}"
 
 
 def _known(path: Path) -> Record | None:
@@ -178,30 +180,22 @@ def _known(path: Path) -> Record | None:
         ) from None
 
 
-def _one(
-    classifier: KappaGCNClassifier,
-    data: Data,
-    number: int,
-    split: Split,
-    run: int,
-    folder: Path,
-    workers: Workers | None,
-) -> Record:
+def _one(classifier: KappaGCNClassifier, data: Data, which: Which, folder: Path, workers: Workers | None) -> Record:
     """The record of a run, which is done unless it is there; of workers beside the first, nothing."""
-    path = _folder(folder, number, run) / "record.json"
+    path = _folder(folder, which) / "record.json"
     known: Record | None = by_first(lambda: _known(path))
     if known is not None:
         return known
-    own = _fitted(classifier, data, number, split, run, folder, workers)
+    own = _fitted(classifier, data, which, folder, workers)
     if not _is_first(workers):
         return {}
     assert own._data is not None
     best = own.result_.best
-    tested = len(split.final_test_nodes()) > 0
+    split, tested = which.split, len(which.split.final_test_nodes()) > 0
     record = {
-        "split": number,
+        "split": which.number,
         "split_name": split.name,
-        "run": run,
+        "run": which.run,
         "seed": own.seed,
         **(final_evaluation(own.model_, own._data, split, scores=own.scores()) if tested else UNTESTED),
         "stopping_accuracy": best.get("stopping_accuracy"),
@@ -216,17 +210,15 @@ def _one(
     return record
 
 
-def _finish(
-    own: KappaGCNClassifier, data: Data, best: tuple[int, Split, int], records: list[Record], folder: Path
-) -> Record:
+def _finish(own: KappaGCNClassifier, data: Data, best: Which, records: list[Record], folder: Path) -> Record:
     """The best run's network, points and probabilities beside what all runs came to."""
-    kept = _folder(folder, best[0], best[2])
+    kept = _folder(folder, best)
     if own.can_be_saved:
         own.save(folder / "model.safetensors")
     else:
         _copy(kept, folder, "model.safetensors")
     _copy(kept, folder, "metrics.jsonl")
-    save_embedded(folder / "embedding.npz", _embedded(own, data, best[1]))
+    save_embedded(folder / "embedding.npz", _embedded(own, data, best.split))
     scores = [record["accuracy"] for record in records if record["accuracy"] is not None]
     mean = bootstrapped(scores) if scores else None
     summary: Record = {
@@ -238,9 +230,9 @@ def _finish(
         "macro_f1": float(np.mean([record["macro_f1"] for record in records])) if scores else None,
         "splits": len({record["split"] for record in records}),
         "runs": len(records),
-        "test_nodes": len(best[1].final_test_nodes()),
+        "test_nodes": len(best.split.final_test_nodes()),
         "features": own.can_be_saved,
-        "kept": {"split": best[0], "run": best[2]},
+        "kept": {"split": best.number, "run": best.run},
         "curvatures": own.curvatures_,
         "epochs": own.result_.epochs,
         "best_epoch": own.result_.best_epoch,
