@@ -27,9 +27,9 @@ from kappagcn.distributed import fit_parts, joined, partition
 from kappagcn.distributed.fit import PartClassification, PartTrainer
 from kappagcn.experiments.protocol import load_benchmark
 from kappagcn.graphs import Split, normalize_rows
-from kappagcn.graphs.sparse import normalized_adjacency
 from kappagcn.models import KappaGCN
 from kappagcn.nn.features import tangent_features
+from kappagcn.sparse import normalized_adjacency
 from kappagcn.training import NodeClassification, Trainer, TrainingConfig, fit, keep_freed_memory, seeded
 
 SPACES, WORKERS, EPOCHS = ("H16", "S16", "H8xS8"), (1, 2, 4), 50

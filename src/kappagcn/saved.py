@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kappagcn.atomic import replacing
 from kappagcn.errors import CheckpointError
+from kappagcn.io_atomic import replacing
 
 __all__ = ["PARTS", "Embedded", "SavedRun", "principal", "save_embedded", "save_json"]
 

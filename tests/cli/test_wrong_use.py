@@ -251,7 +251,7 @@ def test_a_full_disk_leaves_whole_files_and_a_run_to_resume(tmp_path, monkeypatc
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as disk:
-        disk.setattr("kappagcn.atomic.os.fsync", fsync)
+        disk.setattr("kappagcn.io_atomic.os.fsync", fsync)
         result = run(*command)
     if result.exit_code == 0:
         assert left[0] >= 0, "a write failed unnoticed"

@@ -76,7 +76,7 @@ def main(out, names):
 
 def boundary(data, owner, workers):
     """Products with sampled boundary rows, on average, beside the exact one; and the bytes of one product."""
-    from kappagcn.graphs.sparse import normalized_adjacency
+    from kappagcn.sparse import normalized_adjacency
 
     whole = normalized_adjacency(data.edge_index, num_nodes=NODES, dtype=torch.float64)
     own, part = cut(whole, owner, workers.rank)

@@ -11,7 +11,7 @@ from kappagcn import KappaGCNClassifier
 from kappagcn.errors import CheckpointError, GraphError, SplitError, TrainingError
 from kappagcn.experiments.defaults import are_words
 from kappagcn.graphs import classic, disease, random_split
-from kappagcn.graphs.undirected import adjacency
+from kappagcn.graphs.io.undirected import adjacency
 from kappagcn.training.checkpoint import load_tensors, save_tensors
 
 FEW = {"epochs": 15, "progress": False}

@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from kappagcn.graphs.sources import Source
+from kappagcn.graphs.datasets.sources import Source
 
 
 class Site(ThreadingHTTPServer):

@@ -12,11 +12,11 @@ import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data
 
-import kappagcn.graphs.archive as archive
-import kappagcn.graphs.datasets as datasets
+import kappagcn.graphs.datasets.graph_dataset as datasets
+import kappagcn.graphs.io.npz as archive
 from kappagcn import graphs as G
 from kappagcn.errors import GraphError, GraphFileError, KappaGCNError, SplitError
-from kappagcn.graphs.undirected import as_features
+from kappagcn.graphs.io.undirected import as_features
 from random_graphs import as_data, data_folder, needs_data
 
 

@@ -10,8 +10,8 @@ from torch_geometric.nn import GCNConv
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs import disease
-from kappagcn.graphs.sparse import SparseMatrix
 from kappagcn.models import GCN, HGCN, MLP, KappaGCN, build_model
+from kappagcn.sparse import SparseMatrix
 
 MODELS = {
     "H4": lambda: KappaGCN(10, 2, "H4"),

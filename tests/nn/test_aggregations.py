@@ -11,9 +11,9 @@ from graph_samples import DOUBLE, random_graph, space
 from kappagcn import KappaGCNConv
 from kappagcn import geometry as G
 from kappagcn.errors import GraphError
-from kappagcn.graphs.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
 from kappagcn.nn import aggregate
 from kappagcn.nn.functional import AGGREGATIONS
+from kappagcn.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
 
 pytestmark = pytest.mark.filterwarnings("ignore::kappagcn.errors.NonUniqueMeanWarning")
 

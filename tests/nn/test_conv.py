@@ -16,10 +16,10 @@ from kappagcn import geometry as G
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
 from kappagcn.graphs import balanced_tree, disease
-from kappagcn.graphs.sparse import SparseMatrix, normalized_adjacency
 from kappagcn.nn import aggregate
 from kappagcn.nn.midpoints import count_edge_rows, midpoints, torch_only
 from kappagcn.nn.rows import lift_rows
+from kappagcn.sparse import SparseMatrix, normalized_adjacency
 from layers import exact_midpoint
 
 

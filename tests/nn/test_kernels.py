@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph_samples import DOUBLE, random_graph
-from kappagcn.graphs.sparse import normalized_adjacency
 from kappagcn.nn import midpoints as M
+from kappagcn.sparse import normalized_adjacency
 
 pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
 KAPPAS = [-4.0, -1.0, -1e-3, -1e-9, 0.0, 1e-9, 1e-3, 1.0, 4.0]
@@ -85,7 +85,7 @@ def test_results_do_not_depend_on_the_number_of_threads():
 def test_a_forked_process_computes_too():
     code = """
 import os, torch
-from kappagcn.graphs.sparse import normalized_adjacency
+from kappagcn.sparse import normalized_adjacency
 from kappagcn.nn.midpoints import midpoints
 torch.set_num_threads(1)
 n = 70_000

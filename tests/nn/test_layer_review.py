@@ -13,10 +13,10 @@ from kappagcn import KappaGCNConv
 from kappagcn import geometry as G
 from kappagcn.errors import GeometryError, GraphError
 from kappagcn.geometry import ProductManifold, Stereographic
-from kappagcn.graphs.sparse import SparseMatrix, normalized_adjacency
 from kappagcn.models import KappaGCN
 from kappagcn.nn import HGCNConv, KappaLinear, KappaLogits, KappaPool, aggregate, tangent_features
 from kappagcn.nn.hgcn import translated
+from kappagcn.sparse import SparseMatrix, normalized_adjacency
 from layers import exact_midpoint
 from test_conv import BOTH
 

@@ -14,7 +14,6 @@ from graph_samples import DOUBLE, random_graph, space
 from kappagcn import geometry as G
 from kappagcn.errors import GraphError
 from kappagcn.graphs import disease
-from kappagcn.graphs.sparse import SparseMatrix, normalized_adjacency
 from kappagcn.nn import (
     HGCNConv,
     KappaActivation,
@@ -31,6 +30,7 @@ from kappagcn.nn import (
 )
 from kappagcn.nn.hyperplanes import hyperplane_logits
 from kappagcn.nn.midpoints import torch_only
+from kappagcn.sparse import SparseMatrix, normalized_adjacency
 
 PATHS = {"compiled": nullcontext, "torch": torch_only}
 KAPPAS = [-2.0, -1e-3, -1e-9, 0.0, 1e-9, 1e-3, 1.0]

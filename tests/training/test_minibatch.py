@@ -13,9 +13,10 @@ from torch_geometric.data import Data
 from kappagcn.errors import DivergedError, PrecisionWarning, TrainingError
 from kappagcn.experiments import KappaGCNClassifier
 from kappagcn.experiments.classifier import _split
-from kappagcn.graphs import NeighbourSampler, Split, disease, random_split
+from kappagcn.graphs import Split, disease, random_split
 from kappagcn.models import GCN, HGCN, MLP, KappaGCN, NodeClassifier
 from kappagcn.nn import SparseMatrix
+from kappagcn.sparse import NeighbourSampler
 from kappagcn.training import (
     MiniBatches,
     MiniBatchTrainer,

@@ -20,7 +20,7 @@ def data_list(
 ) -> None:
     """All built-in graphs and datasets, and which of them are on this machine."""
     from kappagcn.graphs import BUILT_IN, catalogue
-    from kappagcn.graphs.datasets import locate
+    from kappagcn.graphs.datasets.graph_dataset import locate
 
     rows: list[dict[str, Any]] = [
         {"name": name, "what": title, "where": "generated"} for name, (title, _) in BUILT_IN.items()
@@ -44,8 +44,8 @@ def data_fetch(
 ) -> None:
     """Download datasets, check them, and keep them in the cache."""
     from kappagcn.graphs import BUILT_IN
-    from kappagcn.graphs.datasets import dataset_arrays, locate
-    from kappagcn.graphs.sources import find_entry
+    from kappagcn.graphs.datasets.graph_dataset import dataset_arrays, locate
+    from kappagcn.graphs.datasets.sources import find_entry
 
     for name in names:
         if name in BUILT_IN:
@@ -62,8 +62,8 @@ def data_path(
 ) -> None:
     """Where a dataset is on this machine, or where the cache is."""
     from kappagcn.graphs import BUILT_IN
-    from kappagcn.graphs.datasets import cache_folder, locate
-    from kappagcn.graphs.sources import find_entry
+    from kappagcn.graphs.datasets.graph_dataset import cache_folder, locate
+    from kappagcn.graphs.datasets.sources import find_entry
 
     if name is None:
         print(cache_folder())

@@ -38,8 +38,8 @@ def info(
     """Size, degrees, components, distances, curvature and δ-hyperbolicity of a graph, and the space to try first."""
     if out is not None:
         make(out)
-    from kappagcn.atomic import replacing
     from kappagcn.graphs import describe
+    from kappagcn.io_atomic import replacing
 
     found = load(graph, data, features, labels, header)
     result = describe(found, dim=dim, seed=seed, progress=True)

@@ -51,7 +51,7 @@ def predict(
         print(json.dumps({"classes": classes, "nodes": told}, ensure_ascii=False))
     text = _csv(names, classes, places, given, probabilities)
     if out is not None:
-        from kappagcn.atomic import replacing
+        from kappagcn.io_atomic import replacing
 
         with replacing(out / "predictions.csv") as file:
             file.write(text.encode())

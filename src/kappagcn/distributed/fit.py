@@ -16,9 +16,9 @@ from kappagcn.distributed.matrix import cut
 from kappagcn.distributed.partition import partition
 from kappagcn.distributed.workers import Workers
 from kappagcn.errors import TrainingError
-from kappagcn.graphs.sparse import SparseMatrix
-from kappagcn.graphs.splits import Split
+from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
+from kappagcn.sparse import SparseMatrix
 from kappagcn.training import TrainingConfig, seeded
 from kappagcn.training.checks import check_graph, check_training
 from kappagcn.training.run import TrainingResult, told

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from kappagcn.distributed.exchange import Exchange, spread
 from kappagcn.errors import GraphError
-from kappagcn.graphs.sparse import SparseMatrix
+from kappagcn.sparse import SparseMatrix
 
 __all__ = ["PartMatrix", "cut"]
 

@@ -9,9 +9,9 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
 from kappagcn.geometry.signature import format_signature, parse_signature
-from kappagcn.graphs.sparse import SparseMatrix, normalized_adjacency
-from kappagcn.graphs.undirected import one_hot
+from kappagcn.graphs.io.undirected import one_hot
 from kappagcn.models import KappaGCN
+from kappagcn.sparse import SparseMatrix, normalized_adjacency
 
 __all__ = ["FreePoints", "NetworkPoints", "hidden_space"]
 

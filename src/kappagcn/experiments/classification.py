@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from kappagcn._version import __version__
-from kappagcn.atomic import replacing
 from kappagcn.distributed import Workers
 from kappagcn.errors import CheckpointError, GraphError, PrecisionWarning, SplitError
 from kappagcn.experiments.classifier import KappaGCNClassifier
 from kappagcn.experiments.protocol import load_benchmark
 from kappagcn.experiments.tables import Estimate, bootstrapped
 from kappagcn.graphs import BUILT_IN, TEST_SEEDS, Split, catalogue, random_split
+from kappagcn.io_atomic import replacing
 from kappagcn.saved import PARTS, Embedded, save_embedded, save_json
 from kappagcn.training import final_evaluation
 from kappagcn.training.run import fingerprint, is_to_go_on

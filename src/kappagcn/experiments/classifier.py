@@ -21,8 +21,8 @@ from kappagcn.experiments.defaults import are_words, default_experiment, default
 from kappagcn.experiments.labelled import encoded, label_array, read_labelled, unlabelled
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import Split, random_split
-from kappagcn.graphs.preprocess import column_statistics
-from kappagcn.graphs.undirected import one_hot
+from kappagcn.graphs.datasets.preprocess import column_statistics
+from kappagcn.graphs.io.undirected import one_hot
 from kappagcn.models import NodeClassifier, build_model
 from kappagcn.nn.features import tangent_features
 from kappagcn.training import fit, fit_minibatch, layerwise, reporting, seeded

@@ -13,10 +13,10 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.atomic import replacing
 from kappagcn.errors import ConfigError, KappaGCNError
 from kappagcn.geometry.signature import parse_signature
 from kappagcn.graphs import normalize_rows, standardize_columns
+from kappagcn.io_atomic import replacing
 from kappagcn.models import MODELS, NodeClassifier, build_model
 from kappagcn.nn.features import point_features, tangent_features
 from kappagcn.training import TrainingConfig

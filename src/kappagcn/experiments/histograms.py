@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from kappagcn.atomic import replacing
 from kappagcn.errors import RecordError
 from kappagcn.experiments.cells import DATASETS
 from kappagcn.experiments.runs import machine, versions
 from kappagcn.graphs import largest_component, load_graph, parallelogram_curvature
+from kappagcn.io_atomic import replacing
 
 __all__ = ["graph_histograms", "histograms"]
 

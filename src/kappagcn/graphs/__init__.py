@@ -8,22 +8,19 @@ line what it is and what was done to it. Nothing in this package knows of manifo
 try S16 first: a cycle: it closes on itself
 """
 
-from kappagcn.graphs.advice import Advice, advise
-from kappagcn.graphs.airport import airport_features, airport_labels
-from kappagcn.graphs.archive import read_npz, save_npz
-from kappagcn.graphs.curvature import GraphCurvature, clustering, parallelogram_curvature
-from kappagcn.graphs.datasets import GraphDataset, cache_folder
-from kappagcn.graphs.epidemic import disease
-from kappagcn.graphs.files import as_graph, from_networkx, from_pyg, from_scipy, read_graph, save_data
-from kappagcn.graphs.generators import balanced_tree, cycle, path, sphere, star, torus
-from kappagcn.graphs.gromov import Hyperbolicity, hyperbolicity
-from kappagcn.graphs.named import BUILT_IN, CLASSICS, classic, load_graph
-from kappagcn.graphs.neighbours import NeighbourSampler, Sample
-from kappagcn.graphs.paths import path_blocks, shortest_paths
-from kappagcn.graphs.preprocess import induced, largest_component, normalize_rows, standardize, standardize_columns
-from kappagcn.graphs.sources import catalogue
-from kappagcn.graphs.split_files import read_split, save_split
-from kappagcn.graphs.splits import (
+from kappagcn.graphs.datasets.airport import airport_features, airport_labels
+from kappagcn.graphs.datasets.graph_dataset import GraphDataset, cache_folder
+from kappagcn.graphs.datasets.names import BUILT_IN, CLASSICS, classic, load_graph
+from kappagcn.graphs.datasets.preprocess import (
+    induced,
+    largest_component,
+    normalize_rows,
+    standardize,
+    standardize_columns,
+)
+from kappagcn.graphs.datasets.sources import catalogue
+from kappagcn.graphs.datasets.split_files import read_split, save_split
+from kappagcn.graphs.datasets.splits import (
     TEST_SEEDS,
     VALIDATION_SEEDS,
     Split,
@@ -32,8 +29,15 @@ from kappagcn.graphs.splits import (
     public_splits,
     random_split,
 )
-from kappagcn.graphs.statistics import GraphStatistics, describe
-from kappagcn.graphs.undirected import adjacency, assemble, components
+from kappagcn.graphs.generators import balanced_tree, cycle, disease, path, sphere, star, torus
+from kappagcn.graphs.io.files import as_graph, from_networkx, from_pyg, from_scipy, read_graph, save_data
+from kappagcn.graphs.io.npz import read_npz, save_npz
+from kappagcn.graphs.io.undirected import adjacency, assemble, components
+from kappagcn.graphs.measures.advice import Advice, advise
+from kappagcn.graphs.measures.curvature import GraphCurvature, clustering, parallelogram_curvature
+from kappagcn.graphs.measures.hyperbolicity import Hyperbolicity, hyperbolicity
+from kappagcn.graphs.measures.paths import path_blocks, shortest_paths
+from kappagcn.graphs.measures.statistics import GraphStatistics, describe
 
 __all__ = [
     "BUILT_IN",
@@ -45,8 +49,6 @@ __all__ = [
     "GraphDataset",
     "GraphStatistics",
     "Hyperbolicity",
-    "NeighbourSampler",
-    "Sample",
     "Split",
     "adjacency",
     "advise",

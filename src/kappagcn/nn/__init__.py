@@ -1,11 +1,11 @@
 """Layers for PyTorch Geometric in spaces of constant curvature. Tangent vectors at the origin go in and come out."""
 
-from kappagcn.graphs.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
 from kappagcn.nn.conv import KappaGCNConv
 from kappagcn.nn.features import PointFeatures, TangentFeatures, point_features, tangent_features
 from kappagcn.nn.functional import aggregate, capped_rows, linear, logits, pool
 from kappagcn.nn.hgcn import HGCNConv
 from kappagcn.nn.layers import KappaActivation, KappaDropout, KappaLinear, KappaLogits, KappaPool
+from kappagcn.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
 
 __all__ = [
     "HGCNConv",

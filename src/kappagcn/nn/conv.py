@@ -8,10 +8,10 @@ from torch_geometric.nn.inits import glorot, zeros
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
-from kappagcn.graphs.sparse import NORMALIZATIONS, SparseMatrix
 from kappagcn.nn.functional import AGGREGATIONS, aggregate, dropconnect, linear
 from kappagcn.nn.inputs import Adjacency, Features, SparseInput, as_adjacency, check_rows
 from kappagcn.nn.spaces import Space, as_manifold
+from kappagcn.sparse import NORMALIZATIONS, SparseMatrix
 
 __all__ = ["KappaGCNConv"]
 

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold, Stereographic
-from kappagcn.graphs.sparse import SparseMatrix
 from kappagcn.nn.hyperplanes import hyperplane_logits
 from kappagcn.nn.midpoints import count_edge_rows, midpoints
 from kappagcn.nn.neighbourhoods import frechet, tangential_at_nodes
+from kappagcn.sparse import SparseMatrix
 
 __all__ = [
     "AGGREGATIONS",

@@ -11,10 +11,10 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, Stereographic
 from kappagcn.geometry.numerics import ROW_TRANSLATED, arsinc, positive_root
 from kappagcn.geometry.vectors import norm
-from kappagcn.graphs.sparse import SparseMatrix
 from kappagcn.nn.functional import aggregate, dropconnect, linear
 from kappagcn.nn.inputs import Adjacency, Features, SparseInput, as_adjacency, check_rows
 from kappagcn.nn.rows import lift_rows
+from kappagcn.sparse import SparseMatrix
 
 __all__ = ["HGCNConv"]
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
+from kappagcn.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
 
 __all__ = ["Adjacency", "Features", "SparseInput", "as_adjacency", "check_rows"]
 

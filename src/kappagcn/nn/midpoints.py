@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from kappagcn.geometry.numerics import ROW_EXPONENT
-from kappagcn.graphs.sparse import SparseMatrix, multiply
 from kappagcn.nn.rows import any_far, edge_rows, first_order, lift_rows, lower_rows
+from kappagcn.sparse import SparseMatrix, multiply
 
 __all__ = ["compiled", "count_edge_rows", "kernels_for", "midpoints", "torch_only"]
 

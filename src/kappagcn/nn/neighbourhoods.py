@@ -11,7 +11,7 @@ from torch import Tensor
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import expmap, expmap0, frechet_mean, logmap, logmap0
-from kappagcn.graphs.sparse import SparseMatrix
+from kappagcn.sparse import SparseMatrix
 
 __all__ = ["frechet", "tangential_at_nodes"]
 

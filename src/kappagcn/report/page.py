@@ -12,8 +12,8 @@ from string import Template
 from typing import Any
 
 import kappagcn
-from kappagcn.atomic import replacing
 from kappagcn.errors import CheckpointError
+from kappagcn.io_atomic import replacing
 from kappagcn.report.content import content
 from kappagcn.report.readable import demand_readable
 from kappagcn.report.tables import confusion_table, facts_list, records_table

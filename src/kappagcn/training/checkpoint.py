@@ -10,8 +10,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from kappagcn.atomic import replacing
 from kappagcn.errors import CheckpointError
+from kappagcn.io_atomic import replacing
 
 __all__ = ["load_tensors", "plain_json", "save_tensors"]
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import TrainingError
-from kappagcn.graphs.splits import Split
+from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 
 __all__ = ["check_graph", "check_labels", "check_training"]

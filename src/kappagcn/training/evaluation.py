@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
 from kappagcn.errors import CheckpointError, TrainingError
-from kappagcn.graphs.splits import Split
+from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier, build_model
 from kappagcn.training.checkpoint import load_tensors
 from kappagcn.training.checks import check_graph, check_labels

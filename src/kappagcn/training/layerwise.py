@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import TrainingError
-from kappagcn.graphs.neighbours import NeighbourSampler, SparseRows
-from kappagcn.graphs.sparse import SparseMatrix
 from kappagcn.models import GCN, HGCN, MLP, KappaGCN, NodeClassifier
+from kappagcn.sparse import SparseMatrix
+from kappagcn.sparse.sampler import NeighbourSampler, SparseRows
 from kappagcn.training.tasks import Features
 
 __all__ = ["Inference", "Step", "layerwise", "steps", "take_rows", "through"]

@@ -15,10 +15,10 @@ from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
 from kappagcn.errors import PrecisionWarning, TrainingError
-from kappagcn.graphs.neighbours import NeighbourSampler, SparseRows
-from kappagcn.graphs.sparse import SparseMatrix
-from kappagcn.graphs.splits import Split
+from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import HGCN, NodeClassifier
+from kappagcn.sparse import SparseMatrix
+from kappagcn.sparse.sampler import NeighbourSampler, SparseRows
 from kappagcn.training.checks import check_graph, check_training
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.layerwise import BATCH, Inference, steps, take_rows, through
@@ -205,7 +205,7 @@ def fit_minibatch(
 ) -> TrainingResult:
     """Train a node classifier as `fit` does, with a step for each batch of training nodes and drawn neighbours.
 
-    Sums over drawn neighbours are right on average (`kappagcn.graphs.NeighbourSampler`). When to stop is decided on all
+    Sums over drawn neighbours are right on average (`kappagcn.sparse.NeighbourSampler`). When to stop is decided on all
     neighbours of the stopping nodes. Under torch.distributed all workers call it with the same arguments; the first one
     keeps the folder.
 

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.atomic import replacing
 from kappagcn.errors import CheckpointError, DivergedError, PrecisionWarning, TrainingError
-from kappagcn.graphs.splits import Split
+from kappagcn.graphs.datasets.splits import Split
+from kappagcn.io_atomic import replacing
 from kappagcn.models import NodeClassifier
 from kappagcn.training.checkpoint import load_tensors, plain_json, save_tensors
 from kappagcn.training.checks import check_graph, check_training

@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
-from kappagcn.graphs.sparse import SparseMatrix
-from kappagcn.graphs.splits import Split
+from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
+from kappagcn.sparse import SparseMatrix
 
 __all__ = ["NodeClassification", "Task"]
 

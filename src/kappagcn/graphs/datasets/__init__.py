@@ -1,0 +1,1 @@
+"""Graphs by name: generated ones and published datasets, their download, formats, preparation and splits."""

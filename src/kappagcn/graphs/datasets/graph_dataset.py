@@ -1,0 +1,225 @@
+"""The named datasets, as PyG datasets of one graph. Looked for in a folder, the user's cache, then at their source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import platformdirs
+import torch
+from numpy.typing import NDArray
+from torch_geometric.data import Data, InMemoryDataset
+
+from kappagcn.errors import DataMissingError, DownloadError, GraphError, GraphFileError, IntegrityError
+from kappagcn.graphs.datasets.airport import airport_features
+from kappagcn.graphs.datasets.download import checked_bytes, fetch, hash_words
+from kappagcn.graphs.datasets.preprocess import induced
+from kappagcn.graphs.datasets.raw_formats import READERS
+from kappagcn.graphs.datasets.sources import Entry, Source, find_entry
+from kappagcn.graphs.datasets.splits import Split, airport_split, ppnp_split, public_splits, random_split
+from kappagcn.graphs.io.npz import graph_from_arrays, read_arrays, read_csr
+from kappagcn.graphs.io.undirected import as_features, components
+
+__all__ = ["GraphDataset", "cache_folder", "dataset_arrays", "locate"]
+
+Array = NDArray[Any]
+Transform = Callable[[Data], Data]
+
+
+def cache_folder() -> Path:
+    """Where downloaded datasets and computed distances are kept, by the custom of the operating system.
+
+    >>> "kappagcn" in str(cache_folder())
+    True
+    """
+    return platformdirs.user_cache_path("kappagcn")
+
+
+class GraphDataset(InMemoryDataset):
+    """A named dataset: one graph, undirected, unweighted, without self-loops.
+
+    Citeseer, Cora-ML and Pubmed are in the paper's form (PPNP's preparation: the largest component, features as
+    stored), Airport too (all nodes, HGCN's eleven features). Features are not normalised: `normalize_rows` does that.
+
+    Args:
+        name: One of `catalogue()`.
+        root: Folder with ``<name>.npz`` in the form of `archive`'s table, or with the original files in ``<name>/``;
+            looked into first.
+        cache: Folder for downloads; None for `cache_folder()`.
+        download: Whether to fetch what is in neither.
+        sparse: Whether features stay a sparse CSR tensor.
+        largest: Keep only the largest component; None: as the literature does for this dataset.
+        transform: Applied to the graph at every access.
+        pre_transform: Applied to the graph once.
+        progress: Show a bar on a terminal while fetching.
+
+    >>> GraphDataset("cora_ml", cache="nowhere", download=False)  # with download=True it would be fetched
+    Traceback (most recent call last):
+        ...
+    kappagcn.errors.DataMissingError: ...
+    """
+
+    def __init__(
+        self,
+        name: str,
+        root: str | Path | None = None,
+        *,
+        cache: str | Path | None = None,
+        download: bool = True,
+        sparse: bool = False,
+        largest: bool | None = None,
+        transform: Transform | None = None,
+        pre_transform: Transform | None = None,
+        progress: bool = True,
+    ) -> None:
+        self.entry = find_entry(name)
+        self.name = name
+        super().__init__(None, transform)
+        arrays = dataset_arrays(self.entry, root, cache=cache, download=download, progress=progress)
+        data, arrays = _graph(self.entry, arrays, sparse, self.entry.largest if largest is None else largest)
+        self.public_splits = public_splits(arrays, name)
+        self.data, self.slices = self.collate([data if pre_transform is None else pre_transform(data)])
+
+    def split(self, seed: int) -> Split:
+        """The customary division: the paper's where it names one, the public ones in turn, or 60/10/10/20 at random.
+
+        Args:
+            seed: For the paper's datasets one of `TEST_SEEDS` or `VALIDATION_SEEDS`; for public splits their number.
+        """
+        y = self[0].y
+        if y is None:
+            raise GraphError(f"{self.name}: expected labels to divide its nodes by, found none.")
+        if self.entry.split == "ppnp":
+            return ppnp_split(y, seed)
+        if self.entry.split == "airport":
+            return airport_split(len(y), seed)
+        if self.public_splits:
+            return self.public_splits[seed % len(self.public_splits)]
+        return random_split(y, seed)
+
+    def __repr__(self) -> str:
+        return f"GraphDataset({self.name})"
+
+
+def dataset_arrays(
+    entry: Entry,
+    root: str | Path | None = None,
+    *,
+    cache: str | Path | None = None,
+    download: bool = True,
+    progress: bool = True,
+) -> dict[str, Array]:
+    """The arrays of a dataset, in the form of `archive`'s table, from wherever they are found first."""
+    store = Path(cache) if cache is not None else cache_folder() / "datasets"
+    if root is not None:
+        if not Path(root).is_dir():
+            raise DataMissingError(f"expected a folder with datasets, found nothing at {str(root)!r}.")
+        found = _from_folder(entry, Path(root))
+        if found is not None:
+            return found
+    try:
+        found = _from_folder(entry, store)
+    except IntegrityError:
+        if not download:
+            raise
+        found = None  # damaged in our own cache: fetched again below
+    return found if found is not None else _from_source(entry, root, store, download, progress)
+
+
+def locate(entry: Entry, root: str | Path | None = None, *, cache: str | Path | None = None) -> Path | None:
+    """The file or folder in which a dataset is on this machine, None if it is not. Nothing is read or checked."""
+    store = Path(cache) if cache is not None else cache_folder() / "datasets"
+    for folder in (Path(root), store) if root is not None else (store,):
+        if (folder / f"{entry.name}.npz").is_file():
+            return folder / f"{entry.name}.npz"
+        if any(all((folder / entry.name / file.name).is_file() for file in files) for files in entry.sources):
+            return folder / entry.name
+    return None
+
+
+def _from_folder(entry: Entry, folder: Path) -> dict[str, Array] | None:
+    npz = folder / f"{entry.name}.npz"
+    if npz.is_file():
+        checked_bytes(npz, Source(npz.name, "", None, entry.sha256, None))
+        return read_arrays(npz)
+    for files in entry.sources:
+        paths = [folder / entry.name / file.name for file in files]
+        if all(path.is_file() for path in paths):
+            return _read(entry, {f.name: checked_bytes(p, f) for f, p in zip(files, paths, strict=True)})
+    return None
+
+
+def _from_source(entry: Entry, root: Any, store: Path, download: bool, progress: bool) -> dict[str, Array]:
+    reasons, mismatched = [], None
+    for files in entry.sources if download else ():
+        try:
+            paths = [_kept(file, store / entry.name, progress) for file in files]
+        except (DownloadError, IntegrityError) as error:
+            reasons.append(str(error))
+            mismatched = error if isinstance(error, IntegrityError) else mismatched
+            continue
+        return _read(entry, {f.name: checked_bytes(p, f) for f, p in zip(files, paths, strict=True)})
+    if mismatched:
+        raise mismatched
+    wanted = "; ".join(f"{file.name} ({hash_words(file)})" for file in entry.sources[0])
+    raise DataMissingError(
+        f"{entry.name}: expected {entry.name}.npz (SHA-256 {entry.sha256}) in {root or store}, found none, and "
+        + (" ".join(reasons) if download else "downloading was not allowed.")
+        + " Put that file there (or into a folder named by root=, --data or KAPPAGCN_DATA), "
+        f"or its originals into {store / entry.name}: {wanted}."
+    )
+
+
+def _kept(file: Source, folder: Path, progress: bool) -> Path:
+    path = folder / file.name
+    try:
+        checked_bytes(path, file)
+    except (OSError, IntegrityError):
+        return fetch(file, folder, progress=progress)
+    return path
+
+
+def _read(entry: Entry, files: dict[str, bytes]) -> dict[str, Array]:
+    try:
+        return READERS[entry.reader](files)
+    except (KeyError, ValueError, IndexError, AttributeError, TypeError) as error:
+        if isinstance(error, GraphFileError):
+            raise
+        raise GraphFileError(f"{entry.name}: its original files do not hold what is expected ({error!r}).") from None
+
+
+def _graph(entry: Entry, arrays: dict[str, Array], sparse: bool, largest: bool) -> tuple[Data, dict[str, Array]]:
+    arrays = {key: value for key, value in arrays.items() if key != "edge_weight"}
+    if "adj_data" in arrays:
+        arrays["adj_data"] = np.ones(len(arrays["adj_data"]), np.float32)  # a weight of 2 is an edge too
+    extra = {}
+    if entry.reader == "airport":
+        degree = np.asarray(read_csr(arrays, "adj_", entry.name).sum(axis=0))
+        extra = {"x": as_features(airport_features(arrays["feat"], degree), sparse=sparse)}
+        extra |= {
+            "feat": torch.from_numpy(arrays["feat"][:, :4].copy()),
+            "degree": torch.from_numpy(degree.astype(np.int64)),
+        }
+    data = graph_from_arrays(arrays, entry.name, sparse=sparse, name=entry.name)
+    for key, value in extra.items():
+        data[key] = value
+    if (data.num_nodes, data.num_edges // 2) != (entry.nodes, entry.edges):
+        raise GraphFileError(
+            f"{entry.name}: expected {entry.nodes} nodes and {entry.edges} edges, "
+            f"found {data.num_nodes} and {data.num_edges // 2}."
+        )
+    kept = np.flatnonzero(components(data) == 0)
+    if not largest or len(kept) == data.num_nodes:
+        return data, arrays
+    return induced(data, kept), _kept_splits(arrays, kept, data.num_nodes)
+
+
+def _kept_splits(arrays: dict[str, Array], kept: Array, nodes: int) -> dict[str, Array]:
+    """The public splits on the nodes that are left."""
+    place = np.full(nodes, -1)
+    place[kept] = np.arange(len(kept))
+    found = {key: place[arrays[key]] for key in ("idx_train", "idx_val", "idx_test") if key in arrays}
+    found = {key: value[value >= 0] for key, value in found.items()}
+    return found | {key: arrays[key][:, kept] for key in ("train_masks", "val_masks", "test_masks") if key in arrays}

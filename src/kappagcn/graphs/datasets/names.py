@@ -1,0 +1,111 @@
+"""Graphs by name: generated ones, NetworkX's classics, the datasets; or a path to a file."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+from torch_geometric.data import Data
+
+from kappagcn.errors import GraphError
+from kappagcn.graphs.datasets.graph_dataset import GraphDataset
+from kappagcn.graphs.datasets.sources import catalogue
+from kappagcn.graphs.generators import balanced_tree, cycle, disease, path, sphere, star, torus
+from kappagcn.graphs.io.files import from_networkx, read_graph
+
+__all__ = ["BUILT_IN", "CLASSICS", "classic", "load_graph"]
+
+CLASSICS: dict[str, tuple[Callable[[], Any], str | None]] = {
+    "karate": (nx.karate_club_graph, "club"),
+    "les_miserables": (nx.les_miserables_graph, None),
+    "florentine": (nx.florentine_families_graph, None),
+    "southern_women": (nx.davis_southern_women_graph, "bipartite"),
+    "petersen": (nx.petersen_graph, None),
+    "dodecahedron": (nx.dodecahedral_graph, None),
+    "icosahedron": (nx.icosahedral_graph, None),
+    "tutte": (nx.tutte_graph, None),
+    "desargues": (nx.desargues_graph, None),
+    "frucht": (nx.frucht_graph, None),
+}
+"""NetworkX's small classics: name, the function that makes it, the node attribute that is a label."""
+
+
+def classic(name: str) -> Data:
+    """One of NetworkX's small classics, `CLASSICS`.
+
+    >>> classic("karate").num_nodes
+    34
+    """
+    if name not in CLASSICS:
+        raise GraphError(f"expected one of {', '.join(CLASSICS)}, found {name!r}.")
+    function, label = CLASSICS[name]
+    return from_networkx(function(), label=label, name=name)
+
+
+def small_tree() -> Data:
+    """The paper's tree without its last two levels: depth 3, branching 4, 85 nodes."""
+    found = balanced_tree(3, 4)
+    found.name = "small_tree"
+    return found
+
+
+BUILT_IN: dict[str, tuple[str, Callable[[], Data]]] = {
+    "tree": ("balanced tree, depth 5, branching 4: the paper's", balanced_tree),
+    "small_tree": ("balanced tree, depth 3, branching 4", small_tree),
+    "torus": ("1000 points on a flat torus: the paper's", torus),
+    "sphere": ("1000 points on a sphere: the paper's", sphere),
+    "disease": ("epidemic on a tree, features and 2 classes", disease),
+    "cycle": ("the cycle C4", cycle),
+    "star": ("the star K1,3", star),
+    "path": ("five nodes in a line", path),
+    **{name: ("a classic from NetworkX", lambda name=name: classic(name)) for name in CLASSICS},  # type: ignore[misc]
+}
+"""Graphs that are generated: name, what it is, the function that makes it."""
+
+
+def _nearest(name: str) -> str:
+    names = [*BUILT_IN, *catalogue()]
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return f"Did you mean {' or '.join(close)}?" if close else f"Built in are {', '.join(names)}."
+
+
+def load_graph(
+    name: str | Path,
+    *,
+    root: str | Path | None = None,
+    features: Any = None,
+    labels: Any = None,
+    header: bool | None = None,
+    sparse: bool = False,
+    download: bool = True,
+    progress: bool = False,
+) -> Data:
+    """A graph by name or path: `BUILT_IN`, `catalogue()`, or a file that `read_graph` takes.
+
+    A name that is built in wins over a file of the same name; write ``./tree`` for the file.
+
+    Args:
+        name: Name or path.
+        root: Folder in which datasets are looked for first.
+        features: For a file, see `read_graph`.
+        labels: For a file, see `read_graph`.
+        header: For an edge list, see `read_graph`.
+        sparse: Whether features stay sparse.
+        download: Whether datasets may be fetched.
+        progress: Show bars on a terminal.
+
+    >>> load_graph("tree").num_nodes
+    1365
+    """
+    if isinstance(name, str) and (name in BUILT_IN or name in catalogue()) and (features or labels):
+        raise GraphError(f"expected features and labels only beside a file, found them for the built-in {name!r}.")
+    if isinstance(name, str) and name in BUILT_IN:
+        return BUILT_IN[name][1]()
+    if isinstance(name, str) and name in catalogue():
+        return GraphDataset(name, root, sparse=sparse, download=download, progress=progress)[0]
+    if not Path(name).suffix and not Path(name).exists():
+        raise GraphError(f"expected a file or a built-in name, found {str(name)!r}. {_nearest(str(name))}")
+    return read_graph(name, features=features, labels=labels, header=header, sparse=sparse, progress=progress)

@@ -1,0 +1,192 @@
+"""The datasets as their authors store them, read into the arrays of `archive`'s table. No foreign code runs."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from kappagcn.errors import GraphFileError
+from kappagcn.graphs.datasets.airport import airport_labels
+from kappagcn.graphs.datasets.unpickle import NETWORKX, PLANETOID, restricted_load
+from kappagcn.graphs.io.npz import read_arrays, read_csr
+
+__all__ = ["READERS"]
+
+Array = NDArray[Any]
+Files = dict[str, bytes]
+NAMES = ("node_names", "attr_names", "class_names")
+
+
+def _csr_arrays(prefix: str, matrix: Any) -> dict[str, Array]:
+    matrix = sp.csr_array(matrix)
+    return {
+        f"{prefix}_data": matrix.data,
+        f"{prefix}_indices": matrix.indices,
+        f"{prefix}_indptr": matrix.indptr,
+        f"{prefix}_shape": np.array(matrix.shape),
+    }
+
+
+def _pairs(rows: Array, cols: Array, nodes: int) -> dict[str, Array]:
+    return _csr_arrays("adj", sp.csr_array((np.ones(len(rows), np.float32), (rows, cols)), shape=(nodes, nodes)))
+
+
+def _only(files: Files) -> tuple[str, bytes]:
+    ((name, content),) = files.items()
+    return name, content
+
+
+def sparse_graph(files: Files) -> dict[str, Array]:
+    """PPNP's, nettack's and gnn-benchmark's npz: matrices as four arrays each, some beside pickled None."""
+    name, content = _only(files)
+    arrays = read_arrays(io.BytesIO(content), what=name, skip_objects=True)
+    arrays |= _pickled_matrices(content, name)
+    found: dict[str, Array] = {}
+    for ours, theirs in (("adj", ("adj_matrix", "adj")), ("attr", ("attr_matrix", "node_attr", "attr"))):
+        for prefix in theirs:
+            for dot in (".", "_"):
+                if f"{prefix}{dot}data" in arrays:
+                    found |= _csr_arrays(ours, read_csr(arrays, prefix + dot, name))
+            if prefix in arrays and sp.issparse(arrays[prefix]):
+                found |= _csr_arrays(ours, arrays[prefix])
+            elif prefix in arrays and ours == "attr" and arrays[prefix].ndim == 2:
+                found["attr_dense"] = arrays[prefix]
+    for ours, keys in {"labels": ["labels", "node_label", "label"], **{k: [k] for k in NAMES}}.items():
+        for key in keys:
+            if key in arrays and arrays[key].ndim == 1 and arrays[key].dtype.kind in "iufUS":
+                found[ours] = np.char.strip(arrays[key]) if arrays[key].dtype.kind in "US" else arrays[key]
+    return found
+
+
+def _pickled_matrices(content: bytes, name: str) -> dict[str, Any]:
+    """Sparse matrices that an npz holds as objects."""
+    found = {}
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for entry in archive.namelist():
+            key = entry.removesuffix(".npy")
+            if key not in ("adj_matrix", "attr_matrix", "node_attr"):
+                continue
+            with archive.open(entry) as file:
+                np.lib.format.read_magic(file)
+                if np.lib.format.read_array_header_1_0(file)[2].hasobject:
+                    value = restricted_load(file.read(), PLANETOID, f"{name}: {key}")
+                    found[key] = _matrix(value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value)
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _matrix(value: Any) -> Any:
+    state = getattr(value, "state", None)
+    if state is None:
+        return None
+    return sp.csr_array((state["data"], state["indices"], state["indptr"]), shape=state.get("_shape"))
+
+
+def planetoid(files: Files) -> dict[str, Array]:
+    """Planetoid's eight files: ``allx`` comes first; row k of ``tx`` is the node on line k of ``test.index``."""
+    parts = {name.split(".", 2)[2]: content for name, content in files.items()}
+    y, tx, ty, allx, ally, graph = (
+        restricted_load(parts[key], PLANETOID, key) for key in ("y", "tx", "ty", "allx", "ally", "graph")
+    )
+    test = np.array(parts["test.index"].split(), dtype=np.int64)
+    known = allx.shape[0]
+    nodes = max(len(graph), int(test.max()) + 1)
+    features = sp.lil_array((nodes, allx.shape[1]), dtype=np.float32)
+    features[:known], features[test] = allx, tx
+    scores = np.zeros((nodes, ally.shape[1]))
+    scores[:known], scores[test] = ally, ty
+    rows = np.repeat(np.array(list(graph), np.int64), [len(ends) for ends in graph.values()])
+    cols = np.concatenate([np.array(ends, np.int64) for ends in graph.values()])
+    return {
+        **_pairs(np.concatenate([rows, cols]), np.concatenate([cols, rows]), nodes),
+        **_csr_arrays("attr", features),
+        "labels": np.where(scores.any(axis=1), scores.argmax(axis=1), -1),
+        "idx_train": np.arange(len(y)),
+        "idx_val": np.arange(len(y), len(y) + 500),
+        "idx_test": np.sort(test),
+    }
+
+
+def airport(files: Files) -> dict[str, Array]:
+    """HGCN's airport graph, a pickled NetworkX graph whose nodes carry five numbers."""
+    name, content = _only(files)
+    state = getattr(restricted_load(content, NETWORKX, name), "state", None)
+    if not (isinstance(state, dict) and {"_node", "_adj"} <= set(state)):
+        raise GraphFileError(f"{name}: expected a NetworkX graph, found something else.")
+    place = {node: i for i, node in enumerate(state["_node"])}
+    rows = np.array([place[u] for u, ends in state["_adj"].items() for _ in ends], np.int64)
+    cols = np.array([place[v] for ends in state["_adj"].values() for v in ends], np.int64)
+    feat = np.array([np.asarray(found["feat"], np.float64) for found in state["_node"].values()])
+    return {**_pairs(rows, cols, len(place)), "feat": feat, "labels": airport_labels(feat)}
+
+
+def heterophilous(files: Files) -> dict[str, Array]:
+    """yandex-research's npz: edges as pairs, features dense, ten splits as masks."""
+    name, content = _only(files)
+    arrays = read_arrays(io.BytesIO(content), what=name, skip_objects=True)
+    edges, features, labels = (arrays[key] for key in ("edges", "node_features", "node_labels"))
+    both = np.concatenate([edges, edges[:, ::-1]])
+    masks = {key: arrays[key].astype(bool) for key in ("train_masks", "val_masks", "test_masks")}
+    return {
+        **_pairs(both[:, 0], both[:, 1], len(labels)),
+        **_csr_arrays("attr", sp.csr_array(features.astype(np.float32))),
+        "labels": labels,
+        **masks,
+    }
+
+
+def disease(files: Files) -> dict[str, Array]:
+    """HGCN's disease trees: ``u,v`` per line, labels as npy, features, where there are any, as SciPy keeps them."""
+    ends = {name.rsplit(".", 2)[1]: content for name, content in files.items()}
+    edges = _numbers(ends["edges"], ",")
+    labels = np.load(io.BytesIO(ends["labels"]), allow_pickle=False)
+    both = np.concatenate([edges, edges[:, ::-1]])
+    found = {**_pairs(both[:, 0], both[:, 1], len(labels)), "labels": labels.astype(np.int64)}
+    if "feats" in ends:
+        matrix = read_csr(read_arrays(io.BytesIO(ends["feats"]), what="feats", skip_objects=True), "", "feats")
+        found["attr_dense"] = matrix.toarray().astype(np.float32)
+    return found
+
+
+def struc2vec(files: Files) -> dict[str, Array]:
+    """struc2vec's airports: ``u v`` per line; ``node label`` under a heading; nodes in the order of their numbers."""
+    edges = next(_numbers(content) for name, content in files.items() if name.endswith(".edgelist"))
+    labels = next(_numbers(content, skip=1) for name, content in files.items() if name.startswith("labels"))
+    labels = labels[np.argsort(labels[:, 0], kind="stable")]
+    rows, cols = np.searchsorted(labels[:, 0], edges).T
+    return {
+        **_pairs(np.concatenate([rows, cols]), np.concatenate([cols, rows]), len(labels)),
+        "labels": labels[:, 1],
+        "node_names": labels[:, 0].astype(str),
+    }
+
+
+def edge_list(files: Files) -> dict[str, Array]:
+    """One ``u v`` per line, nodes numbered from 0."""
+    edges = _numbers(_only(files)[1])
+    both = np.concatenate([edges, edges[:, ::-1]])
+    return _pairs(both[:, 0], both[:, 1], int(edges.max()) + 1)
+
+
+def closure(files: Files) -> dict[str, Array]:
+    """``id1,id2,weight`` under a heading, nodes by name in alphabetical order."""
+    lines = _only(files)[1].decode("utf-8").split("\n")[1:]
+    pairs = np.array([line.split(",")[:2] for line in lines if line])
+    names, places = np.unique(pairs, return_inverse=True)
+    rows, cols = places.reshape(pairs.shape).T
+    return {**_pairs(rows, cols, len(names)), "node_names": names}
+
+
+def _numbers(content: bytes, separator: str | None = None, skip: int = 0) -> Array:
+    return np.loadtxt(io.BytesIO(content), dtype=np.int64, delimiter=separator, skiprows=skip, ndmin=2)[:, :2]
+
+
+READERS: dict[str, Callable[[Files], dict[str, Array]]] = {
+    reader.__name__: reader
+    for reader in (sparse_graph, planetoid, airport, heterophilous, disease, struc2vec, edge_list, closure)
+}

@@ -1,0 +1,104 @@
+"""Splits in files: JSON with a list of nodes per part, npz with an array per part, CSV with node and part per line.
+
+The parts are ``train``, ``stopping``, ``validation`` and ``test``, or ``idx_train``, ``idx_val``, ``idx_test`` in npz.
+Nodes are their places from 0 in npz, and as numbers in JSON; text in JSON is a node's name. In CSV they are names where
+the graph has names, and places otherwise. Without ``stopping`` the validation nodes decide when to stop too.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch_geometric.data import Data
+
+from kappagcn.errors import GraphError, SplitError
+from kappagcn.graphs.datasets.splits import Split
+from kappagcn.graphs.io.node_table import read_labels
+from kappagcn.graphs.io.npz import read_arrays
+from kappagcn.graphs.io.undirected import places
+from kappagcn.io_atomic import replacing
+
+__all__ = ["read_split", "save_split"]
+
+PARTS = ("train", "stopping", "validation", "test")
+ALIASES = {
+    "val": "validation", "valid": "validation", "dev": "validation", "early_stopping": "stopping",
+    **{f"{part}_mask": part for part in PARTS}, "val_mask": "validation",
+    "idx_train": "train", "idx_val": "validation", "idx_test": "test",
+}  # fmt: skip
+
+
+def read_split(path: str | Path, data: Data) -> Split:
+    """A split of this graph's nodes from a file; nodes that are not the graph's, or in two parts, are refused.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from kappagcn.graphs import disease, random_split
+    >>> data = disease()
+    >>> with TemporaryDirectory() as folder:
+    ...     print(len(read_split(save_split(random_split(data.y, 0), f"{folder}/mine.json"), data).train))
+    600
+    """
+    path = Path(path)
+    try:
+        parts = _parts(path)
+    except OSError as error:
+        raise SplitError(f"{path}: cannot be read ({error.strerror or error}).") from None
+    except (ValueError, RecursionError, GraphError) as error:
+        raise SplitError(f"{path}: expected a split as JSON, npz or CSV, found something else ({error}).") from None
+    parts = {ALIASES.get(str(part).lower(), str(part).lower()): nodes for part, nodes in parts.items()}
+    unknown = set(parts) - set(PARTS)
+    if unknown or "train" not in parts or not all(isinstance(nodes, list) for nodes in parts.values()):
+        raise SplitError(f"{path}: expected lists of nodes for {', '.join(PARTS)}, found {', '.join(map(str, parts))}.")
+    parts.setdefault("stopping", parts.get("validation", []))
+    named = any(isinstance(node, str) for nodes in parts.values() for node in nodes)
+    try:
+        known = places(data) if named else {}
+        numbers = {part: [_place(node, known, data.num_nodes) for node in parts.get(part, [])] for part in PARTS}
+    except (KeyError, TypeError, GraphError) as error:
+        raise SplitError(f"{path}: expected nodes of the graph, found {error}.") from None
+    return Split(*(numbers[part] for part in PARTS), name=path.stem)
+
+
+def _place(node: Any, known: dict[str, int], nodes: int) -> int:
+    if isinstance(node, int) and not isinstance(node, bool):
+        if not 0 <= node < nodes:
+            raise KeyError(str(node))
+        return node
+    return known[node]
+
+
+def _parts(path: Path) -> dict[str, Any]:
+    if path.suffix == ".npz":
+        arrays = read_arrays(path)
+        known = {key: value for key, value in arrays.items() if ALIASES.get(key, key) in PARTS}
+        return {key: (np.flatnonzero(v) if v.dtype == bool else v).tolist() for key, v in (known or arrays).items()}
+    if path.suffix == ".json":
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict):
+            raise ValueError("a list" if isinstance(found, list) else "a value")
+        return found
+    table = read_labels(path)
+    parts: dict[str, Any] = {}
+    for node, part in zip(table.names or (), table.values.tolist(), strict=True):
+        parts.setdefault(part, []).append(node)
+    return parts
+
+
+def save_split(split: Split, path: str | Path) -> Path:
+    """Keep a split as JSON, test nodes included: what was trained on which nodes can be repeated.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from kappagcn.graphs import disease, random_split
+    >>> data = disease()
+    >>> with TemporaryDirectory() as folder:
+    ...     print(sorted(json.loads(save_split(random_split(data.y, 0), f"{folder}/mine.json").read_text())))
+    ['stopping', 'test', 'train', 'validation']
+    """
+    path = Path(path)
+    parts = (split.train, split.stopping, split.validation, split.final_test_nodes())
+    with replacing(path) as file:
+        file.write(json.dumps({name: nodes.tolist() for name, nodes in zip(PARTS, parts, strict=True)}).encode())
+    return path

@@ -1,0 +1,201 @@
+"""A graph in numbers: size, degrees, distances, curvature, hyperbolicity, and the space they speak for."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch_geometric.data import Data
+
+from kappagcn.graphs.datasets.preprocess import largest_component
+from kappagcn.graphs.io.undirected import components, counted
+from kappagcn.graphs.measures.advice import Advice, advise
+from kappagcn.graphs.measures.curvature import GraphCurvature, clustering, parallelogram_curvature
+from kappagcn.graphs.measures.hyperbolicity import Hyperbolicity, hyperbolicity
+from kappagcn.graphs.measures.paths import path_blocks, second_sweep
+
+__all__ = ["Degrees", "Distances", "GraphStatistics", "describe"]
+
+ALL_SOURCES = 5000  # components up to here are measured from every node
+SOURCES = 64
+EXACT_CURVATURE = 20_000  # nodes up to which the curvature is exact
+
+
+@dataclass(frozen=True)
+class Degrees:
+    """How many neighbours nodes have; ``histogram[d]`` nodes have d."""
+
+    least: int
+    mean: float
+    median: float
+    most: int
+    deviation: float
+    histogram: list[int]
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Steps between nodes of the largest component: from all nodes where `exact`, otherwise from 64 of them.
+
+    `diameter` is then a lower bound, and `radius` (the smallest eccentricity) an upper one.
+    """
+
+    mean: float
+    radius: int
+    diameter: int
+    exact: bool
+
+
+@dataclass(frozen=True)
+class GraphStatistics:
+    """What `describe` found. Curvature, hyperbolicity and distances are those of the largest component.
+
+    >>> from kappagcn.graphs import cycle
+    >>> found = describe(cycle(8))
+    >>> found.nodes, found.degrees.mean, found.distances.diameter
+    (8, 2.0, 4)
+    """
+
+    name: str
+    nodes: int
+    edges: int
+    components: int
+    largest: int
+    isolated: int
+    degrees: Degrees
+    clustering: float
+    distances: Distances
+    curvature: GraphCurvature
+    hyperbolicity: Hyperbolicity
+    features: int
+    classes: int
+    homophily: float
+    advice: Advice
+
+    def record(self) -> dict[str, Any]:
+        """Plain numbers and words, for JSON; NaN becomes None."""
+        found = asdict(self)
+        per_node = self.curvature.per_node.numpy()
+        found["curvature"]["per_node"] = [None if np.isnan(v) else round(float(v), 6) for v in per_node]
+        found["hyperbolicity"]["relative"] = self.hyperbolicity.relative
+        plain: dict[str, Any] = _plain(found)
+        return plain
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Name and value of every line a reader sees."""
+        d, paths, bound = self.degrees, self.distances, "" if self.distances.exact else "at least "
+        rows = [
+            ("size", f"{counted(self.nodes, 'node')}, {counted(self.edges, 'edge')}"),
+            (
+                "components",
+                f"{self.components:,}, the largest with {counted(self.largest, 'node')}; {self.isolated:,} isolated",
+            ),
+            ("degrees", f"{d.least} to {d.most}, mean {d.mean:.2f}, median {d.median:g}, deviation {d.deviation:.2f}"),
+            ("clustering", f"{self.clustering:.3f}"),
+            ("distances", f"mean {paths.mean:.2f}, diameter {bound}{paths.diameter}"),
+            ("curvature", str(self.curvature)),
+            ("hyperbolicity", str(self.hyperbolicity)),
+        ]
+        if self.features:
+            rows.append(("features", f"{self.features:,}"))
+        if self.classes:
+            same = "" if np.isnan(self.homophily) else f"; {self.homophily:.0%} of edges join nodes of one class"
+            rows.append(("classes", f"{self.classes}{same}"))
+        return [*rows, ("advice", str(self.advice))]
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<14} {value}" for name, value in self.rows())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def describe(data: Data, *, dim: int = 16, seed: int = 0, progress: bool = False) -> GraphStatistics:
+    """All there is to say about a graph before anything is trained on it.
+
+    Exact for graphs up to a few thousand nodes; larger ones are measured from sampled nodes, and the result says so.
+
+    Args:
+        data: A graph.
+        dim: Dimension of the space to suggest.
+        seed: Of whatever is sampled.
+        progress: Show bars on a terminal.
+
+    >>> from kappagcn.graphs import balanced_tree
+    >>> describe(balanced_tree(4, 3)).advice.signature
+    'H16'
+    """
+    part = components(data)
+    main = largest_component(data)
+    degree = np.bincount(data.edge_index[0].numpy(), minlength=data.num_nodes)
+    distances = _distances(main, seed)
+    anchors = None if main.num_nodes <= EXACT_CURVATURE else SOURCES
+    closed = clustering(data)
+    curvature = parallelogram_curvature(
+        main, anchors=anchors, known_clustering=closed[part == 0], seed=seed, progress=progress
+    )
+    delta = hyperbolicity(main, seed=seed, progress=progress)
+    per_node = torch.full((data.num_nodes,), torch.nan, dtype=torch.float64)
+    per_node[torch.from_numpy(part == 0)] = curvature.per_node
+    curvature = replace(curvature, per_node=per_node)
+    degrees = Degrees(
+        least=int(degree.min()) if len(degree) else 0,
+        mean=float(degree.mean()) if len(degree) else 0.0,
+        median=float(np.median(degree)) if len(degree) else 0.0,
+        most=int(degree.max(initial=0)),
+        deviation=float(degree.std()) if len(degree) else 0.0,
+        histogram=np.bincount(degree).tolist(),
+    )
+    y = data.get("y")
+    return GraphStatistics(
+        name=data.get("name") or "graph",
+        nodes=data.num_nodes,
+        edges=data.num_edges // 2,
+        components=len(np.unique(part)),
+        largest=main.num_nodes,
+        isolated=int((degree == 0).sum()),
+        degrees=degrees,
+        clustering=float(closed.mean()) if data.num_nodes else 0.0,
+        distances=distances,
+        curvature=curvature,
+        hyperbolicity=delta,
+        features=0 if data.get("x") is None else data.x.shape[1],
+        classes=0 if y is None or not y.numel() else int(y.max()) + 1,
+        homophily=_homophily(data),
+        advice=advise(
+            nodes=main.num_nodes,
+            edges=main.num_edges // 2,
+            most_neighbours=int(degree[part == 0].max(initial=0)),
+            curvature=curvature.mean,
+            radius=distances.radius,
+            diameter=distances.diameter,
+            mean_distance=distances.mean,
+            dim=dim,
+        ),
+    )
+
+
+def _distances(main: Data, seed: int) -> Distances:
+    n = main.num_nodes
+    exact = n <= ALL_SOURCES
+    sources = None if exact else np.random.default_rng(seed).choice(n, SOURCES, replace=False)
+    total, ends, reach = 0, [0] * (n == 0), np.zeros(n, np.int64)
+    for _, steps in path_blocks(main, sources):
+        total += int(steps.sum(dtype=np.int64))
+        ends += steps.max(axis=0, initial=0).tolist()
+        np.maximum(reach, steps.max(axis=1, initial=0), out=reach)
+    diameter = max(ends) if exact else second_sweep(main, reach)
+    return Distances(total / max(len(ends) * (n - 1), 1), min(ends), diameter, exact)
+
+
+def _homophily(data: Data) -> float:
+    if data.get("y") is None or not data.num_edges:
+        return float("nan")
+    ends = data.y[data.edge_index]
+    known = (ends >= 0).all(dim=0)
+    return float((ends[0] == ends[1])[known].float().mean()) if known.any() else float("nan")

@@ -1,0 +1,16 @@
+"""Sparse matrices: products with dense rows, the normalised adjacency, and the neighbour sampler."""
+
+from kappagcn.sparse.matrix import SparseMatrix, multiply
+from kappagcn.sparse.normalization import NORMALIZATIONS, bipartite_adjacency, normalized_adjacency
+from kappagcn.sparse.sampler import NeighbourSampler, Sample, SparseRows
+
+__all__ = [
+    "NORMALIZATIONS",
+    "NeighbourSampler",
+    "Sample",
+    "SparseMatrix",
+    "SparseRows",
+    "bipartite_adjacency",
+    "multiply",
+    "normalized_adjacency",
+]

@@ -1,0 +1,249 @@
+"""Sparse matrices for the inner loop: CSR with 32-bit indices, and the transpose kept for the backward.
+
+torch's own backward of a CSR product sorts the transpose on every call, which costs more than the product.
+"""
+
+from __future__ import annotations
+
+import warnings
+from copy import copy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kappagcn.errors import GraphError
+
+__all__ = ["SparseMatrix", "check_range", "multiply"]
+
+
+def multiply(matrix: Tensor, x: Tensor) -> Tensor:
+    """A CSR tensor times dense rows, in their own precision also under autocast."""
+    if torch.is_autocast_enabled(x.device.type):
+        with torch.autocast(x.device.type, enabled=False):
+            return matrix @ x
+    return matrix @ x
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, transpose: Tensor, x: Tensor) -> Tensor:
+        ctx.matrices = matrix, transpose
+        return multiply(matrix, x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, Tensor]:
+        matrix, transpose = ctx.matrices
+        return None, None, _Product.apply(transpose, matrix, grad)
+
+
+class SparseMatrix:
+    """An (M, N) matrix that multiplies dense rows: ``matrix @ x``, (N, D) → (M, D), differentiable in x.
+
+    Entries given several times add up. Where the values need a gradient, or a compiler looks on, the product is a sum
+    over entries instead.
+
+    Args:
+        rows: Row of each entry, (E,).
+        cols: Column of each entry, (E,).
+        values: Entries, (E,).
+        shape: (M, N).
+
+    >>> matrix = SparseMatrix(torch.tensor([0, 1]), torch.tensor([1, 0]), torch.tensor([2.0, 3.0]), (2, 2))
+    >>> matrix @ torch.tensor([[1.0], [10.0]])
+    tensor([[20.],
+            [ 3.]])
+    """
+
+    def __init__(self, rows: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int]) -> None:
+        if not torch.compiler.is_compiling():
+            check_range(rows, shape[0], "rows: expected entries")
+            check_range(cols, shape[1], "cols: expected entries")
+        self.rows, self.cols, self.values, self.shape = rows, cols, values, shape
+        self._layout: _Layout | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._kept: tuple[Tensor, Tensor] | None = None
+        self._other: SparseMatrix | None = None
+        self._sums: Tensor | None = None
+        self._unique: SparseMatrix | None = None
+        self._version = -1
+
+    def _current(self) -> None:
+        """Forget what was made of values that have been changed in place since."""
+        if self.values.is_inference():
+            return
+        if self._version != self.values._version:
+            self._forget()
+            self._version = self.values._version
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"rows": self.rows, "cols": self.cols, "values": self.values, "shape": self.shape}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _layout=None)
+        self._forget()
+
+    @classmethod
+    def from_tensor(cls, matrix: Tensor) -> SparseMatrix:
+        """The same matrix from any torch tensor, sparse or dense."""
+        if matrix.requires_grad:
+            raise GraphError(
+                "expected a sparse tensor without gradient, found one that requires it; give a dense one, or edges as "
+                "edge_index with edge_weight."
+            )
+        entries = matrix.to_sparse_coo().coalesce()
+        rows, cols = entries.indices().clone()  # views of a sparse tensor cannot be compiled
+        return cls(rows, cols, entries.values().clone(), (matrix.shape[0], matrix.shape[1]))
+
+    def __matmul__(self, x: Tensor) -> Tensor:
+        return self.product(x)
+
+    def product(self, x: Tensor) -> Tensor:
+        """The same as ``matrix @ x``, in a form that torch.compile follows."""
+        self.check(x)
+        if x.dtype not in (torch.float32, torch.float64):  # half precision is multiplied in single
+            return self.to(torch.float32).product(x.float()).to(x.dtype)
+        if x.dtype != self.values.dtype:
+            return self.to(x.dtype).product(x)
+        return self._times(self.spread(x))
+
+    def _times(self, x: Tensor) -> Tensor:
+        if self.values.requires_grad or torch.compiler.is_compiling():
+            terms = self.values.unsqueeze(-1) * x.index_select(0, self.cols)
+            return x.new_zeros(self.shape[0], x.shape[1]).index_add(0, self.rows, terms)
+        matrix, transpose = self.matrices()
+        product: Tensor = _Product.apply(matrix, transpose, x)
+        return product
+
+    def spread(self, x: Tensor) -> Tensor:
+        """Dense rows as the entries' columns count them, differentiable: x itself, where all rows are here."""
+        return x
+
+    def gather(self, x: Tensor) -> Tensor:
+        """The same without a gradient, for operations that have a backward of their own."""
+        return x
+
+    def give_back(self, grad: Tensor) -> Tensor:
+        """The transpose of `gather`."""
+        return grad
+
+    def anywhere(self, found: bool) -> bool:
+        """Whether something was found, here or wherever else the matrix has rows."""
+        return found
+
+    def check(self, x: Tensor) -> None:
+        """Refuse rows that this matrix does not multiply with."""
+        if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[0] != self.shape[1] or not x.is_floating_point():
+            found = f"{x.dtype} {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            raise GraphError(
+                f"expected ({self.shape[1]}, D) of floating-point numbers for a matrix {self.shape}, found {found}."
+            )
+
+    def matrices(self) -> tuple[Tensor, Tensor]:
+        """The matrix and its transpose in torch's CSR form, made once."""
+        self._current()
+        if self._kept is None:
+            with torch.inference_mode(False):
+                layout, values = self._sorted()
+                self._kept = layout.matrices(values)
+        return self._kept
+
+    def _sorted(self) -> tuple[_Layout, Tensor]:
+        """Where the entries are, and the entries in that order; those given several times added up."""
+        if self._layout is not None:
+            return self._layout, self.values.detach()
+        places = torch.stack([self.rows, self.cols])
+        found = torch.sparse_coo_tensor(places, self.values.detach(), self.shape, check_invariants=False).coalesce()
+        return _Layout(found.indices(), self.shape), found.values().clone()
+
+    def coalesced(self) -> SparseMatrix:
+        """The same matrix with its entries sorted by row, each once; what it takes to multiply fast can be shared."""
+        if self._layout is not None:
+            return self
+        with torch.inference_mode(False):
+            layout, values = self._sorted()
+            found = self.with_values(values)
+        found.rows, found.cols = layout.places
+        found._layout = layout
+        return found
+
+    def with_values(self, values: Tensor) -> SparseMatrix:
+        """A matrix with entries in the same places."""
+        changed = copy(self)
+        changed.values, changed._layout = values, self._layout
+        return changed
+
+    def dropout(self, p: float) -> SparseMatrix:
+        """Each entry set to 0 with probability p, the others divided by 1 − p."""
+        if not p:
+            return self
+        if self.values.requires_grad:
+            return self.with_values(nn.functional.dropout(self.values, p))
+        self._current()
+        if self._unique is None:
+            self._unique = self.coalesced()
+        return self._unique.with_values(nn.functional.dropout(self._unique.values, p))
+
+    def row_sums(self) -> Tensor:
+        """Σ_j A_ij, (M,), by the same product that multiplies rows; summed once."""
+        if self.values.requires_grad or torch.compiler.is_compiling():
+            return self._times(self.values.new_ones(self.shape[1], 1)).squeeze(-1)
+        self._current()
+        if self._sums is None:
+            with torch.inference_mode(False):
+                self._sums = self._times(self.values.new_ones(self.shape[1], 1)).squeeze(-1)
+        return self._sums
+
+    def to(self, dtype: torch.dtype) -> SparseMatrix:
+        """The same matrix with other numbers; made once."""
+        if dtype == self.values.dtype:
+            return self
+        if self.values.requires_grad or torch.compiler.is_compiling():
+            return self.with_values(self.values.to(dtype))
+        self._current()
+        if self._other is None or self._other.values.dtype != dtype:
+            with torch.inference_mode(False):
+                self._other = self.with_values(self.values.to(dtype))
+        return self._other
+
+    def to_dense(self) -> Tensor:
+        """The matrix with all its zeros."""
+        dense = self.values.new_zeros(self.shape)
+        return dense.index_put((self.rows, self.cols), self.values, accumulate=True)
+
+    def __repr__(self) -> str:
+        return f"SparseMatrix({self.shape[0]} × {self.shape[1]}, {len(self.values)} entries)"
+
+
+class _Layout:
+    """Places of a matrix's entries, sorted by row, and the order that sorts them by column."""
+
+    def __init__(self, places: Tensor, shape: tuple[int, int]) -> None:
+        self.places, self.shape = places, shape
+        rows, cols = places
+        self.order = cols.argsort(stable=True)
+        self.by_row = _starts(rows, shape[0]), cols.int()
+        self.by_column = _starts(cols[self.order], shape[1]), rows[self.order].int()
+
+    def matrices(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """CSR of the matrix with these entries, and of its transpose."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+            turned = (self.shape[1], self.shape[0])
+            return (
+                torch.sparse_csr_tensor(*self.by_row, values, self.shape, check_invariants=False),
+                torch.sparse_csr_tensor(*self.by_column, values[self.order], turned, check_invariants=False),
+            )
+
+
+def _starts(sorted_rows: Tensor, count: int) -> Tensor:
+    """Where each row begins among sorted entries, (count + 1,)."""
+    return torch.searchsorted(sorted_rows, torch.arange(count + 1, device=sorted_rows.device), out_int32=True)
+
+
+def check_range(places: Tensor, size: int, expected: str) -> None:
+    """Refuse indices outside [0, size)."""
+    if places.numel() and not 0 <= int(places.min()) <= int(places.max()) < size:
+        raise GraphError(f"{expected} from 0 to {size - 1}, found {int(places.min())} to {int(places.max())}.")

@@ -1,0 +1,135 @@
+"""The normalised adjacency matrix of a graph, or of a bipartite one, as a `SparseMatrix`."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch_geometric.utils import add_remaining_self_loops
+
+from kappagcn.errors import GraphError
+from kappagcn.sparse.matrix import SparseMatrix, check_range
+
+__all__ = ["NORMALIZATIONS", "bipartite_adjacency", "normalized_adjacency"]
+
+NORMALIZATIONS = ("symmetric", "row", "none")
+
+
+def normalized_adjacency(
+    edge_index: Tensor,
+    edge_weight: Tensor | None = None,
+    num_nodes: int | None = None,
+    *,
+    normalization: str = "symmetric",
+    add_self_loops: bool = True,
+    dtype: torch.dtype = torch.float32,
+) -> SparseMatrix:
+    """The matrix a graph convolution multiplies with: row i sums over the edges that end in i, as in PyG.
+
+    Args:
+        edge_index: Edges, (2, E), from row 0 to row 1.
+        edge_weight: Their weights, (E,); 1 by default.
+        num_nodes: N; by default one more than the largest node.
+        normalization: ``"symmetric"`` for D^-½ A D^-½ (the paper's experiments), ``"row"`` for D⁻¹A (rows sum to 1, so
+            that midpoints commute with isometries), ``"none"``.
+        add_self_loops: Add a self-loop of weight 1 to every node that has none.
+        dtype: Of the entries.
+
+    >>> from kappagcn.graphs import path
+    >>> normalized_adjacency(path(2).edge_index, normalization="row").to_dense()
+    tensor([[0.5000, 0.5000],
+            [0.5000, 0.5000]])
+    """
+    _check_edges(edge_index, edge_weight, normalization)
+    if num_nodes is None:
+        num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
+    _check_nodes(edge_index, num_nodes)
+    weights = _weights(edge_index, edge_weight, dtype)
+    if add_self_loops:
+        edge_index, weights = _with_loops(edge_index, weights, num_nodes)
+    degree = weights.new_zeros(num_nodes).index_add(0, edge_index[1], weights)
+    return _normalized(edge_index, weights, (degree, degree), normalization)
+
+
+def bipartite_adjacency(
+    edge_index: Tensor,
+    size: tuple[int, int],
+    edge_weight: Tensor | None = None,
+    *,
+    normalization: str = "symmetric",
+    dtype: torch.dtype = torch.float32,
+) -> SparseMatrix:
+    """The matrix (M, N) for edges from N sources to M targets, two different kinds of nodes; no self-loops.
+
+    Args:
+        edge_index: Edges, (2, E), from sources in row 0 to targets in row 1.
+        size: (N, M), as PyG's.
+        edge_weight: Their weights, (E,); 1 by default.
+        normalization: As in `normalized_adjacency`, with the sources' and the targets' own degrees.
+        dtype: Of the entries.
+
+    >>> edges = torch.tensor([[0, 1, 2], [0, 0, 1]])  # from three sources to two targets
+    >>> bipartite_adjacency(edges, (3, 2), normalization="row").product(torch.ones(3, 1))
+    tensor([[1.],
+            [1.]])
+    """
+    _check_edges(edge_index, edge_weight, normalization)
+    for part, count in zip(edge_index, size, strict=True):
+        _check_nodes(part, count)
+    weights = _weights(edge_index, edge_weight, dtype)
+    degrees = [
+        weights.new_zeros(count).index_add(0, part, weights) for part, count in zip(edge_index, size, strict=True)
+    ]
+    return _normalized(edge_index, weights, (degrees[0], degrees[1]), normalization)
+
+
+def _check_edges(edge_index: Tensor, edge_weight: Tensor | None, normalization: str) -> None:
+    if normalization not in NORMALIZATIONS:
+        raise GraphError(f"expected normalization {', '.join(NORMALIZATIONS)}, found {normalization!r}.")
+    if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.shape[0] != 2:
+        found = f"{tuple(edge_index.shape)}" if isinstance(edge_index, Tensor) else type(edge_index).__name__
+        raise GraphError(f"expected edge_index as integers (2, E), found {found}.")
+    if edge_index.dtype not in (torch.int64, torch.int32):
+        raise GraphError(f"expected edge_index as integers (2, E), found {edge_index.dtype}.")
+    if edge_weight is not None and (not isinstance(edge_weight, Tensor) or edge_weight.shape != edge_index.shape[1:]):
+        found = f"shape {tuple(edge_weight.shape)}" if isinstance(edge_weight, Tensor) else type(edge_weight).__name__
+        raise GraphError(f"expected one weight per edge as a tensor ({edge_index.shape[1]},), found {found}.")
+
+
+def _check_nodes(nodes: Tensor, count: int) -> None:
+    if not torch.compiler.is_compiling():
+        check_range(nodes, count, "expected edges between nodes")
+
+
+def _weights(edge_index: Tensor, edge_weight: Tensor | None, dtype: torch.dtype) -> Tensor:
+    if edge_weight is None:
+        return torch.ones(edge_index.shape[1], dtype=dtype, device=edge_index.device)
+    return edge_weight.to(dtype)
+
+
+def _with_loops(edge_index: Tensor, weights: Tensor, nodes: int) -> tuple[Tensor, Tensor]:
+    """Every node with one self-loop, of weight 1 where it had none."""
+    if not torch.compiler.is_compiling():
+        both: tuple[Tensor, Tensor] = add_remaining_self_loops(edge_index, weights, 1.0, nodes)
+        return both
+    # The same without shapes that depend on values: old self-loops stay, with weight 0.
+    source, target = edge_index
+    loop = source == target
+    own = weights.new_ones(nodes + 1).index_put((torch.where(loop, source, nodes),), weights)[:nodes]
+    every = torch.arange(nodes, device=source.device).expand(2, -1)
+    return torch.cat([edge_index, every], 1), torch.cat([torch.where(loop, 0, weights), own])
+
+
+def _normalized(
+    edge_index: Tensor, weights: Tensor, degrees: tuple[Tensor, Tensor], normalization: str
+) -> SparseMatrix:
+    """With the degrees of sources and targets."""
+    (source, target), (out, into) = edge_index, degrees
+    if normalization == "symmetric":
+        weights = _inverse_root(out)[source] * weights * _inverse_root(into)[target]
+    elif normalization == "row":
+        weights = weights / into.masked_fill(into == 0, 1)[target]
+    return SparseMatrix(target, source, weights, (len(into), len(out)))
+
+
+def _inverse_root(degree: Tensor) -> Tensor:
+    return torch.where(degree > 0, degree, 1).pow(-0.5).masked_fill(degree <= 0, 0)

@@ -1,0 +1,195 @@
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import kappagcn.graphs.datasets.download as download
+from http_server import site
+from kappagcn.errors import DownloadError, IntegrityError
+from kappagcn.graphs.datasets.download import checked_bytes, fetch
+
+CONTENT = bytes(range(256)) * 40
+
+
+@pytest.fixture
+def server():
+    with site() as found:
+        yield found
+
+
+def quick(source, folder, **more):
+    return fetch(source, folder, timeout=2, pause=0.01, progress=False, **more)
+
+
+@pytest.mark.parametrize("size", [True, False])
+@pytest.mark.parametrize("sha256", [True, False])
+def test_a_file_arrives_whole_under_its_name(server, tmp_path, size, sha256):
+    source = server.source("a.bin", CONTENT, size=size, sha256=sha256)
+    path = quick(source, tmp_path / "new" / "folder")
+    assert path.read_bytes() == CONTENT == checked_bytes(path, source)
+    assert os.listdir(path.parent) == ["a.bin"]
+
+
+@pytest.mark.parametrize("claim", [True, False])
+@pytest.mark.parametrize("cut", [0, 1, 4095, 4096, 5000, len(CONTENT) - 1])
+def test_a_download_cut_at_any_byte_leaves_nothing_and_is_tried_again(server, tmp_path, cut, claim):
+    source = server.source("a.bin", CONTENT)
+    server.behave = lambda count: {"cut": cut, "claim": claim}
+    with pytest.raises(DownloadError, match=r"a\.bin could not be fetched"):
+        quick(source, tmp_path)
+    assert len(server.requests) == 3
+    assert os.listdir(tmp_path) == []
+    server.behave = lambda count: {"cut": cut, "claim": claim} if count < 5 else {}
+    assert quick(source, tmp_path).read_bytes() == CONTENT
+    assert len(server.requests) == 6
+
+
+def test_a_cut_file_of_unknown_size_is_caught_by_its_hash(server, tmp_path):
+    source = server.source("a.bin", CONTENT, size=False)
+    server.behave = lambda count: {"cut": 5000, "claim": False}
+    with pytest.raises(IntegrityError, match="expected sha256"):
+        quick(source, tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_wrong_bytes_are_never_kept(server, tmp_path):
+    source = server.source("a.bin", CONTENT)
+    server.files["/a.bin"] = CONTENT[:-1] + b"x"
+    with pytest.raises(IntegrityError, match=f"expected sha256 {source.sha256}, found"):
+        quick(source, tmp_path)
+    server.files["/a.bin"] = CONTENT + b"more"
+    with pytest.raises(IntegrityError, match="expected 10,240 bytes, found more"):
+        quick(source, tmp_path)
+    only_blob = dataclasses.replace(source, sha256=None, bytes=None)
+    with pytest.raises(IntegrityError, match="expected git_blob"):
+        quick(only_blob, tmp_path)
+    with pytest.raises(IntegrityError, match="expected a known hash"):
+        quick(dataclasses.replace(only_blob, git_blob=None), tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_source_of_unknown_size_cannot_fill_the_memory(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(download, "UNKNOWN_SIZE_LIMIT", 5000)
+    with pytest.raises(IntegrityError, match="expected 5,000 bytes, found more"):
+        quick(server.source("a.bin", CONTENT, size=False), tmp_path)
+
+
+@pytest.mark.parametrize(("status", "tries"), [(404, 1), (403, 1), (500, 3), (503, 3), (429, 3)])
+def test_what_may_pass_is_tried_again_and_what_will_not_is_not(server, tmp_path, status, tries):
+    source = server.source("a.bin", CONTENT)
+    server.behave = lambda count: {"status": status}
+    with pytest.raises(DownloadError, match="could not be fetched"):
+        quick(source, tmp_path)
+    assert len(server.requests) == tries
+
+
+def test_a_server_that_hangs_is_given_up(server, tmp_path):
+    source = server.source("a.bin", CONTENT)
+    server.behave = lambda count: {"pause": 1.0}
+    start = time.monotonic()
+    with pytest.raises(DownloadError, match="timed out"):
+        fetch(source, tmp_path, timeout=0.2, attempts=2, pause=0.01, progress=False)
+    assert time.monotonic() - start < 5
+
+
+def test_only_http_is_fetched(tmp_path, server):
+    source = dataclasses.replace(server.source("a.bin", CONTENT), url=f"file://{tmp_path}/secret")
+    with pytest.raises(DownloadError, match="expected an http address"):
+        quick(source, tmp_path)
+
+
+def test_nobody_listening(tmp_path, server):
+    source = dataclasses.replace(server.source("a.bin", CONTENT), url="http://127.0.0.1:9/a.bin")
+    with pytest.raises(DownloadError, match="refused"):
+        quick(source, tmp_path)
+
+
+def test_part_files_of_the_dead_are_swept_and_those_of_the_living_left(server, tmp_path):
+    source = server.source("a.bin", CONTENT)
+    old, new = tmp_path / "a.bin.x.part", tmp_path / "a.bin.y.part"
+    for part in (old, new):
+        part.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    quick(source, tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["a.bin", "a.bin.y.part"]
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_part(server, tmp_path, monkeypatch):
+    source = server.source("a.bin", CONTENT)
+    (tmp_path / "a.bin").write_bytes(b"old")
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(DownloadError, match=r"could not be kept in .*disk full"):
+        quick(source, tmp_path)
+    assert os.listdir(tmp_path) == ["a.bin"]
+    assert (tmp_path / "a.bin").read_bytes() == b"old"
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from kappagcn.graphs.datasets.download import fetch
+from kappagcn.graphs.datasets.sources import Source
+name, url, size, sha256, folder = sys.argv[1:]
+print("ready", flush=True)
+sys.stdin.readline()
+fetch(Source(name, url, int(size), sha256, None), Path(folder), timeout=20, progress=False)
+"""
+
+
+def another_process(source, folder):
+    arguments = [source.name, source.url, str(source.bytes), source.sha256, str(folder)]
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def go(process):
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def test_processes_that_fetch_at_once_do_not_break_each_other(server, tmp_path):
+    source = server.source("a.bin", CONTENT * 20)
+    server.behave = lambda count: {"pause": 0.002 * (count + 1)}
+    both = [another_process(source, tmp_path) for _ in range(2)]
+    for process in both:
+        go(process)
+    seen = set()
+    while any(process.poll() is None for process in both):
+        try:
+            seen.add((tmp_path / "a.bin").read_bytes())
+        except FileNotFoundError:
+            continue
+        time.sleep(0.001)
+    for process in both:
+        process.communicate()
+        assert process.returncode == 0
+    assert len(server.requests) == 2
+    assert seen <= {CONTENT * 20}  # at no moment anything but the whole file
+    assert os.listdir(tmp_path) == ["a.bin"]
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.1])
+def test_a_killed_download_leaves_nothing_to_trust(server, tmp_path, moment):
+    source = server.source("a.bin", CONTENT * 20)
+    server.behave = lambda count: {"pause": 0.02} if count == 0 else {}
+    process = another_process(source, tmp_path)
+    go(process)
+    while not server.requests:
+        time.sleep(0.001)
+    time.sleep(moment)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert not (tmp_path / "a.bin").exists()
+    assert quick(source, tmp_path).read_bytes() == CONTENT * 20

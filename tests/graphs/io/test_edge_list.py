@@ -1,0 +1,151 @@
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kappagcn.graphs.io.edge_list as edge_list
+from kappagcn.errors import GraphFileError
+from kappagcn.graphs import read_graph
+from kappagcn.graphs.io.edge_list import read_edge_list
+
+
+def write(tmp_path, text, name="graph.csv"):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def edges(found):
+    names = [str(n) for n in found.names]
+    return [(names[u], names[v]) for u, v in zip(found.rows, found.cols, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("text", "want", "weights"),
+    [
+        ("0,1\n1,2\n", [("0", "1"), ("1", "2")], None),
+        ("0,1", [("0", "1")], None),
+        ("0 1\n1   2\n", [("0", "1"), ("1", "2")], None),
+        ("0\t1\n1\t2\n", [("0", "1"), ("1", "2")], None),
+        ("0;1\r\n1;2\r\n", [("0", "1"), ("1", "2")], None),
+        ("\ufeff0,1\n", [("0", "1")], None),
+        ("# comment\n\n0,1\n% another\n1,2\n\n\n", [("0", "1"), ("1", "2")], None),
+        ("source,target\n5,3\n", [("5", "3")], None),
+        ("x,y\n5,3\n", [("5", "3")], None),
+        ("a,b\nb,c\n", [("a", "b"), ("b", "c")], None),
+        ("from,to\na,b\n", [("a", "b")], None),
+        ("target,source,weight\n1,2,0.5\n", [("2", "1")], [0.5]),
+        ("0,1,2.5\n1,2,3\n", [("0", "1"), ("1", "2")], [2.5, 3.0]),
+        ("a b 1e-2\n", [("a", "b")], [0.01]),
+        ("src;dst;since;w\na;b;2001;2\n", [("a", "b")], [2.0]),
+        ('"Smith, John",Ann\nAnn,"O""Hara"\n', [("Smith, John", "Ann"), ("Ann", 'O"Hara')], None),
+        ("007,7\n", [("007", "7")], None),
+        ("1.5,2\n", [("1.5", "2")], None),
+        ("9007199254740993,9007199254740992\n", [("9007199254740993", "9007199254740992")], None),
+        ("-1,5\n", [("-1", "5")], None),
+        ("é,ß\n", [("é", "ß")], None),
+        (" a , b \n", [("a", "b")], None),
+    ],
+)
+def test_edge_lists_as_people_have_them(tmp_path, text, want, weights):
+    found = read_edge_list(write(tmp_path, text))
+    assert edges(found) == want
+    assert (found.weights is None) == (weights is None)
+    if weights:
+        assert found.weights.tolist() == weights
+
+
+def test_headings_can_be_said(tmp_path):
+    path = write(tmp_path, "ann,bob\nbob,cid\n")
+    assert edges(read_edge_list(path)) == [("ann", "bob"), ("bob", "cid")]
+    assert edges(read_edge_list(path, header=True)) == [("bob", "cid")]
+    path = write(tmp_path, "source,target\nx,y\n")
+    assert edges(read_edge_list(path, header=False)) == [("source", "target"), ("x", "y")]
+
+
+@given(
+    st.lists(st.tuples(st.integers(-5, 40), st.integers(-5, 40)), min_size=1, max_size=40),
+    st.sampled_from([",", "\t", ";", " "]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([1, 7, 2**24]),
+)
+def test_both_ways_of_reading_agree(tmp_path_factory, pairs, mark, weighted, comment, chunk):
+    """Whole chunks of numbers, and line by line (which a comment in the middle forces)."""
+    lines = [mark.join(map(str, (*p, i + 0.5) if weighted else p)) for i, p in enumerate(pairs)]
+    if comment:
+        lines.insert(len(lines) // 2 + 1, "# half way")
+    path = write(tmp_path_factory.mktemp("edges"), "\n".join(lines) + "\n")
+    old, edge_list.CHUNK = edge_list.CHUNK, chunk
+    try:
+        found = read_edge_list(path)
+    finally:
+        edge_list.CHUNK = old
+    assert edges(found) == [(str(u), str(v)) for u, v in pairs]
+    assert found.names.tolist() == sorted({n for p in pairs for n in p})
+    if weighted:
+        assert found.weights.tolist() == [i + 0.5 for i in range(len(pairs))]
+
+
+def test_far_apart_numbers_are_renumbered_too(tmp_path):
+    found = read_edge_list(write(tmp_path, "1000000000000,5\n5,-7\n"))
+    assert found.names.tolist() == [-7, 5, 10**12]
+    assert edges(found) == [("1000000000000", "5"), ("5", "-7")]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "expected edges, one per line, found none"),
+        ("# nothing\n", "expected edges, one per line, found none"),
+        ("source,target\n", "expected edges below the heading, found none"),
+        ("abc\n", "line 1: expected two nodes per line"),
+        ("0,1\n0,1,2\n", "line 2: expected 2 columns, as in the first line, found 3"),
+        ("0,1\n2\n", "line 2: expected 2 columns, as in the first line, found 1"),
+        ("a b\na b c\n", "line 2: expected 2 columns"),
+        ("0,1,2,3\n", "line 1: expected two columns, or three with weights, found 4. Add a heading"),
+        ("0,1,x\n", "line 1: expected a number as weight, found 'x'"),
+        ("0,1,2\n1,2,\n", "line 2: expected a number as weight, found ''"),
+        ("0,1\n,2\n", "line 2: expected two nodes, found an empty name"),
+        (b"0,1\n\xff\xfe,2\n", "expected text in UTF-8"),
+        (b"\x00\x01\x02\xff", "expected text in UTF-8"),
+        ('a,b\n"c,d\n', "quotation mark"),
+    ],
+)
+def test_malformed_edge_lists_are_named_with_their_line(tmp_path, text, words):
+    with pytest.raises(GraphFileError, match=words) as caught:
+        read_edge_list(write(tmp_path, text))
+    assert "graph.csv" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("weight", ["0", "-2", "nan", "inf"])
+def test_impossible_weights_are_refused(tmp_path, weight):
+    with pytest.raises(GraphFileError, match="expected weights that are positive and finite"):
+        read_graph(write(tmp_path, f"0,1,{weight}\n"))
+
+
+@given(st.binary(max_size=200) | st.text(alphabet='0123456789,;\t\n ab"#.e-', max_size=120))
+def test_any_bytes_give_a_graph_or_one_clear_error(tmp_path_factory, content):
+    path = write(tmp_path_factory.mktemp("fuzz"), content)
+    before = path.read_bytes()
+    try:
+        data = read_graph(path)
+    except GraphFileError as error:
+        assert str(path) in str(error)
+        assert len(str(error).splitlines()) == 1
+    else:
+        assert data.num_nodes >= 1
+    assert path.read_bytes() == before
+    assert [p.name for p in path.parent.iterdir()] == ["graph.csv"]
+
+
+def test_a_networkx_edge_list_comes_back(tmp_path):
+    graph = nx.gnm_random_graph(50, 100, seed=0)
+    nx.write_edgelist(graph, tmp_path / "g.edgelist", data=False)
+    data = read_graph(tmp_path / "g.edgelist")
+    names = data.get("node_names") or [str(i) for i in range(data.num_nodes)]
+    found = {frozenset((int(names[u]), int(names[v]))) for u, v in data.edge_index.T.tolist()}
+    assert found == {frozenset(e) for e in graph.edges}
+    assert (np.array([int(n) for n in names]) == sorted(n for n in graph if graph.degree[n])).all()
