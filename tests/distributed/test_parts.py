@@ -21,7 +21,8 @@ HERE = Path(__file__).parent
 def together(workers, out, names):
     """What so many workers found."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(workers)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE)}
+    path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     arguments = [str(HERE / "part_worker.py"), str(out), *names]
     done = subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -7,10 +7,10 @@ import time
 
 import numpy as np
 import pytest
-from report_runs import classified_run, embedded, save_run, tree_edges, tree_run, tree_vectors
 
 from kappagcn.report import write_report
 from kappagcn.report.neighbours import nearest
+from report_runs import classified_run, embedded, save_run, tree_edges, tree_run, tree_vectors
 
 FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "

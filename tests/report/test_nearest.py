@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 import torch
-from report_runs import embedded
 
 from kappagcn.geometry import dist, expmap0
 from kappagcn.report.neighbours import central, distances_from, nearest
+from report_runs import embedded
 
 SPACES = [([2], [-1.3]), ([3], [0.4]), ([2], [0.0]), ([2, 3, 1], [-0.7, 0.5, 0.0]), ([4], [-1e-9])]
 

@@ -4,12 +4,12 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from report_runs import classified_run, embedded, save_run, tree_edges, tree_run, tree_vectors
 
 from kappagcn.errors import CheckpointError
 from kappagcn.report import write_report
 from kappagcn.report.words import facts, number, sentences
 from kappagcn.saved import SavedRun
+from report_runs import classified_run, embedded, save_run, tree_edges, tree_run, tree_vectors
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 NAMES = [HOSTILE, "\"'`&amp;<!--", "名前 \u2028 \U0001f600 \u202e", "x" * 5000, "\ud800", "<b>&lt;", "--></style>", ""]
