@@ -27,17 +27,26 @@ CASES = {
     "add": lambda t, k: G.add(t["x"], t["y"], k=k),
     "neg": lambda t, k: G.neg(t["x"]) * k,
     "sub": lambda t, k: G.sub(t["x"], t["y"], k=k),
+    "coadd": lambda t, k: G.coadd(t["x"], t["y"], k=k),
+    "cosub": lambda t, k: G.cosub(t["x"], t["y"], k=k),
+    "pointwise_mul": lambda t, k: G.pointwise_mul(t["v"], t["x"], k=k),
+    "fn_apply": lambda t, k: G.fn_apply(t["x"], torch.tanh, k=k),
     "scale": lambda t, k: G.scale(t["r"], t["x"], k=k),
     "dist": lambda t, k: G.dist(t["x"], t["y"], k=k),
+    "dist2": lambda t, k: G.dist2(t["x"], t["y"], k=k),
     "dist0": lambda t, k: G.dist0(t["x"], k=k),
     "cdist": lambda t, k: G.cdist(t["x"], t["y"], k=k),
     "tangent_dist": lambda t, k: G.tangent_dist(t["x"], t["y"], k=k),
     "geodesic": lambda t, k: G.geodesic(t["r"], t["x"], t["y"], k=k),
+    "geodesic_unit": lambda t, k: G.geodesic_unit(t["r"], t["x"], t["v"], k=k),
+    "retract": lambda t, k: G.retract(t["x"], t["v"], k=k),
     "expmap": lambda t, k: G.expmap(t["x"], t["v"], k=k),
     "logmap": lambda t, k: G.logmap(t["x"], t["y"], k=k),
     "expmap0": lambda t, k: G.expmap0(t["v"], k=k),
     "logmap0": lambda t, k: G.logmap0(t["x"], k=k),
     "transport": lambda t, k: G.transport(t["x"], t["y"], t["v"], k=k),
+    "transport0": lambda t, k: G.transport0(t["y"], t["v"], k=k),
+    "transport0back": lambda t, k: G.transport0back(t["x"], t["v"], k=k),
     "gyration": lambda t, k: G.gyration(t["x"], t["y"], t["v"], k=k),
     "project": lambda t, k: G.project(t["x"], k=k),
     "antipode": lambda t, k: G.antipode(t["x"], k=k * k + 0.5),
@@ -56,5 +65,6 @@ CASES = {
     "dist2plane": lambda t, k: G.dist2plane(t["x"], t["y"], t["v"], k=k),
     "logits": lambda t, k: G.logits(t["x"], t["y"], t["v"], k=k),
 }
-# Not functions of points: sampling and names.
+# Not differentiable functions of points: sampling, checks and names.
 OTHERS = {"random_uniform", "random_wrapped_normal", "parse_signature", "to_geoopt", "from_geoopt"}
+OTHERS |= {"origin", "check_point", "check_vector"}

@@ -14,21 +14,21 @@ CALLS = {
     "transport": "x y v", "gyration": "x y v", "project": "x", "antipode": "x", "inner": "x y v", "norm": "x v",
     "egrad2rgrad": "x v", "lift": "v", "to_ambient": "x", "midpoint": "x w", "tangential_mean": "x w",
     "frechet_mean": "x w", "matmul_right": "x W", "dist2plane": "x y v", "logits": "x y v", "matmul_left": "A x",
-    "lower": "e", "from_ambient": "e",
+    "lower": "e", "from_ambient": "e", "coadd": "x y", "cosub": "x y", "pointwise_mul": "v x", "fn_apply": "x f",
+    "dist2": "x y", "geodesic_unit": "r x v", "retract": "x v", "transport0": "y v", "transport0back": "x v",
 }  # fmt: skip
 
 
 def arguments(name, k):
     t = tensors(torch.float32)
-    t |= {"W": t["y"][:3], "A": t["w"].unsqueeze(-1) * t["r"], "e": G.lift(t["x"], k=k)}
+    t |= {"W": t["y"][:3], "A": t["w"].unsqueeze(-1) * t["r"], "e": G.lift(t["x"], k=k), "f": torch.tanh}
     return [t[key] for key in CALLS[name].split()]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_function_is_a_method(name):
     assert callable(getattr(Stereographic, name))
-    if name != "dist2plane":  # a product's has no closed form
-        assert callable(getattr(ProductManifold, name))
+    assert callable(getattr(ProductManifold, name))
 
 
 @pytest.mark.parametrize("k", [-0.8, 0.0, 0.8])
@@ -40,20 +40,22 @@ def test_methods_are_the_functions(name, k):
 
 
 @pytest.mark.parametrize("k", [-0.8, 0.0, 0.8])
-@pytest.mark.parametrize("name", [n for n in CALLS if n not in ("dist2plane",)])
+@pytest.mark.parametrize("name", CALLS)
 def test_a_product_of_one_factor_is_the_factor(name, k):
     args = arguments(name, k)
     space = Stereographic(k, dim=3)
     found, expected = getattr(ProductManifold([space]), name)(*args), getattr(space, name)(*args)
     if name == "lambda_x":
         found = found.squeeze(-1)
+    if name == "dist2plane":  # a product's has no sign
+        expected = expected.abs()
     torch.testing.assert_close(found, expected, equal_nan=name == "antipode")
 
 
 def test_curvature_learns_through_every_method():
     """κ gets a gradient wherever the result depends on it."""
     for name in CALLS:
-        if name in ("neg", "project", "antipode", "lower", "from_ambient"):
+        if name in ("neg", "project", "retract", "antipode", "lower", "from_ambient"):
             continue
         space = Stereographic(Curvature(-0.8, trainable=True))
         value = getattr(space, name)(*arguments(name, -0.8))
@@ -79,6 +81,22 @@ def test_moves_between_dtypes_and_saves():
     other = Stereographic(Curvature(1.0, trainable=True))
     other.load_state_dict(space.state_dict())
     assert other.curvature.value == pytest.approx(-0.5)
+
+
+@pytest.mark.parametrize("space", [Stereographic(-1.0, dim=3), ProductManifold.from_signature("H2xS1")])
+def test_origin_and_checks(space):
+    zero = space.double().origin(2, 4)
+    assert zero.shape == (2, 4, 3)
+    assert zero.dtype == torch.float64
+    assert (zero == 0).all()
+    assert space.check_point(zero)
+    assert not space.check_point(zero + 2)
+    assert space.check_vector(zero, zero + 2)
+    assert not space.check_vector(zero + 2, zero)
+    torch.testing.assert_close(
+        space.component_inner(zero, zero + 1, zero + 2).expand_as(zero)[..., 0],
+        space.inner(zero, zero + 1, zero + 2) * {1: 1.0, 2: 2 / 3}[getattr(space, "num_factors", 1)],
+    )
 
 
 def test_cases_and_calls_name_the_same_functions():

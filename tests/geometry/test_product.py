@@ -24,7 +24,8 @@ def test_factors_act_on_their_own_coordinates(signature):
     for name, args in {
         "add": (x, y), "sub": (x, y), "expmap": (x, v), "logmap": (x, y), "expmap0": (v,), "logmap0": (x,),
         "transport": (x, y, v), "gyration": (x, y, v), "egrad2rgrad": (x, v), "project": (x,), "lift": (v,),
-        "to_ambient": (x,),
+        "to_ambient": (x,), "coadd": (x, y), "cosub": (x, y), "pointwise_mul": (v, x), "retract": (x, v),
+        "transport0": (y, v), "transport0back": (x, v),
     }.items():  # fmt: skip
         parts = zip(space.factors, *(space.split(a) for a in args), strict=True)
         expected = torch.cat([getattr(factor, name)(*part) for factor, *part in parts], -1)
@@ -73,6 +74,64 @@ def test_means_and_products(signature):
         torch.testing.assert_close(found, torch.cat([f(*part) for part in parts], -1))
     eye = torch.eye(space.dim, dtype=torch.float64)
     torch.testing.assert_close(space.matmul_right(x, 0.5 * eye), space.scale(0.5, x))
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_squares_of_the_factors_add(signature):
+    space = build(signature)
+    x, y, p, a = (sample(space, 5, seed=i) for i in range(4))
+    u, v = sample(space, 5, seed=5), sample(space, 5, seed=6)
+    parts = list(zip(space.factors, *(space.split(t) for t in (x, y, p, a)), strict=True))
+    torch.testing.assert_close(space.dist2(x, y), sum(f.dist(s, t) ** 2 for f, s, t, *_ in parts))
+    to_planes = sum(f.dist2plane(s, q, n) ** 2 for f, s, _, q, n in parts).sqrt()
+    torch.testing.assert_close(space.dist2plane(x, p, a), to_planes)
+    components = space.split(space.component_inner(x, u, v))
+    for component, f, s, b, c in zip(components, space.factors, *(space.split(t) for t in (x, u, v)), strict=True):
+        assert component.shape == s.shape
+        torch.testing.assert_close(component, f.inner(s, b, c).unsqueeze(-1).expand_as(component))
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_the_unit_speed_is_measured_in_the_product(signature):
+    space = build(signature)
+    x, v = sample(space, 5), sample(space, 5, seed=1)
+    t = torch.linspace(0.1, 1, 5, dtype=torch.float64)
+    reached = space.geodesic_unit(t, x, v)
+    torch.testing.assert_close(space.dist(x, reached), t)
+    torch.testing.assert_close(space.logmap(x, reached), v * (t / space.norm(x, v)).unsqueeze(-1))
+    torch.testing.assert_close(space.geodesic_unit(t, x, torch.zeros_like(v)), x)
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_the_hessian_of_the_squared_distance_at_coincident_points(signature):
+    """2λ_f² times the identity in each factor."""
+    space = build(signature)
+    x = sample(space).detach()
+    hessian = torch.autograd.functional.hessian(lambda y: space.dist2(x, y), x.clone())
+    parts = zip(space.factors, space.split(x), space.dims, strict=True)
+    expected = torch.cat([2 * f.lambda_x(part).square().expand(dim) for f, part, dim in parts])
+    torch.testing.assert_close(hessian, expected.diag())
+
+
+def test_functions_act_on_all_coordinates():
+    space = build("H2xS3")
+    x, w = sample(space, 5), torch.randn(5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(
+        space.fn_apply(x, lambda v: v @ w, torch.relu), space.expmap0((space.logmap0(x) @ w).relu())
+    )
+
+
+def test_a_point_outside_one_factor_is_named():
+    space = build("S2xH2")
+    x = space.origin(3)
+    x[1, 3] = 1.5
+    ok, reason = space.check_point(x)
+    assert not ok
+    assert reason.startswith("factor 1: x: 1 of 3 points are outside the ball")
+    assert space.check_point(x[0])
+    assert "expected 4 coordinates" in space.check_point(x[:, :3]).reason
+    assert space.check_vector(x[0], x[1])
+    assert space.check_vector(x[0], x[1] * torch.nan).reason.startswith("factor 0: v: 1 of 1")
 
 
 def test_logits_are_euclidean_when_flat():

@@ -9,12 +9,16 @@ from kappagcn.geometry.ambient import from_ambient, lift, lower, tangent_dist, t
 from kappagcn.geometry.convert import from_geoopt, to_geoopt
 from kappagcn.geometry.curvature import Curvature
 from kappagcn.geometry.frechet import frechet_mean
+from kappagcn.geometry.gyro import coadd, cosub, fn_apply, pointwise_mul
 from kappagcn.geometry.hyperplane import dist2plane, logits
 from kappagcn.geometry.manifold import Stereographic
 from kappagcn.geometry.pairwise import cdist
+from kappagcn.geometry.points import Check, check_point, check_vector, origin
 from kappagcn.geometry.product import ProductManifold
 from kappagcn.geometry.random import random_uniform, random_wrapped_normal
 from kappagcn.geometry.signature import parse_signature
+from kappagcn.geometry.squared import dist2
+from kappagcn.geometry.steps import geodesic_unit, retract, transport0, transport0back
 from kappagcn.geometry.stereographic import (
     add,
     antipode,
@@ -38,22 +42,30 @@ from kappagcn.geometry.stereographic import (
 )
 
 __all__ = [
+    "Check",
     "Curvature",
     "ProductManifold",
     "Stereographic",
     "add",
     "antipode",
     "cdist",
+    "check_point",
+    "check_vector",
+    "coadd",
+    "cosub",
     "dist",
     "dist0",
+    "dist2",
     "dist2plane",
     "egrad2rgrad",
     "expmap",
     "expmap0",
+    "fn_apply",
     "frechet_mean",
     "from_ambient",
     "from_geoopt",
     "geodesic",
+    "geodesic_unit",
     "gyration",
     "inner",
     "lambda_x",
@@ -67,10 +79,13 @@ __all__ = [
     "midpoint",
     "neg",
     "norm",
+    "origin",
     "parse_signature",
+    "pointwise_mul",
     "project",
     "random_uniform",
     "random_wrapped_normal",
+    "retract",
     "scale",
     "sub",
     "tangent_dist",
@@ -78,4 +93,6 @@ __all__ = [
     "to_ambient",
     "to_geoopt",
     "transport",
+    "transport0",
+    "transport0back",
 ]

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GeometryError
-from kappagcn.geometry import aggregation, ambient, frechet, hyperplane, pairwise, random, stereographic
+from kappagcn.geometry import (
+    aggregation,
+    ambient,
+    frechet,
+    gyro,
+    hyperplane,
+    pairwise,
+    points,
+    random,
+    squared,
+    steps,
+    stereographic,
+)
 from kappagcn.geometry.checks import Scalar
 from kappagcn.geometry.curvature import Curvature
+from kappagcn.geometry.points import Check
 
 __all__ = ["Stereographic"]
 
@@ -53,6 +68,22 @@ class Stereographic(nn.Module):
         """x ⊕ (−y)."""
         return stereographic.sub(x, y, k=self.k)
 
+    def coadd(self, x: Tensor, y: Tensor) -> Tensor:
+        """x ⊞ y."""
+        return gyro.coadd(x, y, k=self.k)
+
+    def cosub(self, x: Tensor, y: Tensor) -> Tensor:
+        """x ⊞ (−y)."""
+        return gyro.cosub(x, y, k=self.k)
+
+    def pointwise_mul(self, w: Tensor, x: Tensor) -> Tensor:
+        """diag(w) ⊗ x = exp_0(w·log_0(x))."""
+        return gyro.pointwise_mul(w, x, k=self.k)
+
+    def fn_apply(self, x: Tensor, *functions: Callable[[Tensor], Tensor]) -> Tensor:
+        """Functions applied one after the other in the tangent space at the origin."""
+        return gyro.fn_apply(x, *functions, k=self.k)
+
     def scale(self, r: Scalar, x: Tensor) -> Tensor:
         """r ⊗ x."""
         return stereographic.scale(r, x, k=self.k)
@@ -60,6 +91,10 @@ class Stereographic(nn.Module):
     def dist(self, x: Tensor, y: Tensor) -> Tensor:
         """Geodesic distance: (..., D), (..., D) → (...)."""
         return stereographic.dist(x, y, k=self.k)
+
+    def dist2(self, x: Tensor, y: Tensor) -> Tensor:
+        """Squared distance, twice differentiable where x = y: (..., D), (..., D) → (...)."""
+        return squared.dist2(x, y, k=self.k)
 
     def dist0(self, x: Tensor) -> Tensor:
         """Distance from the origin: (..., D) → (...)."""
@@ -97,6 +132,14 @@ class Stereographic(nn.Module):
         """The point a fraction t of the way from x to y."""
         return stereographic.geodesic(t, x, y, k=self.k)
 
+    def geodesic_unit(self, t: Scalar, x: Tensor, v: Tensor) -> Tensor:
+        """The point at distance t from x in the direction of v."""
+        return steps.geodesic_unit(t, x, v, k=self.k)
+
+    def retract(self, x: Tensor, v: Tensor) -> Tensor:
+        """x + v, brought back into the space: `expmap` to first order."""
+        return steps.retract(x, v, k=self.k)
+
     def gyration(self, u: Tensor, v: Tensor, w: Tensor) -> Tensor:
         """gyr[u, v]w."""
         return stereographic.gyration(u, v, w, k=self.k)
@@ -105,9 +148,21 @@ class Stereographic(nn.Module):
         """Parallel transport of v from x to y."""
         return stereographic.transport(x, y, v, k=self.k)
 
+    def transport0(self, y: Tensor, v: Tensor) -> Tensor:
+        """Parallel transport of v from the origin to y."""
+        return steps.transport0(y, v, k=self.k)
+
+    def transport0back(self, x: Tensor, v: Tensor) -> Tensor:
+        """Parallel transport of v from x to the origin."""
+        return steps.transport0back(x, v, k=self.k)
+
     def inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
         """Riemannian inner product of u and v at x."""
         return stereographic.inner(x, u, v, k=self.k)
+
+    def component_inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
+        """Riemannian inner product of u and v at x, its axis kept: (..., D) each → (..., 1)."""
+        return stereographic.inner(x, u, v, k=self.k, keepdim=True)
 
     def norm(self, x: Tensor, v: Tensor) -> Tensor:
         """Riemannian length of v at x."""
@@ -172,6 +227,19 @@ class Stereographic(nn.Module):
     def tangential_mean(self, x: Tensor, weights: Tensor | None = None, *, base: Tensor | None = None) -> Tensor:
         """Tangential aggregation at ``base``: (..., N, D) → (..., D)."""
         return aggregation.tangential_mean(x, weights, k=self.k, base=base)
+
+    def origin(self, *size: int) -> Tensor:
+        """The origin: (*size, dim)."""
+        k = self.k
+        return points.origin(*size, self._known_dim(), dtype=k.dtype, device=k.device)
+
+    def check_point(self, x: Tensor) -> Check:
+        """Whether all points of x lie in the space, and if not, why."""
+        return points.check_point(x, k=self.k)
+
+    def check_vector(self, x: Tensor, v: Tensor) -> Check:
+        """Whether all rows of v are tangent vectors at x, and if not, why."""
+        return points.check_vector(x, v, k=self.k)
 
     def random_uniform(self, *size: int, radius: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
         """Points uniform in the ball of geodesic ``radius``: (*size, dim)."""

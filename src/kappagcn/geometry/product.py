@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GeometryError
-from kappagcn.geometry import ambient, random, stereographic, vectors
+from kappagcn.geometry import ambient, gyro, hyperplane, points, random, squared, steps, stereographic, vectors
 from kappagcn.geometry.checks import Scalar
 from kappagcn.geometry.curvature import Curvature
 from kappagcn.geometry.manifold import Stereographic
+from kappagcn.geometry.points import Check
 from kappagcn.geometry.signature import Factor, format_signature, parse_signature
 
 __all__ = ["ProductManifold"]
@@ -92,8 +93,6 @@ class ProductManifold(nn.Module):
         """Signature."""
         return self.signature
 
-    # Working on factors -----------------------------------------------------------------------------------------------
-
     def split(self, x: Tensor) -> list[Tensor]:
         """The factors' parts of (..., D)."""
         self._check(x, self.dim, "coordinates")
@@ -139,6 +138,25 @@ class ProductManifold(nn.Module):
         """x ⊕ (−y) in each factor."""
         return self._vectors(stereographic.sub, x, y)
 
+    def coadd(self, x: Tensor, y: Tensor) -> Tensor:
+        """x ⊞ y in each factor."""
+        return self._vectors(gyro.coadd, x, y)
+
+    def cosub(self, x: Tensor, y: Tensor) -> Tensor:
+        """x ⊞ (−y) in each factor."""
+        return self._vectors(gyro.cosub, x, y)
+
+    def pointwise_mul(self, w: Tensor, x: Tensor) -> Tensor:
+        """diag(w) ⊗ x = exp_0(w·log_0(x))."""
+        return self._vectors(gyro.pointwise_mul, w, x)
+
+    def fn_apply(self, x: Tensor, *functions: Callable[[Tensor], Tensor]) -> Tensor:
+        """Functions applied one after the other to all coordinates of log_0(x)."""
+        v = self.logmap0(x)
+        for function in functions:
+            v = function(v)
+        return self.expmap0(v)
+
     def expmap(self, x: Tensor, v: Tensor) -> Tensor:
         """exp_x(v)."""
         return self._vectors(stereographic.expmap, x, v)
@@ -162,6 +180,18 @@ class ProductManifold(nn.Module):
     def transport(self, x: Tensor, y: Tensor, v: Tensor) -> Tensor:
         """Parallel transport of v from x to y."""
         return self._vectors(stereographic.transport, x, y, v)
+
+    def transport0(self, y: Tensor, v: Tensor) -> Tensor:
+        """Parallel transport of v from the origin to y."""
+        return self._vectors(steps.transport0, y, v)
+
+    def transport0back(self, x: Tensor, v: Tensor) -> Tensor:
+        """Parallel transport of v from x to the origin."""
+        return self._vectors(steps.transport0back, x, v)
+
+    def retract(self, x: Tensor, v: Tensor) -> Tensor:
+        """x + v, brought back into each factor: `expmap` to first order."""
+        return self._vectors(steps.retract, x, v)
 
     def egrad2rgrad(self, x: Tensor, grad: Tensor) -> Tensor:
         """Riemannian gradient from the Euclidean one."""
@@ -203,6 +233,10 @@ class ProductManifold(nn.Module):
         """The point a fraction t of the way from x to y."""
         return self._vectors(stereographic.geodesic, x, y, numbers=[t])
 
+    def geodesic_unit(self, t: Scalar, x: Tensor, v: Tensor) -> Tensor:
+        """The point at distance t from x, measured in the product, in the direction of v."""
+        return self.expmap(x, steps.at_speed(t, v, self.norm(x, v)))
+
     def lambda_x(self, x: Tensor) -> Tensor:
         """Conformal factor of each space: (..., D) → (..., F)."""
         return self._numbers(stereographic.lambda_x, x)
@@ -210,6 +244,10 @@ class ProductManifold(nn.Module):
     def dist(self, x: Tensor, y: Tensor) -> Tensor:
         """Geodesic distance √Σ d_f²: (..., D), (..., D) → (...)."""
         return vectors.norm(self._numbers(stereographic.dist, x, y)).squeeze(-1)
+
+    def dist2(self, x: Tensor, y: Tensor) -> Tensor:
+        """Squared distance Σ d_f², twice differentiable where x = y: (..., D), (..., D) → (...)."""
+        return self._numbers(squared.dist2, x, y).sum(-1)
 
     def dist0(self, x: Tensor) -> Tensor:
         """Distance from the origin: (..., D) → (...)."""
@@ -226,6 +264,11 @@ class ProductManifold(nn.Module):
     def inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
         """Riemannian inner product: the sum over factors."""
         return self._numbers(stereographic.inner, x, u, v).sum(-1)
+
+    def component_inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
+        """The inner product in each factor, repeated for each of its coordinates: (..., D) each → (..., D)."""
+        products = self._numbers(stereographic.inner, x, u, v).split(1, -1)
+        return torch.cat([p.expand(*p.shape[:-1], dim) for p, dim in zip(products, self.dims, strict=True)], -1)
 
     def norm(self, x: Tensor, v: Tensor) -> Tensor:
         """Riemannian length of v at x."""
@@ -261,12 +304,38 @@ class ProductManifold(nn.Module):
         return self.expmap0(self.logmap0(x) @ w)
 
     def logits(self, x: Tensor, p: Tensor, a: Tensor) -> Tensor:
-        """κ-logits, summed over factors: the choice that gives the Euclidean ones back as all κ → 0.
-
-        (The distance to a hyperplane of a product has no closed form, hence no ``dist2plane`` here.)
-        """
+        """κ-logits, summed over factors: the choice that gives the Euclidean ones back as all κ → 0."""
         logits = self._each(Stereographic.logits, x, p, a)
         return torch.stack(logits).sum(0)
+
+    def dist2plane(self, x: Tensor, p: Tensor, a: Tensor) -> Tensor:
+        """Distance √Σ d_f² to the product of the factors' hyperplanes, not signed.
+
+        That is a hyperplane of the product only where the normal is 0 in all factors but one; for classes see `logits`.
+        """
+        return vectors.norm(self._numbers(hyperplane.dist2plane, x, p, a)).squeeze(-1)
+
+    def origin(self, *size: int) -> Tensor:
+        """The origin: (*size, D)."""
+        k = self.k
+        return points.origin(*size, self.dim, dtype=k.dtype, device=k.device)
+
+    def check_point(self, x: Tensor) -> Check:
+        """Whether all points of x lie in the product, and if not, why: the first factor at fault."""
+        return self._checked(Stereographic.check_point, x)
+
+    def check_vector(self, x: Tensor, v: Tensor) -> Check:
+        """Whether all rows of v are tangent vectors at x, and if not, why: the first factor at fault."""
+        return self._checked(Stereographic.check_vector, x, v)
+
+    def _checked(self, check: Callable[..., Check], *tensors: Tensor) -> Check:
+        try:
+            parts = [self.split(t) for t in tensors]
+        except GeometryError as error:
+            return Check(False, str(error))
+        results = [check(space, *part) for space, *part in zip(self._spaces(), *parts, strict=True)]
+        faults = (Check(False, f"factor {i}: {result.reason}") for i, result in enumerate(results) if not result)
+        return next(faults, Check(True))
 
     def random_uniform(self, *size: int, radius: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
         """Points uniform in the product of the factors' balls of geodesic ``radius``: (*size, D)."""

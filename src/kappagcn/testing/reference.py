@@ -12,11 +12,13 @@ from mpmath import mp, mpf
 
 __all__ = [
     "add",
+    "coadd",
     "dist",
     "dist0",
     "dist2plane",
     "expmap",
     "expmap0",
+    "gyration",
     "lift",
     "logmap",
     "logmap0",
@@ -78,6 +80,16 @@ def add(x: Vector, y: Vector, k: Number) -> Vector:
     xx, xy, yy = dot(x, x), dot(x, y), dot(y, y)
     a, b, d = 1 - 2 * k * xy - k * yy, 1 + k * xx, 1 - 2 * k * xy + k * k * xx * yy
     return [(a * s + b * t) / d for s, t in zip(x, y, strict=True)]
+
+
+def gyration(u: Vector, v: Vector, w: Vector, k: Number) -> Vector:
+    """By its definition: −(u⊕v) ⊕ (u ⊕ (v ⊕ w))."""
+    return add(times(-1, add(u, v, k)), add(u, add(v, w, k), k), k)
+
+
+def coadd(x: Vector, y: Vector, k: Number) -> Vector:
+    """By its definition: x ⊕ gyr[x, −y]y."""
+    return add(x, gyration(x, times(-1, y), y, k), k)
 
 
 def scale(r: Number, x: Vector, k: Number) -> Vector:
