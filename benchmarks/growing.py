@@ -23,14 +23,23 @@ import torch.distributed as dist
 import growing_page
 import record
 from growing_page import CLASSES, FAR, FEATURES, bytes_per_epoch, columns
-from kappagcn.distributed import fit_parts, joined, partition
-from kappagcn.distributed.fit import PartClassification, PartTrainer
+from kappagcn.distributed import partition, process_group
 from kappagcn.experiments.protocol import load_benchmark
 from kappagcn.graphs import Split, normalize_rows
 from kappagcn.models import KappaGCN
 from kappagcn.nn.features import tangent_features
 from kappagcn.sparse import normalized_adjacency
-from kappagcn.training import NodeClassification, Trainer, TrainingConfig, fit, keep_freed_memory, seeded
+from kappagcn.training import (
+    NodeClassification,
+    PartTrainer,
+    Trainer,
+    TrainingConfig,
+    fit,
+    fit_parts,
+    keep_freed_memory,
+    seeded,
+)
+from kappagcn.training.parts import PartClassification
 
 SPACES, WORKERS, EPOCHS = ("H16", "S16", "H8xS8"), (1, 2, 4), 50
 SIZES = [
@@ -68,9 +77,9 @@ def loopback() -> int:
 def gradients(trainer: Trainer) -> tuple[float, list[torch.Tensor]]:
     trainer.model.train()
     loss = trainer.task.loss()
-    value = trainer.value_of(loss)
+    value = trainer.communicator.all_reduce_sum(loss)[0]
     loss.backward()
-    trainer.share_gradients()
+    trainer.sum_gradients()
     return value, [p.grad.clone() for p in trainer.named.values()]
 
 
@@ -85,20 +94,21 @@ def exact(out: Path, space: str, dtype_name: str) -> None:
     warnings.simplefilter("ignore")
     dtype = getattr(torch, dtype_name)
     data, split = pubmed(dtype)
-    with joined(120) as workers:
-        owner = partition(data.edge_index, data.num_nodes, workers.size)
+    with process_group(120) as communicator:
+        owner = partition(data.edge_index, data.num_nodes, communicator.world_size)
         model = network(data, space, dtype)
-        task = PartClassification(model, data, split, owner, workers.rank)
-        _, theirs = gradients(PartTrainer(model, task, CONFIG, regularised=model.first_layer()))
+        task = PartClassification(model, data, split, owner, communicator)
+        options = {"regularised": model.first_layer(), "communicator": communicator}
+        _, theirs = gradients(PartTrainer(model, task, CONFIG, **options))
         rows = torch.tensor(task.adjacency.exchange.halo)
         dist.all_reduce(rows)
         model = network(data, space, dtype)
         dist.barrier()
         before = loopback()
-        result = fit_parts(model, data, split, CONFIG, workers)
+        result = fit_parts(model, data, split, CONFIG, communicator)
         dist.barrier()
         sent = loopback() - before
-        if workers.rank == 0:
+        if communicator.rank == 0:
             alone = network(data, space, dtype)
             trainer = Trainer(alone, NodeClassification(alone, data, split), CONFIG, regularised=alone.first_layer())
             _, ours = gradients(trainer)
@@ -111,7 +121,7 @@ def exact(out: Path, space: str, dtype_name: str) -> None:
             told = {
                 "case": "exact",
                 "space": space,
-                "workers": workers.size,
+                "workers": communicator.world_size,
                 "dtype": dtype_name,
                 "gradients": max(off(a, b) for a, b in zip(theirs, ours, strict=True)),
                 "loss": max(abs(a["train_loss"] - b["train_loss"]) / b["train_loss"] for a, b in pairs),
@@ -122,7 +132,7 @@ def exact(out: Path, space: str, dtype_name: str) -> None:
                     off(a, b) for a, b in zip(model.state_dict().values(), alone.state_dict().values(), strict=True)
                 ),
                 "boundary_rows": int(rows),
-                "bytes_model": bytes_per_epoch(int(rows), width, parameters, workers.size, size),
+                "bytes_model": bytes_per_epoch(int(rows), width, parameters, communicator.world_size, size),
                 "bytes_measured": sent / EPOCHS,
                 "seconds": result.seconds / EPOCHS,
                 "seconds_alone": single.seconds / EPOCHS,

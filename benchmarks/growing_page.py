@@ -203,9 +203,19 @@ of Â. At each layer a worker receives, once, the rows of other workers that its
 a neighbour only its lift, so H16 sends 17 columns where a flat layer sends 16. Gradients go back the same way, and
 those of the weights and curvatures are summed. The first worker alone prints and writes; checkpoints do not depend on
 the number of workers, so any number takes a run up with `--resume`. A worker that dies or is silent for `--timeout`
-seconds ends the run with a line that names it. With `--batch-size` workers share batches instead. In Python:
-`kappagcn.distributed`; `boundary=0.5` there takes half of the other workers' rows at each step, drawn anew and
+seconds ends the run with a line that names it. With `--batch-size` workers share batches instead. In
+`kappagcn.training.fit_parts`, `boundary=0.5` takes half of the other workers' rows at each step, drawn anew and
 weighted to be right on average.
+
+In Python work is shared only with the process group that is passed, by all processes of it. Without one, `fit` works
+in its own process and does not communicate, also where torch.distributed is initialised for something else:
+
+```
+import torch.distributed as dist
+
+dist.init_process_group("gloo")  # under torchrun; tensors on the CPU need gloo
+KappaGCNClassifier("H16", batch_size=512).fit(data, group=dist.group.WORLD)
+```
 
 Each worker reads the whole graph before it keeps its part, and the first one evaluates the whole at the end: the memory
 of training is shared, that of reading is not. With dropout, or sampled pairs, what is drawn depends on the number of

@@ -112,12 +112,12 @@ class WorkerLostError(KappaGCNError):
     """A worker of a distributed run that died, or did not answer in time.
 
     Args:
-        message: Who.
-        told_here: Whether this worker is the one to say so.
+        message: Which processes were lost.
+        report_here: Whether this process is the one to print it.
     """
 
-    def __init__(self, message: str, told_here: bool = True) -> None:
-        self.told_here = told_here
+    def __init__(self, message: str, report_here: bool = True) -> None:
+        self.report_here = report_here
         super().__init__(message)
 
 

@@ -6,11 +6,11 @@ import warnings
 
 import torch
 
-from kappagcn.distributed import cut, fit_parts, joined, partition
-from kappagcn.distributed.fit import PartClassification, PartTrainer
+from kappagcn.distributed import cut, partition, process_group
 from kappagcn.graphs import disease, random_split
 from kappagcn.models import build_model
-from kappagcn.training import TrainingConfig, seeded
+from kappagcn.training import PartTrainer, TrainingConfig, fit_parts, seeded
+from kappagcn.training.parts import PartClassification
 
 NODES, EPOCHS = 60, 4
 MODELS = {
@@ -40,13 +40,19 @@ def network(name):
         return build_model(kind, in_channels=10, num_classes=2, **options).double()
 
 
+def trainer(model, task):
+    """A trainer of all processes of the task."""
+    options = {"regularised": model.first_layer(), "communicator": task.communicator}
+    return PartTrainer(model, task, CONFIG, **options)
+
+
 def gradients(trainer):
     """All gradients of a first step, before it is done."""
     trainer.model.train()
     loss = trainer.task.loss()
-    value = trainer.value_of(loss)
+    (value,) = trainer.communicator.all_reduce_sum(loss)
     loss.backward()
-    trainer.share_gradients()
+    trainer.sum_gradients()
     return {"loss": value, **{name: p.grad.flatten().tolist() for name, p in trainer.named.items()}}
 
 
@@ -55,36 +61,36 @@ def main(out, names):
     torch.set_num_threads(1)
     data, split = prepared()
     found = {}
-    with joined(60) as workers:
+    with process_group(60) as communicator:
         for method in ("metis", "hash"):
-            owner = partition(data.edge_index, NODES, workers.size, method=method)
+            owner = partition(data.edge_index, NODES, communicator.world_size, method=method)
             for name in names:
                 if method == "metis" or name == "H2xS2":
                     model = network(name)
-                    task = PartClassification(model, data, split, owner, workers.rank)
-                    first = gradients(PartTrainer(model, task, CONFIG, regularised=model.first_layer()))
+                    task = PartClassification(model, data, split, owner, communicator)
+                    first = gradients(trainer(model, task))
                     model = network(name)
-                    result = fit_parts(model, data, split, CONFIG, workers, method=method)
+                    result = fit_parts(model, data, split, CONFIG, communicator, method=method)
                     weights = {key: t.flatten().tolist() for key, t in model.state_dict().items()}
                     found[f"{name} {method}"] = {"first": first, "history": result.history, "weights": weights}
-        found["boundary"] = boundary(data, owner, workers)
-        found["embedding"] = embedding(workers)
-    if workers.rank == 0:
+        found["boundary"] = boundary(data, owner, communicator)
+        found["embedding"] = embedding(communicator)
+    if communicator.rank == 0:
         with open(out, "w") as file:
             json.dump(found, file)
 
 
-def boundary(data, owner, workers):
+def boundary(data, owner, communicator):
     """Products with sampled boundary rows, on average, beside the exact one; and the bytes of one product."""
     from kappagcn.sparse import normalized_adjacency
 
     whole = normalized_adjacency(data.edge_index, num_nodes=NODES, dtype=torch.float64)
-    own, part = cut(whole, owner, workers.rank)
+    own, part = cut(whole, owner, communicator)
     exact = whole.product(data.x)[own]
     before = part.exchange.sent
     same = part.product(data.x[own])
     sent = part.exchange.sent - before
-    with seeded(workers.rank):
+    with seeded(communicator.rank):
         draws = torch.stack([part.sampled(0.5).product(data.x[own]) for _ in range(100)])
     error = (draws.mean(0) - exact) / (draws.std(0) / 10 + 1e-12)
     worst = float(error.abs().max())
@@ -95,7 +101,7 @@ def boundary(data, owner, workers):
     return {"worst": spread.tolist(), "bytes": bytes_sent.tolist(), "columns": data.x.shape[1]}
 
 
-def embedding(workers):
+def embedding(communicator):
     """By how much the workers' sampled distortion and its gradients miss those of the same sources in one process."""
     from kappagcn.embedding.distortion import GraphDistances, distortion
     from kappagcn.embedding.points import FreePoints
@@ -106,9 +112,9 @@ def embedding(workers):
     with seeded(0):
         points = FreePoints(graph.num_nodes, "H2xS2").double()
         points.points.data.normal_()
-    task = PartEmbedding(points, graph, 11, torch.arange(7), workers, seed=5)
-    trainer = PartTrainer(points, task, CONFIG)
-    workers.epoch = 3
+    task = PartEmbedding(points, graph, 11, torch.arange(7), communicator, seed=5)
+    trainer = PartTrainer(points, task, CONFIG, communicator=communicator)
+    communicator.set_epoch(3)
     theirs = gradients(trainer)
     points.zero_grad()
     whole = GraphDistances.of(graph, task._drawn(), task.near)

@@ -6,16 +6,16 @@ import time
 
 import torch.distributed as dist
 
-from kappagcn.distributed import joined
+from kappagcn.distributed import process_group
 from kappagcn.errors import WorkerLostError
 
 
 def main(how):
     try:
-        with joined(3) as workers:
-            if how == "stuck" and workers.rank == 1:
+        with process_group(3) as communicator:
+            if how == "stuck" and communicator.rank == 1:
                 time.sleep(60)  # its thread that gives signs of life goes on
-            if how == "keeper" and workers.rank == 0:
+            if how == "keeper" and communicator.rank == 0:
                 os._exit(9)  # and with it the list of workers
             dist.barrier()
     except WorkerLostError as problem:

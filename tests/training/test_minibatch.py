@@ -339,7 +339,7 @@ for neighbours, p in ((3, 0.3), (-1, 0.0)):
     with seeded(rank):  # other weights at first: those of worker 0 count
         model = KappaGCN(10, 2, "H2xS2", dropout=p, adjacency_dropout=p, dropconnect=p)
     result = fit_minibatch(model, data, random_split(data.y, 0), TrainingConfig(epochs=5), batch_size=17,
-                           neighbours=neighbours, folder=f"{folder}/run{neighbours}")
+                           neighbours=neighbours, group=distributed.group.WORLD, folder=f"{folder}/run{neighbours}")
     torch.save(model.state_dict(), f"{folder}/weights{neighbours}-{rank}.pt")
     print(json.dumps(result.history))
 """

@@ -22,17 +22,17 @@ from kappagcn.cli.common import (
     Seed,
     Threads,
     Timeout,
-    check_workers,
+    check_distributed,
     command,
     load,
     prepare,
     print_rows,
     print_settings,
+    process_group_of,
     refuse,
     run_folder,
     say,
     settings,
-    workers_of,
 )
 from kappagcn.cli.embed import number
 
@@ -76,7 +76,7 @@ def classify(
     as_json: AsJson = False,
 ) -> None:
     """Classify the nodes of a graph from those that have labels, and say how often that is right on test nodes."""
-    check_workers(distributed)
+    check_distributed(distributed)
     from kappagcn.experiments.classification import classify as run
     from kappagcn.experiments.classification import labelled, splits_of
     from kappagcn.experiments.classifier import KappaGCNClassifier
@@ -113,8 +113,8 @@ def classify(
         score = "no test nodes" if record["accuracy"] is None else f"test accuracy {record['accuracy']:.3f}"
         say(f"{done} of {count}: split {record['split']}, run {record['run']}: {score} after {record['epochs']} epochs")
 
-    with workers_of(distributed, timeout, folder) as workers:
-        summary = run(classifier, found, divisions, folder, runs=runs, resume=resume, report=report, workers=workers)
+    with process_group_of(distributed, timeout, folder) as group:
+        summary = run(classifier, found, divisions, folder, runs=runs, resume=resume, report=report, group=group)
     if not summary:
         return
     if as_json:

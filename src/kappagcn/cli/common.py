@@ -265,8 +265,8 @@ Distributed = Annotated[
 Timeout = Annotated[float, typer.Option(min=1, help="Seconds after which a silent worker counts as gone.")]
 
 
-def check_workers(distributed: bool) -> None:
-    """Refuse to be distributed alone; let the first worker alone speak."""
+def check_distributed(distributed: bool) -> None:
+    """Refuse --distributed without torchrun, and torchrun without --distributed; let rank 0 alone print."""
     if not distributed and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         messages.quiet = os.environ.get("RANK", "0") != "0"
         raise refuse("expected --distributed for several workers, found them without: each would do the same run.")
@@ -279,18 +279,18 @@ def check_workers(distributed: bool) -> None:
 
 
 @contextmanager
-def workers_of(distributed: bool, timeout: float, folder: Path) -> Iterator[Any]:
-    """The workers of a run, None for a single process; when one is gone, the first of those left says so."""
+def process_group_of(distributed: bool, timeout: float, folder: Path) -> Iterator[Any]:
+    """The process group of a run, None without --distributed; the first rank left says which process was lost."""
     if not distributed:
         yield None
         return
-    from kappagcn.distributed import joined
+    from kappagcn.distributed import process_group
 
     try:
-        with joined(timeout) as workers:
-            yield workers
+        with process_group(timeout) as group:
+            yield group
     except WorkerLostError as problem:
-        messages.quiet = not problem.told_here
+        messages.quiet = not problem.report_here
         raise WorkerLostError(
             f"{problem}. {folder} holds the last checkpoint: the same command with --resume goes on, with any number "
             "of workers."

@@ -23,18 +23,18 @@ from kappagcn.cli.common import (
     Seed,
     Threads,
     Timeout,
-    check_workers,
+    check_distributed,
     command,
     load,
     messages,
     prepare,
     print_rows,
     print_settings,
+    process_group_of,
     refuse,
     run_folder,
     say,
     settings,
-    workers_of,
 )
 
 
@@ -97,7 +97,7 @@ def embed(
     as_json: AsJson = False,
 ) -> None:
     """Embed a graph so that distances in the space are those in the graph, as nearly as possible."""
-    check_workers(distributed)
+    check_distributed(distributed)
     from kappagcn.embedding import GraphEmbedder
 
     embedder = GraphEmbedder(
@@ -124,8 +124,8 @@ def embed(
         return
     prepare(threads)
     folder = run_folder(out, graph, space)
-    with workers_of(distributed, timeout, folder) as workers:
-        summary = embedder.fit(found, folder=folder, resume=resume, workers=workers).summary()
+    with process_group_of(distributed, timeout, folder) as group:
+        summary = embedder.fit(found, folder=folder, resume=resume, group=group).summary()
     if messages.quiet:
         return
     if as_json:

@@ -1,52 +1,54 @@
-"""Rows that live on other workers: fetched before a product, their gradients given back after it."""
+"""Exchange of rows between ranks: fetched before a product, their gradients sent back after it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
+
+from kappagcn.distributed.communicator import Communicator
 
 __all__ = ["Exchange", "spread"]
 
 
 class Exchange:
-    """What a worker sends to and receives from each other one, the same at every product.
+    """The rows that this rank sends to and receives from each other rank, the same at every product.
 
     Args:
-        own: Rows that live here.
-        wanted: Places, on their own worker, of the rows of others that are needed here, worker by worker, (H,).
-        counts: How many of them from each worker, (W,).
+        own: Number of rows of this rank.
+        wanted: Rows of other ranks that are needed here, numbered as on their own rank, in the order of ranks, (H,).
+        counts: Number of them from each rank, (W,).
+        communicator: Connects the ranks.
 
     Attributes:
-        sent: Bytes sent to others so far.
+        sent: Bytes sent to other ranks so far.
     """
 
-    def __init__(self, own: int, wanted: Tensor, counts: Tensor) -> None:
-        self.own, self.sent, self.wanted = own, 0, wanted
+    def __init__(self, own: int, wanted: Tensor, counts: Tensor, communicator: Communicator) -> None:
+        self.own, self.sent, self.wanted, self.communicator = own, 0, wanted, communicator
         asked = torch.empty_like(counts)
-        dist.all_to_all_single(asked, counts)
+        communicator.all_to_all(asked, counts)
         self.receives, self.sends = counts.tolist(), asked.tolist()
         self.places = wanted.new_empty(sum(self.sends))
-        dist.all_to_all_single(self.places, wanted, self.sends, self.receives)
+        communicator.all_to_all(self.places, wanted, self.sends, self.receives)
 
     def part(self, kept: Tensor) -> Exchange:
-        """With some of the rows of others alone; kept: (H,)."""
-        from_whom = torch.arange(len(self.receives)).repeat_interleave(torch.tensor(self.receives))[kept]
-        found = Exchange(self.own, self.wanted[kept], torch.bincount(from_whom, minlength=len(self.receives)))
-        return found
+        """The exchange of some of the rows of other ranks; kept: (H,)."""
+        ranks = torch.arange(len(self.receives)).repeat_interleave(torch.tensor(self.receives))[kept]
+        counts = torch.bincount(ranks, minlength=len(self.receives))
+        return Exchange(self.own, self.wanted[kept], counts, self.communicator)
 
     @property
     def halo(self) -> int:
-        """Rows of others that are needed here."""
+        """Number of rows of other ranks that are needed here."""
         return sum(self.receives)
 
     def gather(self, x: Tensor) -> Tensor:
-        """Own rows, then those of others: (own, D) → (own + halo, D)."""
+        """Own rows, then those of other ranks: (own, D) → (own + halo, D)."""
         mine = x.detach()[self.places]
         theirs = x.new_empty(self.halo, x.shape[1])
-        dist.all_to_all_single(theirs, mine, self.receives, self.sends)
+        self.communicator.all_to_all(theirs, mine, self.receives, self.sends)
         self.sent += mine.numel() * mine.element_size()
         return torch.cat([x.detach(), theirs])
 
@@ -54,7 +56,7 @@ class Exchange:
         """The transpose: (own + halo, D) → (own, D)."""
         theirs = grad[self.own :].contiguous()
         mine = grad.new_empty(len(self.places), grad.shape[1])
-        dist.all_to_all_single(mine, theirs, self.sends, self.receives)
+        self.communicator.all_to_all(mine, theirs, self.sends, self.receives)
         self.sent += theirs.numel() * theirs.element_size()
         return grad[: self.own].index_add(0, self.places.to(grad.device), mine)
 

@@ -1,13 +1,13 @@
-"""A worker's rows of a sparse matrix: it multiplies with the rows of all workers."""
+"""One rank's rows of a sparse matrix, which multiply with the rows of all ranks."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
+from kappagcn.distributed.communicator import Communicator
 from kappagcn.distributed.exchange import Exchange, spread
 from kappagcn.errors import GraphError
 from kappagcn.sparse import SparseMatrix
@@ -16,9 +16,9 @@ __all__ = ["PartMatrix", "cut"]
 
 
 class PartMatrix(SparseMatrix):
-    """Rows of a square matrix that live here, (own, own + halo): columns are own nodes, then others' that they need.
+    """This rank's rows of a square matrix, (own, own + halo): columns are its nodes, then those of others they need.
 
-    A layer takes it in place of the whole matrix, with own rows of features, and gives own rows. Every worker has to
+    A layer takes it in place of the whole matrix, with own rows of features, and gives own rows. Every rank has to
     take part in every product, in the same order.
 
     Args:
@@ -26,7 +26,7 @@ class PartMatrix(SparseMatrix):
         cols: Column of each entry, (E,).
         values: Entries, (E,).
         shape: (own, own + halo).
-        exchange: Where the rows of others come from.
+        exchange: Fetches the rows of other ranks.
     """
 
     def __init__(self, rows: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int], exchange: Exchange) -> None:
@@ -37,31 +37,29 @@ class PartMatrix(SparseMatrix):
         return {**super().__getstate__(), "exchange": self.exchange}
 
     def spread(self, x: Tensor) -> Tensor:
-        """Own rows, then those of others."""
+        """Own rows, then those of other ranks, differentiable."""
         return spread(x, self.exchange)
 
     def gather(self, x: Tensor) -> Tensor:
-        """The same without a gradient."""
+        """Own rows, then those of other ranks, without a gradient."""
         return self.exchange.gather(x)
 
     def give_back(self, grad: Tensor) -> Tensor:
-        """Gradients by the rows of others go to where those live."""
+        """Send the gradients of other ranks' rows back to them, and add those that come from there."""
         return self.exchange.give_back(grad)
 
     def anywhere(self, found: bool) -> bool:
-        """Whether any worker found it: all have to go the same way."""
-        flag = torch.tensor(float(found))
-        dist.all_reduce(flag, dist.ReduceOp.MAX)
-        return bool(flag)
+        """Whether a condition holds on any rank: all have to take the same branch."""
+        return self.exchange.communicator.any_rank(found)
 
     def check(self, x: Tensor) -> None:
-        """Refuse what are not the rows that live here."""
+        """Refuse anything but the rows of this rank."""
         if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[0] != self.shape[0] or not x.is_floating_point():
             found = f"{x.dtype} {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-            raise GraphError(f"expected the ({self.shape[0]}, D) rows of this worker, found {found}.")
+            raise GraphError(f"expected the ({self.shape[0]}, D) rows of this rank, found {found}.")
 
     def sampled(self, share: float) -> PartMatrix:
-        """With a random share of the others' rows, whose entries grow by 1/share: without bias, and cheaper."""
+        """The matrix with a random share of other ranks' rows, weighted by 1/share: unbiased, and cheaper."""
         kept = torch.rand(self.exchange.halo) < share
         own = self.shape[0]
         places = torch.cat([torch.arange(own), torch.where(kept, own + kept.cumsum(0) - 1, -1)])
@@ -72,25 +70,26 @@ class PartMatrix(SparseMatrix):
         return PartMatrix(self.rows[here], cols[here], values, shape, self.exchange.part(kept))
 
 
-def cut(matrix: SparseMatrix, owner: Tensor, rank: int) -> tuple[Tensor, PartMatrix]:
-    """The nodes of a worker, (own,), in their order, and its rows of the whole matrix.
+def cut(matrix: SparseMatrix, owner: Tensor, communicator: Communicator) -> tuple[Tensor, PartMatrix]:
+    """The nodes of this rank, (own,), in their order, and its rows of the whole matrix.
 
     Args:
-        matrix: (N, N); only the rows of this worker are looked at.
-        owner: Worker of each node, (N,).
-        rank: This worker's number.
+        matrix: (N, N); only the rows of this rank are read.
+        owner: Rank of each node, (N,).
+        communicator: Connects the ranks.
     """
+    rank, world_size = communicator.rank, communicator.world_size
     own = (owner == rank).nonzero().flatten()
     device, everywhere = matrix.values.device, matrix.rows.cpu()
     mine = owner[everywhere] == rank
     rows, cols, values = everywhere[mine], matrix.cols.cpu()[mine], matrix.values[mine.to(device)]
     others = cols[owner[cols] != rank].unique()
     halo = others[owner[others].argsort(stable=True)]
-    place = torch.empty(len(owner), dtype=torch.long)  # of each node on its own worker
-    for worker in range(dist.get_world_size()):
-        theirs = (owner == worker).nonzero().flatten()
+    place = torch.empty(len(owner), dtype=torch.long)  # of each node on its own rank
+    for other in range(world_size):
+        theirs = (owner == other).nonzero().flatten()
         place[theirs] = torch.arange(len(theirs))
-    exchange = Exchange(len(own), place[halo], torch.bincount(owner[halo], minlength=dist.get_world_size()))
+    exchange = Exchange(len(own), place[halo], torch.bincount(owner[halo], minlength=world_size), communicator)
     here = place.clone()
     here[halo] = len(own) + torch.arange(len(halo))
     shape = (len(own), len(own) + len(halo))

@@ -1,4 +1,4 @@
-"""Which worker holds which node: METIS parts with few edges between them, or by the nodes' numbers."""
+"""Assignment of nodes to ranks: METIS parts with few edges between them, or by the nodes' numbers."""
 
 from __future__ import annotations
 

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
-from kappagcn.distributed import PartTrainer, Workers
+from kappagcn.distributed import Communicator
 from kappagcn.embedding.distortion import Distortion, GraphDistances, distances_from, measure
 from kappagcn.embedding.points import FreePoints, NetworkPoints
 from kappagcn.embedding.precision import mean_average_precision
@@ -27,10 +28,9 @@ from kappagcn.geometry import Curvature
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import as_graph, components
 from kappagcn.saved import Embedded, save_embedded, save_json
-from kappagcn.training import Trainer, TrainingConfig, reporting, seeded, train_in
+from kappagcn.training import PartTrainer, Trainer, TrainingConfig, reporting, seeded, train_in
 from kappagcn.training.estimator import Estimator
 from kappagcn.training.run import fingerprint
-from kappagcn.training.sharing import train_shared
 
 __all__ = ["METHODS", "GraphEmbedder"]
 
@@ -112,7 +112,7 @@ class GraphEmbedder(Estimator):
         *,
         folder: str | Path | None = None,
         resume: bool = False,
-        workers: Workers | None = None,
+        group: ProcessGroup | Communicator | None = None,
     ) -> GraphEmbedder:
         """Embed a graph.
 
@@ -121,9 +121,11 @@ class GraphEmbedder(Estimator):
             y: Not looked at; scikit-learn passes it.
             folder: Where to keep the run; None to keep nothing.
             resume: Go on with the run in `folder`, if there is one, to the same numbers as without the interruption.
-            workers: Who embeds together, by sampled pairs; the first of them alone writes.
+            group: Process group of torch.distributed to share sampled pairs with; all its processes call `fit` with the
+                same arguments, and rank 0 alone writes. None to work in this process alone.
         """
         self.check()
+        communicator = Communicator.of(group)
         data, unit = in_units(as_graph(graph))
         sources = self._sources(data.num_nodes)
         drawn = held_out(data.num_nodes, self.seed) if sources else None
@@ -133,12 +135,15 @@ class GraphEmbedder(Estimator):
         with seeded(self.seed):
             points = self._points(data, space, diameter)
         task: Embedding | SampledEmbedding = Embedding(points, distances)
-        if drawn is not None and workers is not None:
-            task = PartEmbedding(points, data, sources, drawn[:WATCHED], workers, self.seed)
+        shared = communicator.world_size > 1
+        if drawn is not None and shared:
+            task = PartEmbedding(points, data, sources, drawn[:WATCHED], communicator, self.seed)
         elif drawn is not None:
             task = SampledEmbedding(points, data, sources, GraphDistances.of(data, drawn[:WATCHED]))
-        elif workers is not None:
-            raise TrainingError("sources: expected sampled pairs for several workers, found all pairs. Name a number.")
+        elif shared:
+            raise TrainingError(
+                "sources: expected sampled pairs for several processes, found all pairs. Name a number of sources."
+            )
         about = {
             "model": "embedding",
             "options": {**self._settings(), "start_space": space, "sources": sources},
@@ -146,13 +151,11 @@ class GraphEmbedder(Estimator):
             "nodes": data.num_nodes,
             "data": fingerprint(data.edge_index, data.get("edge_weight")),
         }
-        first = workers is None or workers.rank == 0
+        first = communicator.rank == 0
         with reporting("embedding", self.epochs) if self.progress and first else nullcontext() as report:
             options: dict[str, Any] = {"resume": resume, "callbacks": [] if report is None else [report]}
-            if workers is None:
-                result = train_in(Trainer(points, task, config), folder, about, **options)
-            else:
-                result = train_shared(PartTrainer(points, task, config, alive=workers.at), folder, about, **options)
+            trainer = (PartTrainer if shared else Trainer)(points, task, config, communicator=communicator)
+            result = train_in(trainer, folder, about, **options)
         counted = ratios(points, distances) if folder is not None and first else None
         self._keep(points, data, distances, unit, None if drawn is None else drawn[WATCHED:])
         self.result_, self.history_ = result, result.history

@@ -6,11 +6,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.distributed import Workers
+from kappagcn.distributed import Communicator
 from kappagcn.embedding.distortion import GraphDistances, distortion, measure
 from kappagcn.embedding.near import NearPairs
 from kappagcn.embedding.points import FreePoints, NetworkPoints
-from kappagcn.training.sharing import total
 
 __all__ = ["Embedding", "PartEmbedding", "SampledEmbedding"]
 
@@ -87,14 +86,14 @@ class SampledEmbedding:
 
 
 class PartEmbedding(SampledEmbedding):
-    """The same by several workers: each takes its share of the sources and of the near pairs.
+    """Sampled embedding in several processes: each takes its share of the sources and of the near pairs.
 
     Args:
         points: What is trained, the same everywhere.
         graph: The graph.
-        sources: Drawn for each step by all workers together.
+        sources: Number drawn for each step, over all ranks.
         watched: Sources whose distortion is watched, drawn once, (S,).
-        workers: Who takes part.
+        communicator: Connects the ranks.
         seed: Of the draws.
     """
 
@@ -104,20 +103,21 @@ class PartEmbedding(SampledEmbedding):
         graph: Data,
         sources: int,
         watched: Tensor,
-        workers: Workers,
+        communicator: Communicator,
         seed: int,
     ) -> None:
-        mine = watched[workers.rank :: workers.size]
+        rank, world_size = communicator.rank, communicator.world_size
+        mine = watched[rank::world_size]
         super().__init__(points, graph, sources, GraphDistances.of(graph, mine))
-        self.workers, self.seed, self.part_kept = workers, seed, len(mine) / len(watched)
+        self.communicator, self.seed, self.part_kept = communicator, seed, len(mine) / len(watched)
         nobody = torch.empty(0, dtype=torch.long)
         no_paths = torch.empty(0, graph.num_nodes)
-        self.own_near = GraphDistances(no_paths, nobody, self.near.share(workers.rank, workers.size))
+        self.own_near = GraphDistances(no_paths, nobody, self.near.share(rank, world_size))
 
     def loss(self) -> Tensor:
-        """This worker's share of the estimate."""
+        """This rank's share of the estimate."""
         drawn = self._drawn()
-        mine = drawn[self.workers.rank :: self.workers.size]
+        mine = drawn[self.communicator.rank :: self.communicator.world_size]
         v = self.points()
         found = distortion(v, self.points.manifold, self.own_near)
         if len(mine):
@@ -127,11 +127,11 @@ class PartEmbedding(SampledEmbedding):
         return found
 
     def _drawn(self) -> Tensor:
-        """The same for all workers, from the seed and the epoch."""
-        generator = torch.Generator().manual_seed((self.seed << 32) + self.workers.epoch)
+        """Sources of this step, the same on all ranks, from the seed and the epoch."""
+        generator = torch.Generator().manual_seed((self.seed << 32) + self.communicator.epoch)
         return torch.randperm(self.graph.num_nodes, generator=generator)[: self.sources]
 
     def metrics(self) -> dict[str, float]:
-        """The average distortion as seen from the watched sources of all workers."""
+        """The average distortion as seen from the watched sources of all ranks."""
         own = measure(self.points(), self.points.manifold, self.kept).average if self.part_kept else 0.0
-        return {"distortion": total(self.part_kept * own)[0]}
+        return {"distortion": self.communicator.all_reduce_sum(self.part_kept * own)[0]}

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
 from kappagcn._version import __version__
-from kappagcn.distributed import Workers
+from kappagcn.distributed import Communicator
 from kappagcn.errors import CheckpointError, GraphError, PrecisionWarning, SplitError
 from kappagcn.experiments.classifier import KappaGCNClassifier
 from kappagcn.experiments.protocol import load_benchmark
@@ -25,7 +26,6 @@ from kappagcn.io_atomic import replacing
 from kappagcn.saved import PARTS, Embedded, save_embedded, save_json
 from kappagcn.training import final_evaluation
 from kappagcn.training.run import fingerprint, is_to_go_on
-from kappagcn.training.sharing import by_first
 
 __all__ = ["classify", "labelled", "splits_of"]
 
@@ -86,7 +86,7 @@ def classify(
     runs: int = 1,
     resume: bool = False,
     report: Callable[[Record, int, int], None] | None = None,
-    workers: Workers | None = None,
+    group: ProcessGroup | Communicator | None = None,
 ) -> Record:
     """Train on every split, evaluate on its test nodes, and keep the run whose stopping nodes came out best.
 
@@ -100,7 +100,8 @@ def classify(
         runs: So many on each split.
         resume: Go on with what is in `folder`, if there is something.
         report: Called with each finished run's record, how many are done and how many there are.
-        workers: Who trains together; the first of them alone writes and gets the summary, the others an empty one.
+        group: Process group of torch.distributed to train with. Rank 0 writes and returns the summary, other ranks an
+            empty one. None to work in this process alone.
     """
     about = {
         "kappagcn": __version__,
@@ -109,16 +110,17 @@ def classify(
         "runs": runs,
         "data": fingerprint(data.edge_index, data.get("edge_weight"), data.get("x"), data.y),
     }
-    by_first(lambda: _begin(folder, about, resume=resume))
+    communicator = Communicator.of(group)
+    communicator.run_on_rank0(lambda: _begin(folder, about, resume=resume))
     every = [Which(number, split, run) for number, split in enumerate(splits) for run in range(runs)]
     records = []
     for done, which in enumerate(every, 1):
-        records.append(_one(classifier, data, which, folder, workers))
-        if report is not None and _is_first(workers):
+        records.append(_one(classifier, data, which, folder, communicator))
+        if report is not None and communicator.rank == 0:
             report(records[-1], done, len(every))
-    best = every[by_first(lambda: _best(records))]
-    own = _fitted(classifier, data, best, folder, workers)  # it is finished: this only brings it back
-    if not _is_first(workers):
+    best = every[communicator.run_on_rank0(lambda: _best(records))]
+    own = _fitted(classifier, data, best, folder, communicator)  # it is finished: this only brings it back
+    if communicator.rank > 0:
         return {}
     capped = max(record["capped_rows"] for record in records)
     if capped:
@@ -136,10 +138,6 @@ def _best(records: list[Record]) -> int:
     return max(range(len(records)), key=lambda i: (records[i]["stopping_accuracy"] or 0.0, -records[i]["best_loss"]))
 
 
-def _is_first(workers: Workers | None) -> bool:
-    return workers is None or workers.rank == 0
-
-
 def _begin(folder: Path, about: Record, *, resume: bool) -> None:
     if is_to_go_on(folder, about, resume=resume):
         return
@@ -151,7 +149,7 @@ def _begin(folder: Path, about: Record, *, resume: bool) -> None:
 
 
 def _fitted(
-    classifier: KappaGCNClassifier, data: Data, which: Which, folder: Path, workers: Workers | None
+    classifier: KappaGCNClassifier, data: Data, which: Which, folder: Path, communicator: Communicator
 ) -> KappaGCNClassifier:
     own = type(classifier)(**{**classifier.get_params(), "seed": classifier.seed + 1000 * which.number + which.run})
     masked = data.clone()
@@ -159,7 +157,7 @@ def _fitted(
         masked[name] = mask
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)  # said once, for all runs
-        return own.fit(masked, folder=_folder(folder, which), resume=True, workers=workers)
+        return own.fit(masked, folder=_folder(folder, which), resume=True, group=communicator)
 
 
 def _folder(folder: Path, which: Which) -> Path:
@@ -180,14 +178,14 @@ def _known(path: Path) -> Record | None:
         ) from None
 
 
-def _one(classifier: KappaGCNClassifier, data: Data, which: Which, folder: Path, workers: Workers | None) -> Record:
-    """The record of a run, which is done unless it is there; of workers beside the first, nothing."""
+def _one(classifier: KappaGCNClassifier, data: Data, which: Which, folder: Path, communicator: Communicator) -> Record:
+    """The record of a run, which is done unless it is there; on ranks other than 0, an empty record."""
     path = _folder(folder, which) / "record.json"
-    known: Record | None = by_first(lambda: _known(path))
+    known: Record | None = communicator.run_on_rank0(lambda: _known(path))
     if known is not None:
         return known
-    own = _fitted(classifier, data, which, folder, workers)
-    if not _is_first(workers):
+    own = _fitted(classifier, data, which, folder, communicator)
+    if communicator.rank > 0:
         return {}
     assert own._data is not None
     best = own.result_.best

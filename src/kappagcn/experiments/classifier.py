@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
-from kappagcn.distributed import Workers, fit_parts
+from kappagcn.distributed import Communicator
 from kappagcn.errors import CheckpointError, GraphError, KappaGCNError, SplitError, TrainingError
 from kappagcn.experiments.config import Experiment
 from kappagcn.experiments.defaults import are_words, default_experiment, default_normalization
@@ -25,7 +26,7 @@ from kappagcn.graphs.datasets.preprocess import column_statistics
 from kappagcn.graphs.io.undirected import one_hot
 from kappagcn.models import NodeClassifier, build_model
 from kappagcn.nn.features import tangent_features
-from kappagcn.training import fit, fit_minibatch, layerwise, reporting, seeded
+from kappagcn.training import fit, fit_minibatch, fit_parts, layerwise, reporting, seeded
 from kappagcn.training.checkpoint import load_tensors, save_tensors
 from kappagcn.training.estimator import Estimator
 from kappagcn.training.minibatch import check_batches
@@ -156,7 +157,7 @@ class KappaGCNClassifier(Estimator):
         *,
         folder: str | Path | None = None,
         resume: bool = False,
-        workers: Workers | None = None,
+        group: ProcessGroup | Communicator | None = None,
     ) -> KappaGCNClassifier:
         """Train on the labelled nodes of a graph.
 
@@ -166,9 +167,12 @@ class KappaGCNClassifier(Estimator):
             y: Labels, where the graph does not have them.
             folder: Where to keep the run; None to keep nothing.
             resume: Go on with the run in `folder`, if there is one, to the same numbers as without the interruption.
-            workers: Who trains together, each with the whole graph to begin with; see `kappagcn.distributed`.
+            group: Process group of torch.distributed to train with, by parts of the graph or of each batch; all its
+                processes call `fit` with the same arguments, and rank 0 alone writes. None to work in this process
+                alone.
         """
         self._check_batches()
+        communicator = Communicator.of(group)
         data, labels = read_labelled(graph, x, y)
         if labels is None:
             raise GraphError("expected labels, data.y or y, found none.")
@@ -182,17 +186,16 @@ class KappaGCNClassifier(Estimator):
         data.x = _scaled(experiment, data.x, statistics)
         with seeded(self.seed):
             model = experiment.build(data.num_features, len(classes))
-        shown = self.progress and (workers is None or workers.rank == 0)
+        shown = self.progress and communicator.rank == 0
         with reporting("training", self.epochs) if shown else nullcontext() as report:
             callbacks = [] if report is None else [report]
             options: dict[str, Any] = {"folder": folder, "resume": resume, "callbacks": callbacks}
-            if self.batch_size is None and workers is not None:
-                result = fit_parts(model, data, split, experiment.training, workers, **options)
+            if self.batch_size is None and communicator.world_size > 1:
+                result = fit_parts(model, data, split, experiment.training, communicator, **options)
             elif self.batch_size is None:
                 result = fit(model, data, split, experiment.training, **options)
             else:
-                options |= {"batch_size": self.batch_size, "neighbours": self.neighbours}
-                options["alive"] = None if workers is None else workers.at
+                options |= {"batch_size": self.batch_size, "neighbours": self.neighbours, "group": communicator}
                 result = fit_minibatch(model, data, split, experiment.training, **options)
         self.classes_, self.model_, self.history_, self.result_ = classes, model, result.history, result
         self._data: Data | None = data

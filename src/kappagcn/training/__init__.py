@@ -5,6 +5,7 @@ from kappagcn.training.evaluation import final_evaluation, load_model, predict
 from kappagcn.training.layerwise import layerwise
 from kappagcn.training.memory import keep_freed_memory
 from kappagcn.training.minibatch import MiniBatches, MiniBatchTrainer, fit_minibatch
+from kappagcn.training.parts import PartTrainer, fit_parts
 from kappagcn.training.progress import reporting
 from kappagcn.training.run import RunFolder, TrainingResult, fit, train, train_in
 from kappagcn.training.stopping import EarlyStopping
@@ -16,6 +17,7 @@ __all__ = [
     "MiniBatchTrainer",
     "MiniBatches",
     "NodeClassification",
+    "PartTrainer",
     "RunFolder",
     "Task",
     "Trainer",
@@ -24,6 +26,7 @@ __all__ = [
     "final_evaluation",
     "fit",
     "fit_minibatch",
+    "fit_parts",
     "keep_freed_memory",
     "layerwise",
     "load_model",

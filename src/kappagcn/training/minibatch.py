@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.distributed import ProcessGroup
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
+from kappagcn.distributed import Communicator
 from kappagcn.errors import PrecisionWarning, TrainingError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import HGCN, NodeClassifier
@@ -22,9 +24,9 @@ from kappagcn.sparse.sampler import NeighbourSampler, SparseRows
 from kappagcn.training.checks import check_graph, check_training
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.layerwise import BATCH, Inference, steps, take_rows, through
-from kappagcn.training.run import CHECKPOINT_SECONDS, Callback, TrainingResult, told
-from kappagcn.training.sharing import SharedTrainer, by_first, rank, train_shared, workers
+from kappagcn.training.run import CHECKPOINT_SECONDS, Callback, TrainingResult, told, train_in
 from kappagcn.training.tasks import inputs
+from kappagcn.training.trainer import Trainer
 
 __all__ = ["MiniBatchTrainer", "MiniBatches", "check_batches", "fit_minibatch"]
 
@@ -57,9 +59,10 @@ class MiniBatches:
         model: The network.
         data: The graph; labels of test nodes are hidden from it before anything is computed.
         split: Which nodes are for what. Without stopping nodes the training nodes decide.
-        batch_size: Training nodes in a batch, those of all workers together.
+        batch_size: Training nodes in a batch, over all ranks.
         neighbours: At most so many drawn for each node: one number, or one for each hop, that next to the batch first.
         inference_batch_size: Rows in a block of the evaluation.
+        communicator: Connects the processes that share each batch; one process by default.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
@@ -78,7 +81,9 @@ class MiniBatches:
         batch_size: int = 512,
         neighbours: int | Sequence[int] = 10,
         inference_batch_size: int = BATCH,
+        communicator: Communicator | None = None,
     ) -> None:
+        self.communicator = Communicator() if communicator is None else communicator
         view = split.training_view(data)
         hops = sum(step.aggregates for step in steps(model))
         self.neighbours = check_batches(batch_size, neighbours, hops)
@@ -98,19 +103,20 @@ class MiniBatches:
         self._batch: tuple[Tensor, float] | None = None
 
     def batches(self, seed: int, epoch: int) -> Iterator[int]:
-        """The sizes of an epoch's batches, of all workers; `loss` is that of the one at hand, this worker's share."""
+        """The sizes of an epoch's batches over all ranks; `loss` is this rank's share of the current one."""
+        rank, world_size = self.communicator.rank, self.communicator.world_size
         order = torch.Generator().manual_seed(_mixed(seed, epoch))
         shuffled = self.split.train[torch.randperm(len(self.split.train), generator=order)]
         if self.sampler is not None:
-            self.sampler.manual_seed(_mixed(seed, epoch, 1 + rank()))
+            self.sampler.manual_seed(_mixed(seed, epoch, 1 + rank))
         for batch in shuffled.split(self.batch_size):
-            own = batch[rank() :: workers()]
-            # A worker without a share computes something that counts nothing, as gradients of all are added up.
+            own = batch[rank::world_size]
+            # A rank without a share computes something of weight 0, as gradients of all ranks are added up.
             self._batch = (own, 1 / len(batch)) if len(own) else (batch[:1], 0.0)
             yield len(batch)
 
     def loss(self) -> Tensor:
-        """Cross-entropy of the batch at hand; several workers' add up to its mean."""
+        """Cross-entropy of the current batch; those of all ranks add up to its mean."""
         if self._batch is None:
             raise TrainingError("expected a batch to be at hand, found none: go through batches() first.")
         seeds, share = self._batch
@@ -124,8 +130,8 @@ class MiniBatches:
         return through(self.model, take_rows(self.x, sample.nodes), sample.blocks)
 
     def metrics(self) -> dict[str, float]:
-        """Loss and accuracy from all neighbours; of several workers the first one looks, so that all stop together."""
-        return by_first(self._metrics)
+        """Loss and accuracy from all neighbours, computed on rank 0, so that all ranks stop together."""
+        return self.communicator.run_on_rank0(self._metrics)
 
     def _metrics(self) -> dict[str, float]:
         """Loss and accuracy where the split has nodes for it."""
@@ -154,11 +160,10 @@ class MiniBatches:
         return self.model.capped_rows(take_rows(self.x, nodes), square)
 
 
-class MiniBatchTrainer(SharedTrainer):
-    """A trainer whose epoch is a step for each batch; with torch.distributed, workers share each batch.
+class MiniBatchTrainer(Trainer):
+    """A trainer whose epoch is a step for each batch; the task's communicator shares each batch among processes.
 
-    Everything random in an epoch follows from the seed, the epoch and the worker. Workers start from the first one's
-    weights, add up their gradients, and so keep the same weights, bit for bit.
+    Random numbers of an epoch depend on the seed, the epoch and the rank alone.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
@@ -171,11 +176,11 @@ class MiniBatchTrainer(SharedTrainer):
     task: MiniBatches
 
     def __init__(self, model: NodeClassifier, task: MiniBatches, config: TrainingConfig, **options: Any) -> None:
-        super().__init__(model, task, config, **options)
+        super().__init__(model, task, config, communicator=task.communicator, **options)
         self._begun = False
 
     def _step(self, epoch: int) -> float:
-        torch.manual_seed(_mixed(self.config.seed, epoch, 1 + rank()))
+        torch.manual_seed(_mixed(self.config.seed, epoch, 1 + self.communicator.rank))
         total, self._begun = 0.0, False
         for count in self.task.batches(self.config.seed, epoch):
             total += count * super()._step(epoch)
@@ -201,20 +206,20 @@ def fit_minibatch(
     resume: bool = False,
     callbacks: Sequence[Callback] = (),
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
-    alive: Callable[[int], None] | None = None,
+    group: ProcessGroup | Communicator | None = None,
 ) -> TrainingResult:
     """Train a node classifier as `fit` does, with a step for each batch of training nodes and drawn neighbours.
 
     Sums over drawn neighbours are right on average (`kappagcn.sparse.NeighbourSampler`). When to stop is decided on all
-    neighbours of the stopping nodes. Under torch.distributed all workers call it with the same arguments; the first one
-    keeps the folder.
+    neighbours of the stopping nodes. The processes of a group share each batch: all of them call it with the same
+    arguments, and rank 0 keeps the folder.
 
     Args:
         model: The network, with the weights to start from.
         data: The graph, with features, edges and classes.
         split: Which nodes are for what; by default from the masks of `data`.
         config: How to train; an epoch is once through the training nodes.
-        batch_size: Training nodes in a batch, those of all workers together.
+        batch_size: Training nodes in a batch, over all ranks.
         neighbours: At most so many drawn for each node: one number, or one for each product with the graph that the
             network makes, that next to the batch first; −1 for all. A KappaGCN or GCN makes one more than it has
             hidden layers, HGCN as many.
@@ -223,7 +228,7 @@ def fit_minibatch(
         resume: Go on with the run in `folder`, if there is one, to the same numbers as without the interruption.
         callbacks: Called with each epoch's numbers.
         checkpoint_seconds: Time between checkpoints.
-        alive: Told of each epoch as it begins.
+        group: Process group of torch.distributed to share the work with; None to work in this process alone.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
@@ -247,14 +252,15 @@ def fit_minibatch(
         batch_size=batch_size,
         neighbours=neighbours,
         inference_batch_size=inference_batch_size,
+        communicator=Communicator.of(group),
     )
-    trainer = MiniBatchTrainer(model, task, config, regularised=model.first_layer(), alive=alive)
+    trainer = MiniBatchTrainer(model, task, config, regularised=model.first_layer())
     about: dict[str, Any] = {}
     if folder is not None:
         batches = {"batch_size": task.batch_size, "neighbours": list(task.neighbours)}
         about = {**told(model, data, split, config), "batches": batches}
     options: dict[str, Any] = {"resume": resume, "callbacks": callbacks, "checkpoint_seconds": checkpoint_seconds}
-    result = train_shared(trainer, folder, about, **options)
+    result = train_in(trainer, folder, about, **options)
     result.capped_rows = task.capped_rows()
     if result.capped_rows:
         warnings.warn(

@@ -253,7 +253,7 @@ def train(
                 for callback in callbacks:
                     callback(history[-1])
                 late = time.monotonic() - saved > checkpoint_seconds
-                stop = trainer.agreed(bool(interrupts))
+                stop = trainer.communicator.any_rank(bool(interrupts))
                 if folder is not None and (late or stop or trainer.is_over()):
                     folder.save(trainer, history)
                     saved = time.monotonic()
@@ -279,6 +279,8 @@ def train_in(
 ) -> TrainingResult:
     """All epochs, in a folder where one is given; at the end the network holds its best weights, in the folder too.
 
+    Of several processes rank 0 alone reads and writes the folder and calls back; any number of them can resume the run.
+
     Args:
         trainer: What is trained.
         folder: Where to keep the run; None to keep nothing.
@@ -296,11 +298,26 @@ def train_in(
     """
     if resume and folder is None:
         raise TrainingError("resume: expected the folder of the run to go on with, found none.")
-    run, history = None, []
+    run, history, rank = None, [], trainer.communicator.rank
     if folder is not None:
         run = RunFolder(Path(folder))
-        history = run.start(about, trainer, resume=resume)
+        history = _start(trainer, run, about, resume=resume)
+    if rank > 0:
+        run, callbacks = None, ()
     return finish(trainer, run, history, about, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds)
+
+
+def _start(trainer: Trainer, run: RunFolder, about: dict[str, Any], *, resume: bool) -> list[Record]:
+    """Start or resume a run on rank 0, and give every other rank the same state; the history so far."""
+
+    def start() -> tuple[dict[str, Tensor], dict[str, Any], list[Record]]:
+        history = run.start(about, trainer, resume=resume)
+        return trainer.tensors(), trainer.about(), history
+
+    tensors, state, history = trainer.communicator.run_on_rank0(start)
+    if trainer.communicator.rank > 0:
+        trainer.load(tensors, state)
+    return history
 
 
 def finish(

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from kappagcn.distributed import Communicator
 from kappagcn.errors import DivergedError, TrainingError
 from kappagcn.geometry import Curvature
 from kappagcn.training.config import TrainingConfig
@@ -41,11 +42,15 @@ class Trainer:
     Everything that decides what comes next is in `tensors()` and `about()`; a trainer that has loaded them goes on to
     the same numbers, bit for bit.
 
+    Processes that train together start from rank 0's weights, add up their losses and gradients, and so keep the same
+    weights, bit for bit.
+
     Args:
         model: The network, trained in place.
         task: What for.
         config: How.
         regularised: Parameters that `config.l2` holds small.
+        communicator: Connects the processes that train together; one process by default.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
@@ -57,9 +62,18 @@ class Trainer:
     """
 
     def __init__(
-        self, model: nn.Module, task: Task, config: TrainingConfig, *, regularised: list[nn.Parameter] | None = None
+        self,
+        model: nn.Module,
+        task: Task,
+        config: TrainingConfig,
+        *,
+        regularised: list[nn.Parameter] | None = None,
+        communicator: Communicator | None = None,
     ) -> None:
         self.model, self.task, self.config = model, task, config
+        self.communicator = Communicator() if communicator is None else communicator
+        for tensor in model.state_dict().values():
+            self.communicator.broadcast(tensor)
         self.epoch = 0
         self.stopping = EarlyStopping(config.patience)
         self.named = {name: p for name, p in model.named_parameters() if p.requires_grad}
@@ -91,6 +105,7 @@ class Trainer:
             DivergedError: something became NaN or infinite. The weights are those before the step.
         """
         epoch = self.epoch + 1
+        self.communicator.set_epoch(epoch)
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(self.random)
             self.model.train()
@@ -112,11 +127,11 @@ class Trainer:
         for p in self.named.values():
             p.grad = None
         loss = self.task.loss()
-        value = self.value_of(loss)
+        (value,) = self.communicator.all_reduce_sum(loss)
         if not math.isfinite(value):
             self._diverged("training loss", value, epoch)
         loss.backward()
-        self.share_gradients()
+        self.sum_gradients()
         self._check_all(
             "the gradient of", {name: p.grad for name, p in self.named.items() if p.grad is not None}, epoch
         )
@@ -132,16 +147,15 @@ class Trainer:
         self._check_all("the weights", dict(self.named), epoch)
         return value
 
-    def value_of(self, loss: Tensor) -> float:
-        """The loss as a number; all workers' together where there are several."""
-        return float(loss.detach())
-
-    def share_gradients(self) -> None:
-        """Add up the gradients of all workers; here there is one."""
-
-    def agreed(self, stop: bool) -> bool:
-        """Whether any worker is to stop; here there is one."""
-        return stop
+    def sum_gradients(self) -> None:
+        """Add up the gradients of all ranks, in one message."""
+        if self.communicator.world_size == 1:
+            return
+        params = list(self.named.values())
+        flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in params])
+        self.communicator.all_reduce(flat)
+        for p, part in zip(params, flat.split([p.numel() for p in params]), strict=True):
+            p.grad = part.view_as(p)
 
     def _changing(self) -> list[Tensor]:
         """All that a step changes: weights, and Adam's averages once there are some."""

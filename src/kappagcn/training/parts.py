@@ -1,4 +1,4 @@
-"""Full-graph training in parts: the same loss, gradients and curvatures as in one process."""
+"""Full-graph training on parts: each process holds its rows of Â; loss and gradients are those of one process."""
 
 from __future__ import annotations
 
@@ -7,62 +7,65 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
+from torch.distributed import ProcessGroup
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
-from kappagcn.distributed.matrix import cut
-from kappagcn.distributed.partition import partition
-from kappagcn.distributed.workers import Workers
+from kappagcn.distributed import Communicator, cut, partition
 from kappagcn.errors import TrainingError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.sparse import SparseMatrix
-from kappagcn.training import TrainingConfig, seeded
 from kappagcn.training.checks import check_graph, check_training
-from kappagcn.training.run import TrainingResult, told
-from kappagcn.training.sharing import SharedTrainer, rank, total, train_shared
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.run import TrainingResult, told, train_in
 from kappagcn.training.tasks import inputs
-from kappagcn.training.trainer import Record
+from kappagcn.training.trainer import Record, Trainer, seeded
 
 __all__ = ["PartClassification", "PartTrainer", "fit_parts"]
 
 MIX = 0x9E3779B97F4A7C15  # makes one seed of three numbers
 
 
-class PartTrainer(SharedTrainer):
-    """A trainer of workers that each have rows of their own."""
+class PartTrainer(Trainer):
+    """A trainer of processes that each have rows of their own."""
 
     def run_epoch(self) -> Record:
-        """One epoch; what is drawn depends on seed, epoch and worker alone, so that a run can be taken up."""
-        with seeded(((self.config.seed * MIX + self.epoch) * MIX + rank()) % 2**63):
+        """One epoch; random numbers depend on seed, epoch and rank alone, so that a run can be resumed."""
+        with seeded(((self.config.seed * MIX + self.epoch) * MIX + self.communicator.rank) % 2**63):
             self.random = torch.get_rng_state()
         return super().run_epoch()
 
 
 class PartClassification:
-    """Node classification on the nodes that live here; numbers are those of all workers.
+    """Node classification on the nodes of this rank; metrics are those of all ranks.
 
     Args:
         model: The network, with the same weights everywhere.
-        data: The whole graph, of which this worker keeps its rows.
+        data: The whole graph, of which this rank keeps its rows.
         split: Which nodes are for what.
-        owner: Worker of each node, (N,).
-        rank: This worker's number.
-        boundary: Share of other workers' rows that a training step takes.
+        owner: Rank of each node, (N,).
+        communicator: Connects the ranks.
+        boundary: Share of other ranks' rows that a training step takes.
     """
 
     def __init__(
-        self, model: NodeClassifier, data: Data, split: Split, owner: Tensor, rank: int, boundary: float = 1.0
+        self,
+        model: NodeClassifier,
+        data: Data,
+        split: Split,
+        owner: Tensor,
+        communicator: Communicator,
+        boundary: float = 1.0,
     ) -> None:
         view = split.training_view(data)
         x, matrix = inputs(model, view)
-        self.model, self.boundary = model, boundary
-        self.own = (owner == rank).nonzero().flatten()
+        self.model, self.boundary, self.communicator = model, boundary, communicator
+        self.own = (owner == communicator.rank).nonzero().flatten()
         self.adjacency: Any = matrix
         if isinstance(matrix, SparseMatrix):  # an MLP looks at no matrix
-            self.own, self.adjacency = cut(matrix, owner, rank)
+            self.own, self.adjacency = cut(matrix, owner, communicator)
         self.x = _rows(x, self.own)
         self.labels = view.y[self.own]
         deciding = split.stopping if len(split.stopping) else split.train
@@ -71,28 +74,28 @@ class PartClassification:
         self.here = {name: torch.isin(self.own, nodes).nonzero().flatten() for name, nodes in self.parts.items()}
 
     def _share(self, scores: Tensor, part: str) -> Tensor:
-        """This worker's share of a mean over all nodes of a part."""
+        """This rank's share of a mean over all nodes of a part."""
         nodes = self.here[part]
         return cross_entropy(scores[nodes], self.labels[nodes], reduction="sum") / self.counts[part]
 
     def loss(self) -> Tensor:
-        """This worker's share of the cross-entropy on the training nodes."""
+        """This rank's share of the cross-entropy on the training nodes."""
         adjacency = self.adjacency
         if self.boundary < 1 and isinstance(adjacency, SparseMatrix):
             adjacency = adjacency.sampled(self.boundary)  # type: ignore[attr-defined]
         return self._share(self.model(self.x, adjacency), "train")
 
     def metrics(self) -> dict[str, float]:
-        """Loss and accuracy of all workers' nodes."""
+        """Loss and accuracy over the nodes of all ranks."""
         scores = self.model(self.x, self.adjacency)
-        found: dict[str, float] = {}
+        metrics: dict[str, float] = {}
         for part in ("stopping", "validation"):
             if self.counts[part]:
                 nodes = self.here[part]
                 right = (scores[nodes].argmax(1) == self.labels[nodes]).sum()
-                loss, correct = total(self._share(scores, part), right)
-                found |= {f"{part}_loss": loss, f"{part}_accuracy": correct / self.counts[part]}
-        return found
+                loss, correct = self.communicator.all_reduce_sum(self._share(scores, part), right)
+                metrics |= {f"{part}_loss": loss, f"{part}_accuracy": correct / self.counts[part]}
+        return metrics
 
     def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
         """Loss and accuracy of the stopping nodes."""
@@ -114,7 +117,7 @@ def fit_parts(
     data: Data,
     split: Split,
     config: TrainingConfig,
-    workers: Workers,
+    group: ProcessGroup | Communicator,
     *,
     folder: str | Path | None = None,
     resume: bool = False,
@@ -122,31 +125,35 @@ def fit_parts(
     method: str = "auto",
     boundary: float = 1.0,
 ) -> TrainingResult:
-    """What `kappagcn.training.fit` does, by all workers together; the first one alone writes.
+    """Train as `kappagcn.training.fit` does, in the processes of a group, each on its part of the graph.
+
+    All of them call it with the same arguments; rank 0 alone writes.
 
     Args:
-        model: The network; the first worker's weights count.
+        model: The network; rank 0's weights count.
         data: The graph.
         split: Which nodes are for what.
         config: How to train.
-        workers: From `joined`.
-        folder: Where to keep the run; None to keep nothing. Any number of workers can take it up.
+        group: Process group of torch.distributed, or what `kappagcn.distributed.process_group` gives.
+        folder: Where to keep the run; None to keep nothing. Any number of processes can resume it.
         resume: Go on with the run in `folder`, if there is one.
-        callbacks: Called with each epoch's numbers, on the first worker.
+        callbacks: Called with each epoch's numbers, on rank 0.
         method: Of `partition`.
-        boundary: Share of other workers' rows that a training step takes, 1 for exact training.
+        boundary: Share of other ranks' rows that a training step takes, 1 for exact training.
     """
     if not 0 < boundary <= 1:
         raise TrainingError(f"boundary: expected a share above 0 and up to 1, found {boundary}.")
     check_graph(model, data)
     check_training(model, data, split)
-    owner = partition(data.edge_index.cpu(), data.num_nodes, workers.size, method=method)  # by all: nobody waits long
-    dist.broadcast(owner, 0)
-    task = PartClassification(model, data, split, owner, workers.rank, boundary)
-    trainer = PartTrainer(model, task, config, regularised=model.first_layer(), alive=workers.at)
+    communicator = Communicator.of(group)
+    parts = communicator.world_size
+    owner = partition(data.edge_index.cpu(), data.num_nodes, parts, method=method)  # on all ranks: none waits long
+    communicator.broadcast(owner)
+    task = PartClassification(model, data, split, owner, communicator, boundary)
+    trainer = PartTrainer(model, task, config, regularised=model.first_layer(), communicator=communicator)
     about = told(model, data, split, config)
     if boundary < 1:  # exact runs are those of one process
         about["boundary"] = boundary
-    result = train_shared(trainer, folder, about, resume=resume, callbacks=callbacks)
-    result.capped_rows = int(total(model.capped_rows(task.x, task.adjacency))[0])
+    result = train_in(trainer, folder, about, resume=resume, callbacks=callbacks)
+    result.capped_rows = int(communicator.all_reduce_sum(model.capped_rows(task.x, task.adjacency))[0])
     return result

@@ -1,0 +1,98 @@
+"""Processes share work if, and only if, they are given a group."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import group_worker
+from kappagcn.distributed import Communicator
+from kappagcn.embedding import GraphEmbedder
+from kappagcn.errors import TrainingError
+from kappagcn.graphs import torus
+
+WORKER = Path(__file__).parent / "group_worker.py"
+
+
+def outcomes(case, world_size, folder):
+    """What each process printed; rank 0 ends first, and the others may wait for that."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(WORKER), case, str(rank), str(world_size), str(folder)], env=environment, **pipes
+        )
+        for rank in range(world_size)
+    ]
+    try:
+        printed = [process.communicate(timeout=120) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    for process, (_, complaints) in zip(processes, printed, strict=True):
+        assert process.returncode == 0, complaints[-3000:]
+    return [json.loads(out.splitlines()[-1]) for out, _ in printed]
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """The same fits in a process without a process group."""
+    return group_worker.histories()
+
+
+def compare(ours, alone, rel):
+    for name, history in ours.items():
+        for record, expected in zip(history, alone[name], strict=True):
+            assert record.keys() == expected.keys()
+            for key, value in expected.items():
+                assert record[key] == pytest.approx(value, rel=rel, abs=rel), (name, key)
+
+
+def test_one_rank_of_a_job_fits_without_the_others(alone, tmp_path):
+    ours, nothing = outcomes("unshared", 2, tmp_path)
+    assert ours.keys() == alone.keys() == {"batches", "whole", "sampled pairs", "all pairs"}
+    assert nothing == {}
+    compare(ours, alone, 100 * torch.finfo(torch.float32).eps)
+
+
+def test_a_group_that_is_passed_shares_the_work(alone, tmp_path):
+    outside, *members = outcomes("shared", 3, tmp_path)
+    assert "expected a torch.distributed.ProcessGroup that this process is a member of" in outside.pop("refused")
+    compare(outside, alone, 100 * torch.finfo(torch.float32).eps)
+    first, second = (member.pop("collectives") for member in members)
+    assert [first.pop("ranks"), second.pop("ranks")] == [[0, 2], [1, 2]]
+    assert [first.pop("all_to_all"), second.pop("all_to_all")] == [[0, 10, 11], [1]]
+    assert first == second
+    assert first == {
+        "broadcast": [1.0, 1.0],
+        "all_reduce": [3.0, 3.0],
+        "all_reduce_sum": [0.2, 1.0],
+        "any_rank": [True, False],
+        "run_on_rank0": ["rank 0", "refused by rank 0"],
+    }
+    assert members[0] == members[1]
+    sampled = members[0].pop("sampled pairs")  # other sources than in one process are drawn
+    assert len(sampled) == group_worker.EPOCHS
+    compare(members[0], alone, 1e-4)
+
+
+def test_a_single_process_is_the_default():
+    communicator = Communicator.of(None)
+    received = torch.empty(2)
+    communicator.all_to_all(received, torch.ones(2))
+    assert received.tolist() == [1, 1]
+    assert communicator.any_rank(True)
+    assert not communicator.any_rank(False)
+    assert communicator.all_reduce_sum(torch.tensor(2.0, requires_grad=True), 0.1) == [2.0, 0.1]
+    assert copy.deepcopy(communicator) is communicator
+
+
+@pytest.mark.parametrize("group", ["world", 2, object()])
+def test_what_is_no_group_is_refused(group):
+    with pytest.raises(TrainingError, match=r"group: expected a torch\.distributed\.ProcessGroup"):
+        GraphEmbedder("H2", progress=False).fit(torus(20), group=group)
