@@ -29,7 +29,16 @@ MIX = 0x9E3779B97F4A7C15  # makes one seed of three numbers
 
 
 class PartTrainer(Trainer):
-    """A trainer of processes that each have rows of their own."""
+    """A trainer of processes that each have rows of their own.
+
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> data, model, alone = disease(200), KappaGCN(10, 2, "H4"), Communicator()
+    >>> owner = partition(data.edge_index, 200, alone.world_size)
+    >>> task = PartClassification(model, data, random_split(data.y, 0), owner, alone)
+    >>> PartTrainer(model, task, TrainingConfig(epochs=2), communicator=alone).run_epoch()["epoch"]
+    1
+    """
 
     def run_epoch(self) -> Record:
         """One epoch; random numbers depend on seed, epoch and rank alone, so that a run can be resumed."""
@@ -140,6 +149,12 @@ def fit_parts(
         callbacks: Called with each epoch's numbers, on rank 0.
         method: Of `partition`.
         boundary: Share of other ranks' rows that a training step takes, 1 for exact training.
+
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> data, alone = disease(200), Communicator()  # under torchrun: torch.distributed.group.WORLD
+    >>> fit_parts(KappaGCN(10, 2, "H4"), data, random_split(data.y, 0), TrainingConfig(epochs=5), alone).epochs
+    5
     """
     if not 0 < boundary <= 1:
         raise TrainingError(f"boundary: expected a share above 0 and up to 1, found {boundary}.")
