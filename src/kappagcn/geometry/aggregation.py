@@ -68,8 +68,8 @@ def midpoint(x: Tensor, weights: Tensor | None = None, *, k: Scalar) -> Tensor:
         UndefinedMidpointError: the weighted lifts sum to nothing in the space, as for weights (1, −1) with κ ≤ 0 or
             two antipodes of equal weight.
 
-    >>> midpoint(torch.tensor([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.2]]), k=-1.0)
-    tensor([0.0000, 0.0473])
+    >>> midpoint(torch.tensor([[0.5, 0.1], [-0.3, 0.0], [0.0, 0.2]]), k=-1.0)
+    tensor([0.0882, 0.0875])
     """
     weights, batch = read_points(x, weights)
     one = weights.dim() < x.dim()
@@ -99,10 +99,10 @@ def matmul_left(a: Tensor, x: Tensor, *, k: Scalar) -> Tensor:
         x: points (N, D), with a dense ``a`` also (..., N, D).
         k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
 
-    >>> x = torch.tensor([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.2]])
+    >>> x = torch.tensor([[0.5, 0.1], [-0.3, 0.1], [0.1, 0.2]])
     >>> matmul_left(torch.tensor([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]), x, k=-1.0)
-    tensor([[0.0000, 0.0000],
-            [0.0000, 0.2000]])
+    tensor([[0.1196, 0.0860],
+            [0.1000, 0.2000]])
     """
     if not isinstance(a, Tensor):
         raise GeometryError(f"a: expected a matrix (..., M, N), found {type(a).__name__}.")
@@ -148,8 +148,8 @@ def tangential_mean(x: Tensor, weights: Tensor | None = None, *, k: Scalar, base
         k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
         base: point b (..., D) at whose tangent space to average; the origin by default.
 
-    >>> tangential_mean(torch.tensor([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.3]]), k=1.0)
-    tensor([0.0000, 0.0975])
+    >>> tangential_mean(torch.tensor([[0.5, 0.1], [-0.3, 0.0], [0.0, 0.3]]), k=1.0)
+    tensor([0.0574, 0.1288])
     """
     weights, batch = read_points(x, weights)
     batch = broadcast({"x": batch, "weights": weights.shape[:-1]})

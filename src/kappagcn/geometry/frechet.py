@@ -49,8 +49,8 @@ def frechet_mean(x: Tensor, weights: Tensor | None = None, *, k: Scalar, steps: 
         NonUniqueMeanWarning: κ > 0 and some point is π/(2√κ) or more from the mean found.
         ConvergenceWarning: the gradient has not vanished after ``steps``. Both only where values can be read.
 
-    >>> frechet_mean(torch.tensor([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.2]]), k=-1.0)
-    tensor([0.0000, 0.0541])
+    >>> frechet_mean(torch.tensor([[0.5, 0.1], [-0.3, 0.0], [0.0, 0.2]]), k=-1.0)
+    tensor([0.0807, 0.0904])
     """
     weights, batch = read_points(x, weights)
     if weights.layout != torch.strided:

@@ -60,11 +60,11 @@ def logits(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar) -> Tensor:
         a: its normal, (..., C, D).
         k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
 
-    >>> x, p, a = torch.tensor([[0.5, 0.0]]), torch.zeros(2, 2), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> x, p, a = torch.tensor([[0.5, 0.3]]), torch.zeros(2, 2), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     >>> logits(x, p, a, k=-1.0)
-    tensor([[2.1972, 0.0000]])
+    tensor([[2.4063, 1.6312]])
     >>> logits(x, p, a, k=0.0)
-    tensor([[2., 0.]])
+    tensor([[2.0000, 1.2000]])
     """
     batch = read_sets(x=x, p=p, a=a)
     broadcast({"p": p.shape[:-1], "a": a.shape[:-1]})

@@ -142,8 +142,8 @@ def logits(v: Tensor, p: Tensor, a: Tensor, manifold: Manifold) -> Tensor:
         a: Normals of the hyperplanes, (C, D).
         manifold: A space, or a product of spaces whose dimensions sum to D.
 
-    >>> logits(torch.tensor([[0.5, 0.0]]), torch.zeros(1, 2), torch.tensor([[1.0, 0.0]]), Stereographic(0.0))
-    tensor([[2.]])
+    >>> logits(torch.tensor([[0.3, 0.0]]), torch.zeros(1, 2), torch.tensor([[1.0, 0.0]]), Stereographic(0.0))
+    tensor([[1.2000]])
     """
     if _is_half(v) or torch.is_autocast_enabled(v.device.type):
         with torch.autocast(v.device.type, enabled=False):

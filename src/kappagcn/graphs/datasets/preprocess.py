@@ -85,8 +85,8 @@ def normalize_rows(x: Tensor, *, order: int = 1) -> Tensor:
 
     >>> normalize_rows(torch.tensor([[1.0, -3.0], [0.0, 0.0]])).tolist()
     [[0.25, -0.75], [0.0, 0.0]]
-    >>> normalize_rows(torch.tensor([[3.0, -4.0]]), order=2).tolist()
-    [[0.6..., -0.8...]]
+    >>> normalize_rows(torch.tensor([[3.0, -4.0]]), order=2)
+    tensor([[ 0.6000, -0.8000]])
     """
     if order not in (1, 2):
         raise GraphError(f"order: expected 1 or 2, found {order!r}.")
