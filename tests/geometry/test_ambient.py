@@ -13,12 +13,34 @@ from spaces import NEGATIVE, POSITIVE, spaces
 N = 8
 
 
+def distance_from_the_unit_quadric(v, k):
+    """|κ|n|² + h² − 1| of lifts (n, h), and what rounding alone explains; both (N,), in float64.
+
+    With u the unit roundoff and r = 2√|κ||v|: r² has a relative error of (D + 3)u, which moves sin_κ and cos_κ by r/2
+    times as much, to which each adds a few u of its own. A sum of squares doubles a relative error. All that is in units
+    of |κ||n|² + h², which is 1 on the sphere, even where h = 0, and cosh 2r on the hyperboloid.
+    """
+    e = G.lift(v, k=k).double()
+    n, h = k * e[:, :-1].square().sum(-1), e[:, -1].square()
+    r = 2 * abs(k) ** 0.5 * v.double().norm(dim=-1)
+    roundoff = torch.finfo(v.dtype).eps / 2
+    return (n + h - 1).abs(), roundoff * (n.abs() + h) * (8 + (v.shape[-1] + 3) * (2 + r))
+
+
 @given(spaces())
 def test_lifts_lie_on_the_sphere_plane_or_hyperboloid(space):
-    e = G.lift(space.vectors(N, size=0.5 / max(1, space.s)), k=space.k)
-    one = space.k * e[:, :-1].square().sum(-1) + e[:, -1] ** 2
-    # For κ < 0 the hyperboloid's 1 is a difference of two squares as large as e[-1]².
-    assert ((one - 1).abs() <= space.tol(10) * max(1, space.s) * e[:, -1] ** 2).all()
+    distance, bound = distance_from_the_unit_quadric(space.vectors(N, size=0.5 / max(1, space.s)), space.k)
+    assert (distance <= bound).all()
+
+
+@given(spaces(kappas=POSITIVE))
+def test_lifts_from_the_equator_lie_on_the_sphere(space):
+    """Where the last coordinate is 0, and no bound in units of it would hold."""
+    direction = space.normal(N, space.dim)
+    v = math.pi / 4 / space.s * direction / direction.norm(dim=-1, keepdim=True)
+    distance, bound = distance_from_the_unit_quadric(v, space.k)
+    assert (distance <= bound).all()
+    assert (G.lift(v, k=space.k)[:, -1].abs() <= space.tol()).all()
 
 
 @given(spaces())

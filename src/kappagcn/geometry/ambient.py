@@ -52,8 +52,8 @@ NO_DIRECTION = (
 def lift(v: Tensor, *, k: Scalar) -> Tensor:
     """Ambient coordinates of exp_0(v): (..., D) → (..., D+1). κ → 0: (2v, 1).
 
-    >>> lift(torch.tensor([0.5, 0.0]), k=0.0)
-    tensor([1., 0., 1.])
+    >>> lift(torch.tensor([0.3, 0.0]), k=0.0)
+    tensor([0.6000, 0.0000, 1.0000])
     """
     read_vectors(v=v)
     square = dot(v, v)

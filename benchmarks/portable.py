@@ -1,0 +1,172 @@
+"""The tests under other instruction sets, without numba, with two threads and in other orders: docs/portability.md.
+
+python benchmarks/portable.py                          every row that this processor can run
+python benchmarks/portable.py --row avx2 --row native  some rows; the others stay in the record as they are
+python benchmarks/portable.py --row generic tests/nn   some tests only, which the record does not keep
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import record
+from kappagcn.experiments.runs import processor
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("torch", "numpy", "scipy", "torch_geometric", "numba", "pytest", "hypothesis", "kappagcn")
+HIDDEN = 'raise ModuleNotFoundError("No module named \'numba\': hidden by benchmarks/portable.py", name="numba")\n'
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way to run the tests."""
+
+    what: str
+    environment: dict[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # what torch must find in the processor
+    without_numba: bool = False
+
+    @property
+    def processes(self) -> int:
+        return max(1, (os.cpu_count() or 1) // int(self.environment.get("OMP_NUM_THREADS", "1")))
+
+
+GENERIC = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE", "NUMBA_CPU_NAME": "generic"}
+ROWS = {
+    "native": Row("as `make test` runs them"),
+    "generic": Row("instructions that every x86-64 processor has", GENERIC),
+    "avx2": Row("AVX2", {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "AVX2"}, needs=("AVX2", "AVX512")),
+    "avx512": Row("AVX-512", {"ATEN_CPU_CAPABILITY": "avx512", "MKL_CBWR": "AVX512"}, needs=("AVX512",)),
+    "no-numba": Row("without numba", options=("--doctest-ignore-import-errors",), without_numba=True),
+    "threads": Row("two threads", {"OMP_NUM_THREADS": "2"}),
+    **{f"order-{seed}": Row("shuffled", options=(f"--random-order-seed={seed}",)) for seed in (1, 2, 3)},
+}
+
+
+def possible() -> list[str]:
+    """Rows that this processor can run."""
+    native = torch.backends.cpu.get_cpu_capability()
+    return [name for name, row in ROWS.items() if not row.needs or native in row.needs]
+
+
+def run(name: str, paths: list[str]) -> dict[str, Any]:
+    """The tests once; what numba compiles goes into a folder of this run, since it depends on the row."""
+    row = ROWS[name]
+    with tempfile.TemporaryDirectory(prefix=f"kappagcn-{name}-") as scratch:
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", **row.environment, "NUMBA_CACHE_DIR": f"{scratch}/numba"}
+        if row.without_numba:
+            Path(scratch, "numba.py").write_text(HIDDEN)
+            environment["PYTHONPATH"] = os.pathsep.join(filter(None, [scratch, os.environ.get("PYTHONPATH")]))
+        command = [sys.executable, "-m", "pytest", "--quiet", f"--junitxml={scratch}/tests.xml", *row.options, *paths]
+        if row.processes > 1:
+            command += ["--numprocesses", str(row.processes), "--dist", "worksteal"]
+        print(f"{name}: {row.what}; {settings(row)}", flush=True)
+        start = time.perf_counter()
+        subprocess.run(command, cwd=ROOT, env=environment)
+        seconds = round(time.perf_counter() - start)
+        return {"row": name, **counted(Path(scratch, "tests.xml")), "seconds": seconds, "settings": settings(row)}
+
+
+def settings(row: Row) -> str:
+    """Environment and options as a shell takes them."""
+    words = [f"{name}={value}" for name, value in row.environment.items()]
+    return " ".join([*words, *row.options, *(["(numba hidden)"] if row.without_numba else [])]) or "none"
+
+
+def counted(report: Path) -> dict[str, Any]:
+    """Numbers of tests by how they ended, and the names of those that failed."""
+    if not report.exists():
+        raise SystemExit("expected a report of the tests, found none: pytest did not get as far as that")
+    (suite,) = ET.parse(report).getroot().iter("testsuite")
+    tests, errors, failures, skipped = (int(suite.get(k, 0)) for k in ("tests", "errors", "failures", "skipped"))
+    failed = [
+        f"{case.get('classname')}::{case.get('name')}"
+        for case in suite.iter("testcase")
+        if case.find("failure") is not None or case.find("error") is not None
+    ]
+    return {"passed": tests - errors - failures - skipped, "failed": failed, "skipped": skipped}
+
+
+def kept() -> dict[str, dict[str, Any]]:
+    """Rows of the record by name; none where there is no record yet."""
+    if not (record.RESULTS / "portable.json").exists():
+        return {}
+    return {r["row"]: r for r in record.load("portable")["results"]}
+
+
+def keep(result: dict[str, Any]) -> None:
+    """Put a row into the record, in the place of an older one of that name, and write the page anew."""
+    about = record.provenance(PACKAGES)
+    result = {**result, "processor": processor(), "python": about["python"], "versions": about["versions"]}
+    rows = {**kept(), result["row"]: result}
+    record.save("portable", {"results": [rows[name] for name in ROWS if name in rows]}, PACKAGES)
+    (record.DOCS / "portability.md").write_text(page(record.load("portable")))
+
+
+def page(found: dict[str, Any]) -> str:
+    rows = {r["row"]: r for r in found["results"]}
+    lines = [
+        f"| {name} | {ROWS[name].what} | `{r['settings']}` | {r['passed']} | {len(r['failed'])} | {r['skipped']} | "
+        f"{r['seconds'] / 60:.1f} | {r['processor']} |"
+        for name, r in rows.items()
+    ]
+    missing = [name for name in ROWS if name not in rows]
+    rest = f"Not run yet: {', '.join(missing)}.\n\n" if missing else ""
+    versions = sorted({", ".join(f"{n} {v}" for n, v in r["versions"].items()) for r in rows.values()})
+    return f"""# The tests on other machines
+
+Results must not depend on the processor, on which of its instructions torch, MKL and numba choose, on the number of threads,
+on whether numba is installed, or on the order of the tests. `make portable` runs all tests once for each row; one row alone
+runs by `python benchmarks/portable.py --row generic`. `make generic`, a part of every continuous-integration run, repeats the
+tests of geometry, layers and networks with the instructions of row generic.
+
+| row | what | settings | passed | failed | skipped | minutes | processor |
+|---|---|---|---|---|---|---|---|
+{chr(10).join(lines)}
+
+{rest}What is skipped needs a browser, or datasets that are not there; row no-numba also skips the comparisons of compiled with
+plain code. Every test starts from seeded generators, and hypothesis draws the same examples each time; `make fuzz` draws
+others.
+
+Python {", ".join(sorted({r["python"] for r in rows.values()}))}; {"; ".join(versions)}. Record:
+[portable.json](../benchmarks/results/portable.json).
+"""
+
+
+def show(results: list[dict[str, Any]]) -> None:
+    print(f"\n{'row':<10}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}")
+    for r in results:
+        print(f"{r['row']:<10}{r['passed']:>8}{len(r['failed']):>8}{r['skipped']:>9}{r['seconds']:>9}")
+    for r in results:
+        for name in r["failed"]:
+            print(f"{r['row']}: {name}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--row", action="append", choices=possible(), help="all of them by default")
+    parser.add_argument("paths", nargs="*", help="tests to run; all, which are kept, by default")
+    arguments = parser.parse_args()
+    results = []
+    for name in arguments.row or possible():
+        results.append(run(name, arguments.paths))
+        if not arguments.paths:
+            keep(results[-1])
+    show(results)
+    return int(any(r["failed"] for r in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

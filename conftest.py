@@ -1,0 +1,46 @@
+"""What every test and doctest starts from: seeded generators, few threads, hypothesis without chance unless asked."""
+
+import os
+import random
+
+import hypothesis
+import numpy as np
+import pytest
+import torch
+
+SEED = 0
+
+torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+
+
+class TorchGenerator:
+    """Torch's global generator as hypothesis wants it: seeded before each example, put back after it."""
+
+    seed = staticmethod(torch.manual_seed)
+    getstate = staticmethod(torch.get_rng_state)
+    setstate = staticmethod(torch.set_rng_state)
+
+
+torch_generator = TorchGenerator()
+hypothesis.register_random(torch_generator)
+hypothesis.settings.register_profile("test", deadline=None, max_examples=60, derandomize=True, database=None)
+hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=2000, database=None, print_blob=True)
+hypothesis.settings.load_profile("test")  # make fuzz takes the other by --hypothesis-profile
+
+
+def seed_all():
+    random.seed(SEED)
+    np.random.seed(SEED)  # noqa: NPY002  what a test may draw from without a generator of its own
+    torch.manual_seed(SEED)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup(fixturedef):
+    """Fixtures of a module or session draw the same whichever test comes first."""
+    if fixturedef.scope != "function":
+        seed_all()
+
+
+@pytest.fixture(autouse=True)
+def seeded_generators():
+    seed_all()
