@@ -1,17 +1,20 @@
-# Needs Python 3.10 or newer and make; everything else goes into .venv, once.
+# Needs Python 3.11 or newer and make; everything else goes into .venv, once.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs figures growing bench accuracy graphs layers tables embeddings clean
+SEED ?= $(shell date +%s)
+
+.PHONY: help demo test fuzz generic portable wheel lowest lint format docs figures growing bench accuracy graphs \
+	layers tables embeddings clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 10) and "expected Python 3.10 or newer, found %d.%d; name one with make PYTHON=python3.11" % v[:2])'
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and "expected Python 3.11 or newer, found %d.%d; name one with make PYTHON=python3.11" % v[:2])'
 	@echo "Setting up $(VENV) (once, a few minutes: it downloads PyTorch)"
 	@$(PYTHON) -m venv --clear $(VENV)
 	@PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
@@ -22,6 +25,23 @@ demo: $(READY) ## embed a tree, classify an epidemic: two tables, a picture, two
 
 test: $(READY) ## run all tests, one thread each, in parallel
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+fuzz: $(READY) ## property tests on ten times as many examples, drawn anew each time; SEED=... repeats a run
+	@echo "make fuzz SEED=$(SEED) repeats this run"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m hypothesis \
+		--hypothesis-profile=fuzz --hypothesis-seed=$(SEED)
+
+generic: $(READY) ## tests of geometry, layers and networks with the instructions that every x86-64 processor has
+	@$(BIN)/python benchmarks/portable.py --row generic tests/geometry tests/nn tests/models
+
+portable: $(READY) ## all tests under other instruction sets, threads, orders, without numba; keeps the record and docs/portability.md
+	@$(BIN)/python benchmarks/portable.py
+
+wheel: $(READY) ## build the wheel; install it outside this folder, alone and with each extra; use it there
+	@$(BIN)/python tools/wheel.py
+
+lowest: $(READY) ## all tests with the lowest versions that pyproject.toml allows, in an environment of their own
+	@$(BIN)/python tools/lowest.py
 
 lint: $(READY) ## style, types
 	@$(BIN)/ruff check .

@@ -24,7 +24,7 @@ class TorchGenerator:
 torch_generator = TorchGenerator()
 hypothesis.register_random(torch_generator)
 hypothesis.settings.register_profile("test", deadline=None, max_examples=60, derandomize=True, database=None)
-hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=2000, database=None, print_blob=True)
+hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=600, database=None, print_blob=True)
 hypothesis.settings.load_profile("test")  # make fuzz takes the other by --hypothesis-profile
 
 

@@ -25,7 +25,7 @@ def main() -> int:
         found = demo.run(Path(folder), seed=SEED, epochs=EPOCHS, console=Console(stderr=True))
         seconds = round(time.perf_counter() - start, 1)
         demo.show(found, Console())
-        shutil.copyfile(found.files[0], record.DOCS / "images" / "tree.png")
+        shutil.copyfile(found.picture, record.DOCS / "images" / "tree.png")
     rows = [{"part": part, **row} for part in ("tree", "disease", "small") for row in getattr(found, part)]
     record.save("demo", {"seed": SEED, "epochs": EPOCHS, "seconds": seconds, "results": rows}, ("torch", "kappagcn"))
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import tempfile
 import warnings
 from dataclasses import dataclass
@@ -24,7 +25,9 @@ __all__ = ["Demo", "run", "show"]
 
 SPACES = ("H10", "E10", "S10")
 NETWORKS = {"E16": "GCN", "H16": "κ-GCN"}
-SPLITS = 3
+FULL = "tree", "the paper's tree, 1365 nodes", 3  # graph, its title, splits of the epidemic
+QUICK = "small_tree", "a tree of 85 nodes", 2
+QUICK_EPOCHS = 200
 DEPTH, BRANCHING = 5, 2
 SMALL = {
     "sphere": ("S2(0.05)", 0.0),
@@ -37,40 +40,47 @@ SMALL = {
 class Demo:
     """What came out: records of the embeddings, of the classifications and of the small tree; files written."""
 
+    title: str
+    epochs: int
     tree: list[dict[str, Any]]
+    splits: int
     disease: list[dict[str, Any]]
     small: list[dict[str, Any]]
-    files: list[Path]
+    picture: Path | None
+    reports: list[Path]
 
     def record(self) -> dict[str, Any]:
         """As plain numbers and words."""
-        files = [str(path) for path in self.files]
-        return {"tree": self.tree, "disease": self.disease, "small_tree": self.small, "files": files}
+        files = [str(path) for path in (self.picture, *self.reports) if path is not None]
+        return {"epochs": self.epochs, "tree": self.tree, "disease": self.disease, "small_tree": self.small, "files": files}
 
 
-def run(out: Path, *, seed: int, epochs: int, console: Console) -> Demo:
-    """Everything, with a line about each step.
+def run(out: Path, *, seed: int, epochs: int, quick: bool = False, console: Console) -> Demo:
+    """Everything, with a line about each step. Without matplotlib there is no picture.
 
     Args:
         out: Folder for pictures and reports.
         seed: Of whatever is drawn.
         epochs: Of the tree's embeddings; the others have theirs in proportion.
+        quick: Take a smaller tree, at most 200 epochs and two splits.
         console: For lines and bars.
     """
+    graph, title, splits = QUICK if quick else FULL
+    epochs = min(epochs, QUICK_EPOCHS) if quick else epochs
     with tempfile.TemporaryDirectory(prefix="kappagcn-demo-") as scratch:
         runs = Path(scratch)
-        console.print("1 of 3: the paper's tree, 1365 nodes, in ten dimensions of three kinds")
-        tree = [_embedded("tree", space, seed=seed, epochs=epochs) for space in SPACES]
+        console.print(f"1 of 3: {title}, in ten dimensions of three kinds")
+        tree = [_embedded(graph, space, seed=seed, epochs=epochs) for space in SPACES]
         console.print("2 of 3: who was infected? an epidemic on 1000 nodes, a flat and a curved network")
-        disease = [_classified(space, runs, seed=seed, epochs=epochs) for space in NETWORKS]
+        disease = [_classified(space, runs, seed=seed, epochs=epochs, splits=splits) for space in NETWORKS]
         console.print("3 of 3: a small tree in two dimensions, to look at")
         small, panels = _small(runs, seed=seed, epochs=2 * epochs)
-        files = [
-            _draw(panels, out / "tree.png"),
+        picture = _draw(panels, out / "tree.png")
+        reports = [
             write_report(SavedRun(runs / "small-tree"), out / "tree-report.html"),
             write_report(SavedRun(runs / "disease-H16"), out / "disease-report.html"),
         ]
-    return Demo(tree, disease, small, files)
+    return Demo(title, epochs, tree, splits, disease, small, picture, reports)
 
 
 def _embedded(graph: str, space: str, *, seed: int, epochs: int) -> dict[str, Any]:
@@ -79,14 +89,14 @@ def _embedded(graph: str, space: str, *, seed: int, epochs: int) -> dict[str, An
     return {"space": space, "curved": summary["learned_space"], "distortion": summary["average"]}
 
 
-def _classified(space: str, runs: Path, *, seed: int, epochs: int) -> dict[str, Any]:
+def _classified(space: str, runs: Path, *, seed: int, epochs: int, splits: int) -> dict[str, Any]:
     data = labelled("disease")
     assert data is not None
     classifier = KappaGCNClassifier(space, epochs=epochs, seed=seed)
     folder = runs / f"disease-{space}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)
-        summary = classify(classifier, data, splits_of("disease", data, SPLITS), folder)
+        summary = classify(classifier, data, splits_of("disease", data, splits), folder)
     spread = summary["interval"][1] - summary["accuracy"]
     return {"space": space, "curved": summary["learned_space"], "accuracy": summary["accuracy"], "spread": spread}
 
@@ -105,7 +115,10 @@ def _small(runs: Path, *, seed: int, epochs: int) -> tuple[list[dict[str, Any]],
     return records, panels
 
 
-def _draw(panels: list[Any], path: Path) -> Path:
+def _draw(panels: list[Any], path: Path) -> Path | None:
+    """The picture, if matplotlib is installed."""
+    if importlib.util.find_spec("matplotlib") is None:
+        return None
     from kappagcn.figures.embedding import draw_embeddings
 
     return draw_embeddings(panels, path)
@@ -113,18 +126,20 @@ def _draw(panels: list[Any], path: Path) -> Path:
 
 def show(found: Demo, console: Console) -> None:
     """Two tables and what they say in words."""
-    _table(console, "The paper's tree, 1365 nodes", "distortion", [(r, f"{r['distortion']:.4f}") for r in found.tree])
+    title = found.title[0].upper() + found.title[1:]
+    _table(console, title, "distortion", [(r, f"{r['distortion']:.4f}") for r in found.tree])
     best = min(found.tree, key=lambda r: r["distortion"])
     flat = next(r for r in found.tree if r["space"] == "E10")
     console.print(_tree_words(best, flat), soft_wrap=True)
     rows = [(r, f"{r['accuracy']:.3f} ± {r['spread']:.3f}") for r in found.disease]
-    _table(console, f"An epidemic, test accuracy over {SPLITS} splits", "accuracy", rows)
+    _table(console, f"An epidemic, test accuracy over {found.splits} splits", "accuracy", rows)
     plain, curved = found.disease
     console.print(_disease_words(plain, curved), soft_wrap=True)
     learned = found.small[-1]
     crossed = " Its curvature started on a sphere and crossed zero." if learned["curvature"] < 0 else ""
-    console.print(f"\nA small tree to look at: {found.files[0]}.{crossed}", soft_wrap=True)
-    console.print(f"Open in a browser: {' and '.join(str(path) for path in found.files[1:])}", soft_wrap=True)
+    where = found.picture or "no picture without matplotlib, which pip install 'kappagcn[figures]' brings"
+    console.print(f"\nA small tree to look at: {where}.{crossed}", soft_wrap=True, markup=False)
+    console.print(f"Open in a browser: {' and '.join(str(path) for path in found.reports)}", soft_wrap=True)
 
 
 def _tree_words(best: dict[str, Any], flat: dict[str, Any]) -> str:

@@ -35,8 +35,18 @@ def test_demo_prints_two_tables_and_writes_a_picture_and_pages(tmp_path):
     assert all("<canvas" in (tmp_path / f"{name}-report.html").read_text() for name in ("tree", "disease"))
 
 
+def test_the_quick_demo_needs_no_matplotlib(tmp_path, monkeypatch):
+    monkeypatch.setattr("kappagcn.demo.importlib.util.find_spec", lambda name: None)
+    result = run("demo", "--quick", "--out", str(tmp_path), "--epochs", "3", "--threads", "1")
+    assert result.exit_code == 0, result.output
+    assert "A tree of 85 nodes" in result.stdout
+    assert "over 2 splits" in result.stdout
+    assert "pip install 'kappagcn[figures]'" in result.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["disease-report.html", "tree-report.html"]
+
+
 def test_demo_for_machines(tmp_path):
-    arguments = ["demo", "--out", str(tmp_path), "--epochs", "3", "--threads", "1", "--json"]
+    arguments = ["demo", "--quick", "--out", str(tmp_path), "--epochs", "3", "--threads", "1", "--json"]
     found = json.loads(run(*arguments).stdout)
     assert [r["space"] for r in found["disease"]] == ["E16", "H16"]
     assert json.loads(run(*arguments).stdout) == found

@@ -226,6 +226,13 @@ def test_files_of_others_are_not_overwritten(tmp_path, name, command):
     assert contents(tmp_path / "run") == {Path(name): b"mine"}
 
 
+def test_pictures_without_matplotlib_are_refused(runs, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith(("matplotlib", "kappagcn.figures"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "pip install 'kappagcn[figures]'" in message_of(run("plot", runs / "embedding"))
+
+
 def test_several_workers_without_saying_so_are_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "0")

@@ -17,6 +17,9 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the picture and the reports.")] = Path("demo"),
     seed: Seed = 0,
     epochs: Annotated[int, typer.Option(min=1, help="Of the tree's embeddings; the others in proportion.")] = 500,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smaller tree and fewer epochs: about fifteen seconds.")
+    ] = False,
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
@@ -25,8 +28,8 @@ def demo(
     from kappagcn import demo as job
 
     prepare(threads)
-    found = job.run(out, seed=seed, epochs=epochs, console=messages)
+    found = job.run(out, seed=seed, epochs=epochs, quick=quick, console=messages)
     if as_json:
-        print(json.dumps({"seed": seed, "epochs": epochs, **found.record()}))
+        print(json.dumps({"seed": seed, **found.record()}))
     else:
         job.show(found, Console(highlight=False))
