@@ -28,19 +28,21 @@ hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=600, da
 hypothesis.settings.load_profile("test")  # make fuzz takes the other by --hypothesis-profile
 
 
-def seed_all():
+def seed_all() -> None:
+    """Put the global generators into one known state."""
     random.seed(SEED)
     np.random.seed(SEED)  # noqa: NPY002  what a test may draw from without a generator of its own
     torch.manual_seed(SEED)
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_fixture_setup(fixturedef):
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> None:
     """Fixtures of a module or session draw the same whichever test comes first."""
     if fixturedef.scope != "function":
         seed_all()
 
 
 @pytest.fixture(autouse=True)
-def seeded_generators():
+def seeded_generators() -> None:
+    """Every test draws the same, whichever ran before it."""
     seed_all()

@@ -40,6 +40,7 @@ class Row:
 
     @property
     def processes(self) -> int:
+        """Number of processes that keep the cores busy."""
         return max(1, (os.cpu_count() or 1) // int(self.environment.get("OMP_NUM_THREADS", "1")))
 
 
@@ -127,18 +128,18 @@ def page(found: dict[str, Any]) -> str:
     versions = sorted({", ".join(f"{n} {v}" for n, v in r["versions"].items()) for r in rows.values()})
     return f"""# The tests on other machines
 
-Results must not depend on the processor, on which of its instructions torch, MKL and numba choose, on the number of threads,
-on whether numba is installed, or on the order of the tests. `make portable` runs all tests once for each row; one row alone
-runs by `python benchmarks/portable.py --row generic`. `make generic`, a part of every continuous-integration run, repeats the
-tests of geometry, layers and networks with the instructions of row generic.
+Results must not depend on the processor, on which of its instructions torch, MKL and numba choose, on the number of
+threads, on whether numba is installed, or on the order of the tests. `make portable` runs all tests once for each row;
+one row alone runs by `python benchmarks/portable.py --row generic`. `make generic`, a part of every run of continuous
+integration, repeats the tests of geometry, layers and networks with the instructions of row generic.
 
 | row | what | settings | passed | failed | skipped | minutes | processor |
 |---|---|---|---|---|---|---|---|
 {chr(10).join(lines)}
 
-{rest}What is skipped needs a browser, or datasets that are not there; row no-numba also skips the comparisons of compiled with
-plain code. Every test starts from seeded generators, and hypothesis draws the same examples each time; `make fuzz` draws
-others.
+{rest}What is skipped needs a browser, or datasets that are not there; row no-numba also skips the comparisons of
+compiled with plain code. Every test starts from seeded generators, and hypothesis draws the same examples each time;
+`make fuzz` draws others.
 
 Python {", ".join(sorted({r["python"] for r in rows.values()}))}; {"; ".join(versions)}. Record:
 [portable.json](../benchmarks/results/portable.json).

@@ -28,7 +28,7 @@ assert place.is_relative_to(pathlib.Path(sys.prefix).resolve()), f"expected the 
 from kappagcn.nn.midpoints import compiled
 has = lambda name: importlib.util.find_spec(name) is not None
 assert compiled() == has("numba")
-print(", ".join(name for name in ("numba", "matplotlib", "geoopt", "pymetis", "mkdocs", "pytest") if has(name)) or "none")
+print(*filter(has, ("numba", "matplotlib", "geoopt", "pymetis", "mkdocs", "pytest")))
 """
 
 
@@ -59,7 +59,7 @@ def build(folder: Path) -> Path:
 
 
 def install(folder: Path, wheel: Path, extra: str, like: Path | None) -> Path:
-    """An environment with the wheel and what it needs; PyTorch and the like are linked from another such environment."""
+    """An environment with the wheel and what it needs; what another one holds already is linked instead of fetched."""
     call(sys.executable, "-m", "venv", folder, cwd=folder.parent)
     if like is not None:
         for source, target in zip(packages(like), packages(folder), strict=True):
@@ -82,7 +82,7 @@ def use(environment: Path, folder: Path) -> None:
     """The demo and the README's lines of Python, in an empty folder."""
     folder.mkdir()
     python = environment / "bin" / "python"
-    print(f"  extras present: {call(python, '-c', CHECK, cwd=folder).strip()}", flush=True)
+    print(f"  extras present: {call(python, '-c', CHECK, cwd=folder).strip() or 'none'}", flush=True)
     start = time.perf_counter()
     call(environment / "bin" / "kappagcn", "demo", "--quick", "--out", "demo", cwd=folder)
     print(f"  kappagcn demo --quick: {time.perf_counter() - start:.0f} s", flush=True)

@@ -52,7 +52,13 @@ class Demo:
     def record(self) -> dict[str, Any]:
         """As plain numbers and words."""
         files = [str(path) for path in (self.picture, *self.reports) if path is not None]
-        return {"epochs": self.epochs, "tree": self.tree, "disease": self.disease, "small_tree": self.small, "files": files}
+        return {
+            "epochs": self.epochs,
+            "tree": self.tree,
+            "disease": self.disease,
+            "small_tree": self.small,
+            "files": files,
+        }
 
 
 def run(out: Path, *, seed: int, epochs: int, quick: bool = False, console: Console) -> Demo:

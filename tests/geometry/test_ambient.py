@@ -17,8 +17,8 @@ def distance_from_the_unit_quadric(v, k):
     """|κ|n|² + h² − 1| of lifts (n, h), and what rounding alone explains; both (N,), in float64.
 
     With u the unit roundoff and r = 2√|κ||v|: r² has a relative error of (D + 3)u, which moves sin_κ and cos_κ by r/2
-    times as much, to which each adds a few u of its own. A sum of squares doubles a relative error. All that is in units
-    of |κ||n|² + h², which is 1 on the sphere, even where h = 0, and cosh 2r on the hyperboloid.
+    times as much, to which each adds a few u of its own. A sum of squares doubles a relative error. All of that is in
+    units of |κ||n|² + h², which is 1 on the sphere, even where h = 0, and cosh 2r on the hyperboloid.
     """
     e = G.lift(v, k=k).double()
     n, h = k * e[:, :-1].square().sum(-1), e[:, -1].square()

@@ -118,7 +118,9 @@ def guarded() -> Iterator[None]:
     except ModuleNotFoundError as problem:
         if (problem.name or "").split(".")[0] != "matplotlib":
             raise
-        raise refuse("expected matplotlib for pictures, found none; pip install 'kappagcn[figures]' brings it.") from None
+        raise refuse(
+            "expected matplotlib for pictures, found none; pip install 'kappagcn[figures]' brings it."
+        ) from None
     except OSError as problem:
         name = "" if problem.filename is None else f"{problem.filename}: "
         raise refuse(f"{name}{problem.strerror or problem}.", 1) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,14 +38,14 @@ from kappagcn.cli.common import (
 )
 
 
-class Method(str, Enum):
+class Method(StrEnum):
     """How points come about."""
 
     free = "free"
     kappa_gcn = "kappa-gcn"
 
 
-class Start(str, Enum):
+class Start(StrEnum):
     """Where curvatures start."""
 
     graph = "graph"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ import typer
 from kappagcn.cli.common import AsJson, DataFolder, command, make, print_table, refuse, say
 
 
-class Item(str, Enum):
+class Item(StrEnum):
     """What `reproduce` knows."""
 
     table1 = "table1"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from kappagcn.cli.common import AsJson, command, make
 Run = Annotated[Path, typer.Argument(help="Folder of a finished run of kappagcn embed or classify.")]
 
 
-class Theme(str, Enum):
+class Theme(StrEnum):
     """Backgrounds."""
 
     light = "light"
@@ -22,7 +22,7 @@ class Theme(str, Enum):
     both = "both"
 
 
-class Format(str, Enum):
+class Format(StrEnum):
     """Of pictures."""
 
     png = "png"

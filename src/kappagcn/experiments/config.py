@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import sys
+import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -20,11 +20,6 @@ from kappagcn.io_atomic import replacing
 from kappagcn.models import MODELS, NodeClassifier, build_model
 from kappagcn.nn.features import point_features, tangent_features
 from kappagcn.training import TrainingConfig
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["Experiment", "FeatureConfig", "load_experiment", "read_toml", "save_experiment"]
 
