@@ -64,8 +64,8 @@ def transport0(y: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
 def transport0back(x: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
     """Parallel transport of v from x to the origin: ½λ_x v = v/(1 + κ|x|²). κ → 0: v.
 
-    >>> transport0back(torch.tensor([0.5, 0.0]), torch.tensor([0.75, 1.5]), k=-1.0)
-    tensor([1., 2.])
+    >>> transport0back(torch.tensor([0.5, 0.0]), torch.tensor([0.3, 1.5]), k=-1.0)
+    tensor([0.4000, 2.0000])
     """
     lead = read_vectors(x=x, v=v)
     demand_finite(dot(v, v), "v")
