@@ -36,6 +36,7 @@ CASES = {
     "dist2": lambda t, k: G.dist2(t["x"], t["y"], k=k),
     "dist0": lambda t, k: G.dist0(t["x"], k=k),
     "cdist": lambda t, k: G.cdist(t["x"], t["y"], k=k),
+    "cdist2": lambda t, k: G.cdist2(t["x"], t["y"], k=k),
     "tangent_dist": lambda t, k: G.tangent_dist(t["x"], t["y"], k=k),
     "geodesic": lambda t, k: G.geodesic(t["r"], t["x"], t["y"], k=k),
     "geodesic_unit": lambda t, k: G.geodesic_unit(t["r"], t["x"], t["v"], k=k),

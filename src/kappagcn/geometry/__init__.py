@@ -12,7 +12,7 @@ from kappagcn.geometry.frechet import frechet_mean
 from kappagcn.geometry.gyro import coadd, cosub, fn_apply, pointwise_mul
 from kappagcn.geometry.hyperplane import dist2plane, logits
 from kappagcn.geometry.manifold import Stereographic
-from kappagcn.geometry.pairwise import cdist
+from kappagcn.geometry.pairwise import cdist, cdist2
 from kappagcn.geometry.points import Check, check_point, check_vector, origin
 from kappagcn.geometry.product import ProductManifold
 from kappagcn.geometry.random import random_uniform, random_wrapped_normal
@@ -49,6 +49,7 @@ __all__ = [
     "add",
     "antipode",
     "cdist",
+    "cdist2",
     "check_point",
     "check_vector",
     "coadd",

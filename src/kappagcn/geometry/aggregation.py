@@ -3,9 +3,11 @@ r"""Gyromidpoints and the matrix products built on them (arXiv:1911.05076, defin
 The gyromidpoint of points x_j with weights α_j is the point along the weighted sum of their lifts
 (`kappagcn.geometry.ambient`): with N = Σ α_j λ_j x_j and h = Σ α_j (λ_j − 1),
 
-    m = N / (h + √(h² + κ|N|²)),
+    m = N / (h + √R),    R = h² + κ|N|²,
 
-equal to the paper's ½ ⊗ (N/h) wherever that is defined, and right beyond the equator too.
+equal to the paper's ½ ⊗ (N/h) wherever that is defined, and right beyond the equator too. For points far from the
+origin R is a small difference of large numbers: it is computed in float64 whatever the dtype, and for one midpoint from
+the points' differences.
 """
 
 from __future__ import annotations
@@ -19,11 +21,12 @@ from kappagcn.geometry.checks import (
     Scalar,
     as_curvature,
     broadcast,
-    conformal_at,
+    conformal_in_double,
     read_sets,
     read_vectors,
 )
 from kappagcn.geometry.stereographic import expmap, expmap0, logmap, logmap0, scale
+from kappagcn.geometry.vectors import dot, matmul
 
 __all__ = ["matmul_left", "matmul_right", "midpoint", "tangential_mean"]
 
@@ -74,18 +77,40 @@ def midpoint(x: Tensor, weights: Tensor | None = None, *, k: Scalar) -> Tensor:
     weights, batch = read_points(x, weights)
     one = weights.dim() < x.dim()
     batch = broadcast({"x": batch, "weights": weights.shape[: -1 if one else -2]})
-    lifted, mass, k = _lifted_sums(weights.unsqueeze(-2) if one else weights, x, k, batch)
-    point = project_ray(lifted, mass, k, UndefinedMidpointError, UNDEFINED)
+    lifted, mass, share, kappa = _lifted_sums(weights.unsqueeze(-2) if one else weights, x, k, batch)
+    resultant = _resultant(weights.unsqueeze(-1) * share, x.double(), mass, kappa) if one else None
+    point = project_ray(lifted, mass, kappa, UndefinedMidpointError, UNDEFINED, resultant).to(x.dtype)
     return point.squeeze(-2) if one else point
 
 
-def _lifted_sums(a: Tensor, x: Tensor, k: Scalar, batch: torch.Size) -> tuple[Tensor, Tensor, Tensor]:
-    """Weighted sums of lifts for each row of a (dense or sparse), the rows' sums, and κ: ONE matrix product."""
+def _resultant(share: Tensor, x: Tensor, mass: Tensor, k: Tensor) -> Tensor:
+    r"""h² + κ|N|² of weighted lifts from the points' differences: (..., N, 1), (..., N, D) → (..., 1, 1).
+
+    With a_i = α_i/(1 + κ|x_i|²), A = Σ a_i, M = Σ α_i and any point c,
+
+        h² + κ|N|² = M² − 4κ(A Σ a_i|x_i − c|² − |Σ a_i (x_i − c)|²);
+
+    c amidst the points keeps the digits that far points in a close cluster have in common.
+    """
+    size = share.detach().abs()
+    total = size.sum(-2, keepdim=True)
+    center = (size * x.detach()).sum(-2, keepdim=True) / torch.where(total == 0, 1, total)
+    offset = x - center
+    scatter = share.sum(-2, keepdim=True) * (share * dot(offset, offset)).sum(-2, keepdim=True)
+    moment = (share * offset).sum(-2, keepdim=True)
+    return mass * mass - 4 * k * (scatter - dot(moment, moment))
+
+
+def _lifted_sums(a: Tensor, x: Tensor, k: Scalar, batch: torch.Size) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """In float64: weighted sums of lifts for each row of a (dense or sparse), the rows' sums, 1/(1 + κ|x|²), and κ.
+
+    ONE matrix product.
+    """
     k = as_curvature(k, x, batch, trailing=2)
-    factor = 2 / conformal_at(x, k)
-    total = a @ torch.cat((factor * x, factor - 1, torch.ones_like(factor)), -1)
+    share = 1 / conformal_in_double(x, k)
+    total = matmul(a.to(torch.float64), torch.cat((2 * share * x, 2 * share - 1, torch.ones_like(share)), -1))
     mass = total[..., -1:]
-    return total[..., :-1] * torch.where(mass < 0, -1, 1), mass, k
+    return total[..., :-1] * torch.where(mass < 0, -1, 1), mass, share, k.double()
 
 
 def matmul_left(a: Tensor, x: Tensor, *, k: Scalar) -> Tensor:
@@ -111,12 +136,12 @@ def matmul_left(a: Tensor, x: Tensor, *, k: Scalar) -> Tensor:
         raise GeometryError(f"a: expected a matrix (..., M, N), found {tuple(a.shape)}; use midpoint for one row.")
     if a.layout != torch.strided and isinstance(k, Tensor) and k.dim() > 0:
         raise GeometryError(f"k: expected one curvature with a sparse matrix, found {tuple(k.shape)}; loop over them.")
-    lifted, mass, k = _lifted_sums(a, x, k, broadcast({"x": batch, "a": a.shape[:-2]}))
+    lifted, mass, _, kappa = _lifted_sums(a, x, k, broadcast({"x": batch, "a": a.shape[:-2]}))
     # A row without weights has no midpoint; scaled by its sum, 0, any would do: take the origin.
     empty = (lifted == 0).all(-1, keepdim=True) & (mass == 0)
     height = torch.arange(lifted.shape[-1], device=x.device) == lifted.shape[-1] - 1
-    point = project_ray(torch.where(empty & height, 1, lifted), mass, k, UndefinedMidpointError, UNDEFINED)
-    return scale(mass.squeeze(-1), point, k=k.squeeze(-1))
+    point = project_ray(torch.where(empty & height, 1, lifted), mass, kappa, UndefinedMidpointError, UNDEFINED)
+    return scale(mass.squeeze(-1), point, k=kappa.squeeze(-1)).to(x.dtype)
 
 
 def matmul_right(x: Tensor, w: Tensor, *, k: Scalar) -> Tensor:
@@ -133,7 +158,7 @@ def matmul_right(x: Tensor, w: Tensor, *, k: Scalar) -> Tensor:
         raise GeometryError(
             f"w: expected ({x.shape[-1]}, E) {x.dtype} for x: {tuple(x.shape)}, found {tuple(w.shape)} {w.dtype}."
         )
-    return expmap0(logmap0(x, k=k) @ w, k=k)
+    return expmap0(matmul(logmap0(x, k=k), w), k=k)
 
 
 def tangential_mean(x: Tensor, weights: Tensor | None = None, *, k: Scalar, base: Tensor | None = None) -> Tensor:

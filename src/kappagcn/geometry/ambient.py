@@ -26,6 +26,7 @@ from kappagcn.geometry.checks import (
     demand,
     demand_finite,
     read_vectors,
+    within_reach,
 )
 from kappagcn.geometry.numerics import (
     LARGEST_EXPONENT,
@@ -56,10 +57,9 @@ def lift(v: Tensor, *, k: Scalar) -> Tensor:
     tensor([0.6000, 0.0000, 1.0000])
     """
     read_vectors(v=v)
-    square = dot(v, v)
-    demand_finite(square, "v")
-    z = 4 * as_curvature(k, v) * square
-    return join(2 * sinc(z) * v, cosc(z))
+    k = as_curvature(k, v)
+    square, cut = within_reach(4 * dot(v, v), k, "v")
+    return join(2 * sinc(k * square) * cut * v, cosc(k * square))
 
 
 def to_ambient(x: Tensor, *, k: Scalar) -> Tensor:
@@ -113,14 +113,30 @@ def _from_ray(e: Tensor, k: Tensor) -> Tensor:
     return project_ray(e, torch.zeros_like(e[..., :1]), k, GeometryError, message)
 
 
-def project_ray(e: Tensor, mass: Tensor, k: Tensor, error: type[GeometryError], message: str) -> Tensor:
-    """Point of the space along e, a sum of lifts of total weight ``mass`` (..., 1) against which 0 is judged."""
+def project_ray(
+    e: Tensor,
+    mass: Tensor,
+    k: Tensor,
+    error: type[GeometryError],
+    message: str,
+    resultant: Tensor | None = None,
+) -> Tensor:
+    """Point of the space along e = (N, h), a sum of lifts of total weight ``mass``.
+
+    Args:
+        e: (..., D+1).
+        mass: (..., 1), against whose rounding error a resultant is judged to be 0.
+        k: curvature, broadcasting against (..., 1).
+        error: raised where e has no direction in the space.
+        message: of the error.
+        resultant: h² + κ|N|², (..., 1), where it is known better than e has it.
+    """
     # Only the direction counts: scaled, no square overflows.
     size = e.detach().abs().amax(-1, keepdim=True).clamp(min=tiny(e))
     e, mass = e / size, mass / size
     n, h = e[..., :-1], e[..., -1:]
     square = dot(n, n)
-    resultant = h * h + k * square
+    resultant = h * h + k * square if resultant is None else resultant / size / size
     noise = ROUNDING * eps(e) * mass.abs()
     timelike = (h > noise) & (resultant > -(eps(e) ** 0.5) * h * h)
     defined = torch.where(k > 0, resultant > noise * noise, timelike)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.errors import GeometryError, OutsideBallError
-from kappagcn.geometry.numerics import ball_gap, ball_slack
+from kappagcn.geometry.numerics import LARGEST_NORM, ball_gap, ball_slack
 from kappagcn.geometry.vectors import dot
 
 __all__ = [
@@ -24,11 +24,13 @@ __all__ = [
     "as_curvature",
     "conformal",
     "conformal_at",
+    "conformal_in_double",
     "demand",
     "demand_finite",
     "inside",
     "read_sets",
     "read_vectors",
+    "within_reach",
 ]
 
 Scalar = float | Tensor
@@ -63,6 +65,17 @@ def demand_finite(squared_norm: Tensor, name: str) -> None:
         f"{name}: expected finite vectors, found {{count}} of {{total}} rows with NaN, infinite or too large "
         f"entries; check what produced {name}.",
     )
+
+
+def within_reach(square: Tensor, k: Tensor, name: str) -> tuple[Tensor, Tensor]:
+    """|v|² of tangent vectors, (..., 1), cut where κ|v|² would overflow, and the factor that cuts v to it.
+
+    For κ < 0 both lead to the same point to rounding; for κ > 0 so many turns round the sphere lead anywhere.
+    """
+    demand_finite(square, name)
+    with torch.no_grad():
+        cut = (LARGEST_NORM[square.dtype] ** 2 / square / k.abs()).clamp(max=1).sqrt()
+    return square * cut * cut, cut
 
 
 def read_vectors(**vectors: Tensor) -> torch.Size:
@@ -145,13 +158,20 @@ def as_curvature(
 def inside(square: Tensor, k: Tensor, name: str = "x") -> Tensor:
     """|x|² of points, (..., 1), as it is; of a point beyond the boundary by more than round-off an error, or NaN."""
     fine = (1 + k * square > -ball_slack(square)) & square.isfinite()
-    demand(
-        fine,
-        OutsideBallError,
-        f"{name}: expected finite points with 1 + κ|{name}|² > 0, found {{count}} of {{total}} that are NaN, infinite "
-        f"or outside the ball of radius 1/√(−κ); bring them back with project({name}, k=k), or keep tangent vectors "
-        f"and use expmap0, so that points move with κ.",
-    )
+    if all_hold(fine) is False:
+        demand(
+            square != torch.inf,
+            GeometryError,
+            f"{name}: expected finite points whose squared norms fit {square.dtype}, found {{count}} of {{total}} that "
+            f"are infinite or too long; use float64, or a larger unit of length.",
+        )
+        demand(
+            fine,
+            OutsideBallError,
+            f"{name}: expected finite points with 1 + κ|{name}|² > 0, found {{count}} of {{total}} that are NaN or "
+            f"outside the ball of radius 1/√(−κ); bring them back with project({name}, k=k), or keep tangent vectors "
+            f"and use expmap0, so that points move with κ.",
+        )
     return torch.where(fine, square, torch.nan)
 
 
@@ -163,3 +183,11 @@ def conformal(square: Tensor, k: Tensor) -> Tensor:
 def conformal_at(x: Tensor, k: Tensor, name: str = "x") -> Tensor:
     """1 + κ|x|² of points (..., D), checked to be inside: (..., 1)."""
     return conformal(inside(dot(x, x), k, name), k)
+
+
+def conformal_in_double(x: Tensor, k: Tensor) -> Tensor:
+    """1 + κ|x|² of points (..., D) in float64, (..., 1); what is inside, and how near the boundary, is x's dtype's."""
+    square = inside(dot(x, x), k)
+    wide = x.double()
+    p = (1 + k.double() * dot(wide, wide)).clamp(min=2 * ball_gap(x))
+    return torch.where(square.isnan(), torch.nan, p)

@@ -24,7 +24,7 @@ from kappagcn.geometry.aggregation import midpoint, read_points
 from kappagcn.geometry.checks import Scalar, all_hold, as_curvature, broadcast, conformal_at, demand
 from kappagcn.geometry.numerics import positive_root, tanc
 from kappagcn.geometry.stereographic import expmap, logmap
-from kappagcn.geometry.vectors import dot
+from kappagcn.geometry.vectors import dot, matmul
 
 __all__ = ["frechet_mean"]
 
@@ -87,7 +87,9 @@ class _State:
         across = (1 / tanc(4 * self.k[..., None, None] * square / self.p.unsqueeze(-2) ** 2)).clamp(min=least)
         along = (1 - across) / torch.where(square > 0, square, 1)
         eye = torch.eye(self.v.shape[-1], dtype=self.v.dtype, device=self.v.device)
-        hessian = (self.weights * across).sum(-2, keepdim=True) * eye + (self.weights * along * self.v).mT @ self.v
+        hessian = (self.weights * across).sum(-2, keepdim=True) * eye + matmul(
+            (self.weights * along * self.v).mT, self.v
+        )
         step: Tensor = torch.linalg.solve(hessian, self.pull.unsqueeze(-1)).squeeze(-1)
         return step
 

@@ -21,7 +21,8 @@ from kappagcn.geometry.checks import (
     read_vectors,
 )
 from kappagcn.geometry.numerics import arsin_k, arsin_over
-from kappagcn.geometry.vectors import dot
+from kappagcn.geometry.stereographic import difference
+from kappagcn.geometry.vectors import dot, matmul, unit
 
 __all__ = ["dist2plane", "logits"]
 
@@ -29,7 +30,7 @@ __all__ = ["dist2plane", "logits"]
 def dist2plane(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
     r"""Signed distance of x to the hyperplane through p with normal a: (..., D) each → (...). κ → 0: 2⟨x−p, a⟩/|a|.
 
-        sin_κ(d) = 2 (p_p⟨δ, â⟩ + κ|δ|²⟨p, â⟩) / (p_p p_x),    δ = x − p,  p_x = 1 + κ|x|².
+        sin_κ(d) = 2⟨p_p δ + κ|δ|² p, â⟩ / (p_p p_x),    δ = x − p,  p_x = 1 + κ|x|².
 
     Positive on the side a points to; at most π/(2√κ) for κ > 0. The normal's length does not matter; a normal of 0 has
     no plane, and distance 0.
@@ -37,15 +38,10 @@ def dist2plane(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar, keepdim: bool = Fa
     >>> float(dist2plane(torch.tensor([0.5, 0.0]), torch.zeros(2), torch.tensor([1.0, 0.0]), k=-1.0))
     1.0986...
     """
-    lead = read_vectors(x=x, p=p, a=a)
-    k = as_curvature(k, x, lead)
-    delta = x - p
-    p_p, p_x = conformal_at(p, k, "p"), conformal_at(x, k)
-    length = vectors.norm(a)
-    demand_finite(length, "a")
-    a = a / torch.where(length == 0, 1, length)
-    sine = 2 * (p_p * dot(delta, a) + k * dot(delta, delta) * dot(p, a)) / (p_p * p_x)
-    signed = arsin_k(sine, k=k)
+    k = as_curvature(k, x, read_vectors(x=x, p=p, a=a))
+    demand_finite(vectors.norm(a), "a")
+    d = difference(p, x, k)
+    signed = arsin_k(2 * dot(d.numerator, unit(a)) / d.P, k=k)
     return signed if keepdim else signed.squeeze(-1)
 
 
@@ -72,7 +68,7 @@ def logits(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar) -> Tensor:
     factor = 2 / conformal_at(p, k, "p")
     offset = factor * dot(p, a)
     normal = join(a - k * offset * p, -offset)
-    product = to_ambient(x, k=k.squeeze(-1)) @ normal.mT
+    product = matmul(to_ambient(x, k=k.squeeze(-1)), normal.mT)
     length = vectors.norm(a)
     demand_finite(length, "a")
     sine = product / torch.where(length == 0, 1, length).mT

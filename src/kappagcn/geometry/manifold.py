@@ -104,6 +104,10 @@ class Stereographic(nn.Module):
         """All distances: (..., N, D), (..., M, D) → (..., N, M)."""
         return pairwise.cdist(x, y, k=self.k)
 
+    def cdist2(self, x: Tensor, y: Tensor) -> Tensor:
+        """All squared distances, smooth where points coincide: (..., N, D), (..., M, D) → (..., N, M)."""
+        return pairwise.cdist2(x, y, k=self.k)
+
     def tangent_dist(self, u: Tensor, v: Tensor) -> Tensor:
         """Distance of exp_0(u) and exp_0(v), for points too far out for the ball."""
         return ambient.tangent_dist(u, v, k=self.k)

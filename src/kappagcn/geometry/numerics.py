@@ -41,6 +41,7 @@ __all__ = [
     "ball_slack",
     "cos_k",
     "cosc",
+    "cosine_square",
     "eps",
     "far_norm",
     "positive_root",
@@ -70,6 +71,8 @@ ROW_LEAST_LAMBDA = 1e-6  # of a hyperplane through the antipode of the origin, w
 ROW_LEAST = 1e-30  # of a divisor in float64; nothing of interest is smaller
 # sinh of more, divided by √−κ down to 1e-6, would overflow.
 LARGEST_EXPONENT = {torch.float32: 75.0, torch.float64: 690.0}
+# Norms whose squares, times another number of interest, are finite.
+LARGEST_NORM = {torch.float32: 1e18, torch.float64: 1e150}
 # κ·sin_κ²(θ) above which θ comes from the arc tangent of sine and cosine instead of the arc sine of the sine.
 ARC_SINE_BELOW = 0.5
 # Brings vectors whose squares underflow back to where they do not.
@@ -103,8 +106,11 @@ def ball_slack(x: Tensor) -> float:
 
 
 def far_norm(k: Tensor) -> Tensor:
-    """Norm that stands for infinity, the antipode of the origin, for κ > 0: 1/(ε√κ)."""
-    return 1 / (eps(k) * positive_root(k))
+    """Norm that stands for infinity, the antipode of the origin, for κ > 0: 1/(ε√κ), or less if its square overflows.
+
+    A constant: infinity does not move with κ.
+    """
+    return (1 / (eps(k) * positive_root(k.detach()))).clamp(max=LARGEST_NORM[k.dtype])
 
 
 def positive_root(k: Tensor) -> Tensor:
@@ -263,14 +269,21 @@ def arsinc(z: Tensor) -> Tensor:
     return _analytic(z, "arsinc")
 
 
-def arc_over_sine(sine: Tensor, cosine: Tensor, k: Tensor) -> Tensor:
-    """θ / sin_κ(θ) from sin_κ(θ) and cos_κ(θ), right up to θ = π/√κ.
+def cosine_square(z: Tensor, exact: Tensor) -> Tensor:
+    """cos_κ²(θ) = 1 − z from z = κ·sin_κ²(θ), with the value of ``exact`` where 1 − z would cancel.
 
-    Where κ·sin_κ² is below a half the cosine is not looked at: pass anything finite there.
+    Derivatives are those of 1 − z everywhere.
     """
-    z = k * sine * sine
+    return torch.where(z >= ARC_SINE_BELOW, exact.detach() - (z - z.detach()), 1 - z).clamp(min=tiny(z))
+
+
+def arc_over_sine(z: Tensor, cosine: Tensor) -> Tensor:
+    """θ / sin_κ(θ) from z = κ·sin_κ²(θ) and cos_κ(θ), right up to θ = π/√κ.
+
+    Where z is below a half the cosine is not looked at: pass anything finite there.
+    """
     near = z < ARC_SINE_BELOW
-    scaled = torch.where(near, 1, k).sqrt() * torch.where(near, 1, sine)
+    scaled = torch.where(near, 1, z).sqrt()
     far = torch.atan2(scaled, torch.where(near, 1, cosine)) / scaled
     return torch.where(near, arsinc(torch.where(near, z, 0)), far)
 
@@ -346,7 +359,8 @@ def cos_k(r: Tensor, *, k: Tensor) -> Tensor:
 
 def arsin_over(r: Tensor, k: Tensor) -> Tensor:
     """arsin_κ(r)/r; for κ > 0 an r beyond 1/√κ counts as 1/√κ."""
-    return arc_over_sine(r, (1 - k * r * r).clamp(min=eps(r) ** 2).sqrt(), k)
+    z = k * r * r
+    return arc_over_sine(z, (1 - z).clamp(min=eps(r) ** 2).sqrt())
 
 
 def arsin_k(r: Tensor, *, k: Tensor) -> Tensor:

@@ -14,10 +14,18 @@ from torch import Tensor
 
 from kappagcn.geometry.ambient import join
 from kappagcn.geometry.checks import Scalar, as_curvature, conformal_at, read_sets
-from kappagcn.geometry.numerics import COINCIDENT, arc_gradients, arc_value, positive_root, tiny
-from kappagcn.geometry.vectors import norm
+from kappagcn.geometry.numerics import (
+    COINCIDENT,
+    arc_gradients,
+    arc_over_sine,
+    arc_value,
+    cosine_square,
+    positive_root,
+    tiny,
+)
+from kappagcn.geometry.vectors import matmul, norm
 
-__all__ = ["cdist"]
+__all__ = ["cdist", "cdist2"]
 
 BLOCK = 2**18  # entries of a block of rows
 EXACT = "donot_use_mm_for_euclid_dist"
@@ -25,6 +33,9 @@ EXACT = "donot_use_mm_for_euclid_dist"
 
 def cdist(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     """Distances between all points of x and all of y: (..., N, D), (..., M, D) → (..., N, M). κ → 0: 2|x_i − y_j|.
+
+    Where points coincide the distance has no derivative, and its gradient is 0; for second derivatives of squared
+    distances use :func:`cdist2`.
 
     Args:
         x: points (..., N, D).
@@ -42,6 +53,52 @@ def cdist(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     return lengths
 
 
+def cdist2(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
+    """Squared distances between all points of x and all of y, smooth where points coincide. κ → 0: 4|x_i − y_j|².
+
+    Shapes and arguments are those of :func:`cdist`; the Hessian by x_i where x_i = y_j is 2λ² times the identity.
+
+    >>> cdist2(torch.zeros(1, 2), torch.tensor([[0.5, 0.0], [0.0, 0.0]]), k=0.0)
+    tensor([[1., 0.]])
+    """
+    batch = read_sets(x=x, y=y)
+    k = as_curvature(k, x, batch, trailing=2)
+    batch = torch.broadcast_shapes(batch, k.shape[:-2])
+    x, y = x.expand(*batch, *x.shape[-2:]), y.expand(*batch, *y.shape[-2:])
+    p, q = conformal_at(x, k), conformal_at(y, k, "y")
+    squares: Tensor = _Squares.apply(x, y)
+    square_of_sine = squares / (p * q.mT)
+    z = k * square_of_sine
+    exact = (_half_chords(x.detach(), y.detach(), p.detach(), q.detach(), k.detach())).square()
+    ratio = arc_over_sine(z, cosine_square(z, exact).sqrt())
+    return 4 * square_of_sine * ratio * ratio
+
+
+def _half_chords(x: Tensor, y: Tensor, p: Tensor, q: Tensor, k: Tensor) -> Tensor:
+    """cos_κ(d/2) for κ > 0: half the chord on the unit sphere from each x to the antipode of each y."""
+    s = positive_root(k)
+    e, opposite = join(2 * s / p * x, 2 / p - 1), join(-2 * s / q * y, 1 - 2 / q)
+    return torch.cdist(e, opposite, compute_mode=EXACT) / 2
+
+
+class _Squares(torch.autograd.Function):
+    """|x_i − y_j|² of all pairs, differences taken first: (..., N, D), (..., M, D) → (..., N, M)."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor, y: Tensor) -> Tensor:
+        return torch.cdist(x, y, compute_mode=EXACT).square()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+        return _pulls(2 * grad, *ctx.saved_tensors)
+
+
 class _Distances(torch.autograd.Function):
     """d and sin_κ(d/2) from x (..., N, D), y (..., M, D), p = 1 + κ|x|², q = 1 + κ|y|² and κ (..., 1, 1)."""
 
@@ -49,14 +106,12 @@ class _Distances(torch.autograd.Function):
 
     @staticmethod
     def forward(x: Tensor, y: Tensor, p: Tensor, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        s = positive_root(k)
-        e, opposite = join(2 * s / p * x, 2 / p - 1), join(-2 * s / q * y, 1 - 2 / q)
-        gaps, chords = torch.cdist(x, y, compute_mode=EXACT), torch.cdist(e, opposite, compute_mode=EXACT)
+        gaps, cosines = torch.cdist(x, y, compute_mode=EXACT), _half_chords(x, y, p, q, k)
         a, b = p.rsqrt(), q.rsqrt().mT.contiguous()
         lengths, sines = [], []
-        for a_block, gap, chord in _blocks(a, gaps, chords):
+        for a_block, gap, cosine in _blocks(a, gaps, cosines):
             sines.append(gap * a_block * b)
-            lengths.append(2 * arc_value(sines[-1], chord / 2, k))
+            lengths.append(2 * arc_value(sines[-1], cosine, k))
         return torch.cat(lengths, -2), torch.cat(sines, -2)
 
     @staticmethod
@@ -117,8 +172,8 @@ class _Pull(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         w, x, y = ctx.saved_tensors
-        by_weight = (grad * x).sum(-1, keepdim=True) - grad @ y.mT
-        return by_weight, w.sum(-1, keepdim=True) * grad, -w.mT @ grad
+        by_weight = (grad * x).sum(-1, keepdim=True) - matmul(grad, y.mT)
+        return by_weight, w.sum(-1, keepdim=True) * grad, -matmul(w.mT, grad)
 
 
 def _pulls(w: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -130,6 +185,6 @@ def _pulls(w: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     if w.dtype == torch.float64:
         return _Pull.apply(w, x, y), _Pull.apply(w.mT, y, x)
     w, x, y = w.double(), x.double(), y.double()
-    pull_x = w.sum(-1, keepdim=True) * x - w @ y
-    pull_y = w.sum(-2, keepdim=True).mT * y - w.mT @ x
+    pull_x = w.sum(-1, keepdim=True) * x - matmul(w, y)
+    pull_y = w.sum(-2, keepdim=True).mT * y - matmul(w.mT, x)
     return pull_x.float(), pull_y.float()

@@ -278,6 +278,10 @@ class ProductManifold(nn.Module):
         """All distances: (..., N, D), (..., M, D) → (..., N, M)."""
         return vectors.norm(torch.stack(self._each(Stereographic.cdist, x, y), -1)).squeeze(-1)
 
+    def cdist2(self, x: Tensor, y: Tensor) -> Tensor:
+        """All squared distances, smooth where points coincide: (..., N, D), (..., M, D) → (..., N, M)."""
+        return torch.stack(self._each(Stereographic.cdist2, x, y)).sum(0)
+
     def midpoint(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
         """Weighted gyromidpoint in each factor: (..., N, D) → (..., D)."""
         return torch.cat(self._each(lambda space, part: space.midpoint(part, weights), x), -1)
@@ -301,7 +305,7 @@ class ProductManifold(nn.Module):
         if not isinstance(w, Tensor) or w.shape != (self.dim, self.dim) or w.dtype != x.dtype:
             found = f"{tuple(w.shape)} {w.dtype}" if isinstance(w, Tensor) else type(w).__name__
             raise GeometryError(f"w: expected ({self.dim}, {self.dim}) {x.dtype}, found {found}.")
-        return self.expmap0(self.logmap0(x) @ w)
+        return self.expmap0(vectors.matmul(self.logmap0(x), w))
 
     def logits(self, x: Tensor, p: Tensor, a: Tensor) -> Tensor:
         """κ-logits, summed over factors: the choice that gives the Euclidean ones back as all κ → 0."""

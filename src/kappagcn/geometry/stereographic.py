@@ -15,6 +15,9 @@ paper has it, and beyond a quarter of a great circle its length gives the cosine
 
 Stereographic points resolve distances from the origin up to about 15/√−κ in float32 and 35/√−κ in float64; for
 more, stay with tangent vectors (`kappagcn.geometry.tangent_dist`).
+
+Points are float32 or float64; half precision is refused, since it resolves distances up to 5/√−κ only. Under
+``torch.autocast`` every function computes in the dtype of its points.
 """
 
 from __future__ import annotations
@@ -33,20 +36,24 @@ from kappagcn.geometry.checks import (
     demand_finite,
     inside,
     read_vectors,
+    within_reach,
 )
 from kappagcn.geometry.numerics import (
     ARC_SINE_BELOW,
+    LARGEST_EXPONENT,
     arc,
     arc_over_sine,
     artanc,
     ball_gap,
+    cosc,
+    cosine_square,
     eps,
     far_norm,
     positive_root,
     tanc,
     tiny,
 )
-from kappagcn.geometry.vectors import combine, dot, fused_dot, gram
+from kappagcn.geometry.vectors import Gram, combine, dot, gram, unit
 
 __all__ = [
     "add",
@@ -71,45 +78,50 @@ __all__ = [
 ]
 
 
-class _Difference(NamedTuple):
-    """−u ⊕ y = (p·base + back·u)/(P·cos²) and what it is made of; all but the vectors have a last axis of size 1."""
+class Difference(NamedTuple):
+    """−u ⊕ y = numerator/denominator and what it is made of; all but the vectors have a last axis of size 1."""
 
-    u: Tensor
-    base: Tensor  # y − u for close points, y for others
-    back: Tensor
+    delta: Tensor  # y − u
+    numerator: Tensor
+    size: Tensor  # |numerator|, without a gradient
+    denominator: Tensor  # P·cos_κ²(d/2)
     p: Tensor  # 1 + κ|u|²
     P: Tensor  # (1 + κ|u|²)(1 + κ|y|²)
-    length: Tensor  # |y − u|
+    products: Gram
+    z: Tensor  # κ·sin_κ²(d/2)
     sine: Tensor  # sin_κ(d/2)
     cosine: Tensor  # cos_κ(d/2)
+    antipodal: Tensor  # where rounding leaves no direction from u to y
 
-    def times(self, factor: Tensor, lost: Tensor, instead: Tensor) -> Tensor:
-        """The numerator times ``factor``; where its direction is ``lost``, at antipodes, (y − u)·``instead``."""
-        along = torch.where(lost, instead, factor * self.p)
-        return combine(along, self.base, torch.where(lost, -instead, factor * self.back), self.u)
+    def along(self, factor: Tensor, at_antipode: Tensor) -> Tensor:
+        """The numerator times ``factor``; at antipodes, where its direction is lost, (y − u)·``at_antipode``."""
+        return torch.where(self.antipodal, at_antipode * self.delta, factor * self.numerator)
 
 
-def _difference(u: Tensor, y: Tensor, k: Tensor) -> _Difference:
+def difference(u: Tensor, y: Tensor, k: Tensor, p_y: Tensor | None = None) -> Difference:
+    """−u ⊕ y; ``p_y`` is 1 + κ|y|² where it is known better than y has it."""
     u, y = torch.broadcast_tensors(u, y)
-    uu, uy, yy, length = gram(u, y)
-    square = length * length
+    products = gram(u, y)
+    uu, uy, yy, square, length = products
     p = conformal(inside(uu, k, "x"), k)
-    P = p * conformal(inside(yy, k, "y"), k)
-    sine = length / P.sqrt()
-    z = k * sine * sine
+    if p_y is None:
+        p_y = conformal(inside(yy, k, "y"), k)
+    P = p * p_y
+    z = k * square / P
+    delta = y - u
     # Two ways to write the numerator: in the one close points would cancel, in the other norms of different size.
     apart = square > torch.maximum(uu, yy) / 4
-    base = torch.addcmul(y, apart.to(u.dtype) - 1, u)
     back = torch.where(apart, k * yy - 2 * k * uy - 1, k * square)
+    numerator = combine(p, torch.where(apart, y, delta), back, u)
     # cos² = |numerator|²/(|δ|²P) is 1 − z without its cancellation at antipodes: the value of the one, the
     # derivative of the other.
-    with torch.no_grad():
-        far = z >= ARC_SINE_BELOW
-        numerator = combine(p, base, back, u)
-        exact = fused_dot(numerator, numerator) / torch.where(far, square * P, 1)
-        correction = torch.where(far, exact - (1 - z), 0)
-    cosine = (1 - z + correction).clamp(min=tiny(u)).sqrt()
-    return _Difference(u, base, back, p, P, length, sine, cosine)
+    far = z >= ARC_SINE_BELOW
+    size = torch.linalg.vector_norm(numerator.detach(), dim=-1, keepdim=True)
+    squared_cosine = cosine_square(z, (size / torch.where(far, length, 1)).square() / P)
+    cosine = squared_cosine.sqrt()
+    antipodal = cosine < eps(u)
+    denominator = torch.where(far, P * torch.where(antipodal, 1, squared_cosine), P - k * square)
+    return Difference(delta, numerator, size, denominator, p, P, products, z, length / P.sqrt(), cosine, antipodal)
 
 
 def lambda_x(x: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
@@ -138,14 +150,14 @@ def add(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     return _add(x, y, k)
 
 
-def _add(x: Tensor, y: Tensor, k: Tensor) -> Tensor:
-    d = _difference(-x, y, k)
-    lost = d.cosine < eps(x)
-    # Near the boundary of the ball the rounding of one more multiplication could step over it.
-    shrink = torch.where(-k * d.sine * d.sine > 1 / (2 * ball_gap(x)), 1 - ball_gap(x), 1)
-    scale = shrink / (d.P * torch.where(lost, 1, d.cosine).square())
-    at_infinity = far_norm(k) / torch.where(lost, d.length, 1)
-    return d.times(scale, lost, at_infinity)
+def _add(x: Tensor, y: Tensor, k: Tensor, p_y: Tensor | None = None) -> Tensor:
+    d = difference(-x, y, k, p_y)
+    # Near the boundary of the ball rounding could step over it.
+    limit = (1 - ball_gap(x)) / positive_root(-k)
+    outside = (k < 0) & (d.size > limit * d.denominator)
+    shrink = torch.where(outside, limit * d.denominator / torch.where(outside, d.size, 1), 1).detach()
+    length = d.products.length
+    return d.along(shrink / d.denominator, far_norm(k) / torch.where(d.antipodal, length, 1))
 
 
 def neg(x: Tensor) -> Tensor:
@@ -189,13 +201,13 @@ def scale(r: Scalar, x: Tensor, *, k: Scalar) -> Tensor:
 def dist(x: Tensor, y: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
     """Geodesic distance d(x, y) = 2·artan_κ|−x ⊕ y| (eq. 4): (..., D), (..., D) → (...). κ → 0: 2|x−y|.
 
-    Antipodes are at π/√κ. At x = y the gradient is 0.
+    Antipodes are at π/√κ. At x = y the distance has no derivative, and the gradient is 0; `dist2` is smooth there.
 
     >>> float(dist(torch.tensor([0.0, 0.0]), torch.tensor([0.5, 0.0]), k=-1.0))
     1.0986...
     """
     k = as_curvature(k, x, read_vectors(x=x, y=y))
-    d = _difference(x, y, k)
+    d = difference(x, y, k)
     length = 2 * arc(d.sine, d.cosine, k)
     return length if keepdim else length.squeeze(-1)
 
@@ -222,9 +234,11 @@ def expmap(x: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
     """
     k = as_curvature(k, x, read_vectors(x=x, v=v))
     p = conformal_at(x, k)
-    square = dot(v, v) / (p * p)
-    demand_finite(square, "v")
-    return _add(x, tanc(k * square) / p * v, k)
+    square, cut = within_reach(dot(v, v) / (p * p), k, "v")
+    y = tanc(k * square) * cut / p * v
+    # For κ < 0 a long step ends so near the boundary that only the step's length still knows 1 + κ|y|² = 1/cosh².
+    near_boundary = cosc((k * square).clamp(min=-((LARGEST_EXPONENT[x.dtype] / 4) ** 2), max=0)) ** -2
+    return _add(x, y, k, torch.where(k < 0, near_boundary, conformal(dot(y, y), k)))
 
 
 def logmap(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
@@ -237,12 +251,9 @@ def logmap(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     True
     """
     k = as_curvature(k, x, read_vectors(x=x, y=y))
-    d = _difference(x, y, k)
-    lost = d.cosine < eps(x)
-    stretch = d.p * arc_over_sine(d.sine, d.cosine, k)
-    toward = stretch / (d.P * torch.where(lost, 1, d.cosine))
-    straight = stretch / d.P.sqrt()
-    return d.times(toward, lost, straight)
+    d = difference(x, y, k)
+    stretch = d.p * arc_over_sine(d.z, d.cosine)
+    return d.along(stretch / (d.P * torch.where(d.antipodal, 1, d.cosine)), stretch / d.P.sqrt())
 
 
 def expmap0(v: Tensor, *, k: Scalar) -> Tensor:
@@ -254,9 +265,9 @@ def expmap0(v: Tensor, *, k: Scalar) -> Tensor:
     tensor([3., 0.])
     """
     read_vectors(v=v)
-    square = dot(v, v)
-    demand_finite(square, "v")
-    return tanc(as_curvature(k, v) * square) * v
+    k = as_curvature(k, v)
+    square, cut = within_reach(dot(v, v), k, "v")
+    return tanc(k * square) * cut * v
 
 
 def logmap0(x: Tensor, *, k: Scalar) -> Tensor:
@@ -293,15 +304,44 @@ def gyration(u: Tensor, v: Tensor, w: Tensor, *, k: Scalar) -> Tensor:
     >>> bool(torch.isclose(gyration(u, v, w, k=-1.0).norm(), w.norm()))
     True
     """
-    lead = read_vectors(u=u, v=v, w=w)
-    k = as_curvature(k, u, lead)
-    uu, vv = inside(dot(u, u), k, "u"), inside(dot(v, v), k, "v")
+    k = as_curvature(k, u, read_vectors(u=u, v=v, w=w))
     demand_finite(dot(w, w), "w")
-    uv, uw, vw = dot(u, v), dot(u, w), dot(v, w)
-    a = -k * k * uw * vv - k * vw + 2 * k * k * uv * vw
-    b = -k * k * vw * uu + k * uw
-    d = (1 - 2 * k * uv + k * k * uu * vv).clamp(min=eps(u) ** 2)
-    return w + (2 * a / d) * u + (2 * b / d) * v
+    return _rotate(difference(-v, u, k), -v, u, w, k)
+
+
+def _rotate(d: Difference, x: Tensor, y: Tensor, w: Tensor, k: Tensor) -> Tensor:
+    r"""gyr[y, −x]w from the difference of x and y.
+
+    In terms that do not cancel for close points, with δ = y − x, it is w + 2(a x + b δ)/(P cos_κ²(d/2)),
+
+        a = −κp_x⟨δ, w⟩ − κ²|δ|²⟨x, w⟩,    b = κp_x⟨x, w⟩ + κ²(2⟨x, δ⟩⟨x, w⟩ − |x|²⟨δ, w⟩).
+
+    Where these cancel, for points a quarter of a great circle apart or beyond the equator, it is the product of two
+    reflections, which keeps lengths right up to antipodes.
+    """
+    along_x, along_delta = dot(x, w), dot(d.delta, w)
+    xx, xy, yy, square, _ = d.products
+    over = 2 * k / (d.denominator / d.p)
+    a = -over * (along_delta + k * square / d.p * along_x)
+    b = over * (along_x + k / d.p * (2 * (xy - xx) * along_x - xx * along_delta))
+    close = w + a * x + b * d.delta
+    cancels = (d.z >= ARC_SINE_BELOW) | (k * torch.maximum(xx, yy) > 1)
+    return torch.where(cancels, _reflect_twice(d, x, y, w, k), close)
+
+
+def _reflect_twice(d: Difference, x: Tensor, y: Tensor, w: Tensor, k: Tensor) -> Tensor:
+    """gyr[y, −x]w for κ > 0 as two reflections.
+
+    They are along x̂, then along x̂ + κ|x|y where x is the longer one, else along ŷ + κ|y|x, then along ŷ. To the
+    antipode, along the geodesic that `logmap` takes, vectors keep their coordinates.
+    """
+    x_longer = d.products.xx >= d.products.yy
+    longer, other = torch.where(x_longer, x, y), torch.where(x_longer, y, x)
+    axis = unit(longer)
+    mirror = unit(axis + k * vectors.norm(longer) * other)
+    for normal in (torch.where(x_longer, axis, mirror), torch.where(x_longer, mirror, axis)):
+        w = w - 2 * torch.where(d.antipodal, 0, dot(normal, w)) * normal
+    return w
 
 
 def transport(x: Tensor, y: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
@@ -314,10 +354,10 @@ def transport(x: Tensor, y: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
     >>> bool(torch.isclose(norm(y, moved, k=1.0), norm(x, v, k=1.0)))
     True
     """
-    lead = read_vectors(x=x, y=y, v=v)
-    kappa = as_curvature(k, x, lead)
+    k = as_curvature(k, x, read_vectors(x=x, y=y, v=v))
     demand_finite(dot(v, v), "v")
-    return conformal_at(y, kappa, "y") / conformal_at(x, kappa) * gyration(y, -x, v, k=k)
+    d = difference(x, y, k)
+    return d.P / (d.p * d.p) * _rotate(d, x, y, v, k)
 
 
 def inner(x: Tensor, u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:

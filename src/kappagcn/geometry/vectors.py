@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from kappagcn.geometry.numerics import MAGNIFIED_BELOW, MAGNIFIER, tiny
 
-__all__ = ["combine", "dot", "fused_dot", "gram", "norm"]
+__all__ = ["Gram", "combine", "dot", "fused_dot", "gram", "matmul", "norm", "unit"]
+
+
+def _own_precision(x: Tensor) -> AbstractContextManager[Any]:
+    """A context in which autocast leaves the products of ``x`` in its own dtype."""
+    if torch.is_autocast_enabled(x.device.type):
+        return torch.autocast(x.device.type, enabled=False)
+    return nullcontext()
+
+
+def matmul(a: Tensor, b: Tensor) -> Tensor:
+    """a @ b in the dtype of its arguments, under autocast too: bfloat16 has too few digits for any geometry."""
+    with _own_precision(b):
+        return a @ b
 
 
 def dot(x: Tensor, y: Tensor) -> Tensor:
@@ -31,7 +45,8 @@ def _over(grad: Tensor, length: Tensor) -> Tensor:
 
 def fused_dot(x: Tensor, y: Tensor) -> Tensor:
     """As :func:`dot`, without a product of all entries in memory; slower for few rows."""
-    return torch.einsum("...d,...d->...", x, y).unsqueeze(-1)
+    with _own_precision(x):
+        return torch.einsum("...d,...d->...", x, y).unsqueeze(-1)
 
 
 class _Norm(torch.autograd.Function):
@@ -60,32 +75,52 @@ def norm(x: Tensor) -> Tensor:
     return length
 
 
+def unit(x: Tensor) -> Tensor:
+    """x/|x|, and 0 for x = 0, with a right gradient however short x is: (..., D) → (..., D)."""
+    # Dividing by the length as a constant first keeps squares of the gradient's terms from underflowing.
+    length = _length(x.detach())
+    rescaled = x / torch.where(length == 0, 1, length)
+    return rescaled / torch.where(length == 0, 1, norm(rescaled))
+
+
+class Gram(NamedTuple):
+    """The products of two vectors x and y, (..., 1) each."""
+
+    xx: Tensor
+    xy: Tensor
+    yy: Tensor
+    square: Tensor  # |y − x|², smooth at x = y
+    length: Tensor  # |y − x|, with a derivative of 0 at x = y
+
+
 class _Gram(torch.autograd.Function):
     """The products of two vectors, with one pass over the vectors per gradient instead of one per product."""
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        return fused_dot(x, x), fused_dot(x, y), fused_dot(y, y), _length(y - x)
+    def forward(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        delta = y - x
+        return fused_dot(x, x), fused_dot(x, y), fused_dot(y, y), fused_dot(delta, delta), _length(delta)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
-        ctx.save_for_backward(*inputs, output[3])
+        ctx.save_for_backward(*inputs, output[4])
 
     @staticmethod
-    def backward(ctx: Any, g_xx: Tensor, g_xy: Tensor, g_yy: Tensor, g_length: Tensor) -> tuple[Tensor, Tensor]:
+    def backward(
+        ctx: Any, g_xx: Tensor, g_xy: Tensor, g_yy: Tensor, g_square: Tensor, g_length: Tensor
+    ) -> tuple[Tensor, Tensor]:
         x, y, length = ctx.saved_tensors
-        pull, delta = _over(g_length, length), y - x
+        pull, delta = 2 * g_square + _over(g_length, length), y - x
         g_x = torch.addcmul(torch.addcmul(2 * g_xx * x, g_xy, y), -pull, delta)
         g_y = torch.addcmul(torch.addcmul(2 * g_yy * y, g_xy, x), pull, delta)
         return g_x, g_y
 
 
-def gram(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """⟨x,x⟩, ⟨x,y⟩, ⟨y,y⟩ and |y − x| of vectors of one shape: (..., D), (..., D) → (..., 1) each."""
-    products: tuple[Tensor, Tensor, Tensor, Tensor] = _Gram.apply(x, y)
-    return products
+def gram(x: Tensor, y: Tensor) -> Gram:
+    """⟨x,x⟩, ⟨x,y⟩, ⟨y,y⟩, |y − x|² and |y − x| of vectors of one shape: (..., D), (..., D) → (..., 1) each."""
+    return Gram(*_Gram.apply(x, y))
 
 
 class _Combine(torch.autograd.Function):

@@ -18,6 +18,7 @@ __all__ = [
     "dist2plane",
     "expmap",
     "expmap0",
+    "geodesic",
     "gyration",
     "lift",
     "logmap",
@@ -27,6 +28,7 @@ __all__ = [
     "scale",
     "slope",
     "tangent_dist",
+    "transport",
 ]
 
 mp.dps = 50
@@ -83,8 +85,12 @@ def add(x: Vector, y: Vector, k: Number) -> Vector:
 
 
 def gyration(u: Vector, v: Vector, w: Vector, k: Number) -> Vector:
-    """By its definition: −(u⊕v) ⊕ (u ⊕ (v ⊕ w))."""
-    return add(times(-1, add(u, v, k)), add(u, add(v, w, k), k), k)
+    """The paper's closed form of −(u⊕v) ⊕ (u ⊕ (v ⊕ w)), which is linear in w."""
+    uu, uv, vv, uw, vw = dot(u, u), dot(u, v), dot(v, v), dot(u, w), dot(v, w)
+    a = -k * k * uw * vv - k * vw + 2 * k * k * uv * vw
+    b = -k * k * vw * uu + k * uw
+    d = 1 - 2 * k * uv + k * k * uu * vv
+    return [t + 2 * (a * r + b * s) / d for r, s, t in zip(u, v, w, strict=True)]
 
 
 def coadd(x: Vector, y: Vector, k: Number) -> Vector:
@@ -128,6 +134,16 @@ def expmap0(v: Vector, k: Number) -> Vector:
 def logmap0(x: Vector, k: Number) -> Vector:
     n = length(x)
     return x if n == 0 else times(artan_k(n, k) / n, x)
+
+
+def geodesic(t: Number, x: Vector, y: Vector, k: Number) -> Vector:
+    """Equation 5."""
+    return add(x, scale(t, add(times(-1, x), y, k), k), k)
+
+
+def transport(x: Vector, y: Vector, v: Vector, k: Number) -> Vector:
+    """(λ_x/λ_y)·gyr[y, −x]v."""
+    return times(lambda_x(x, k) / lambda_x(y, k), gyration(y, times(-1, x), v, k))
 
 
 def midpoint(points: Sequence[Vector], weights: Vector, k: Number) -> Vector:
