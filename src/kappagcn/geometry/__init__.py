@@ -13,6 +13,7 @@ from kappagcn.geometry.gyro import coadd, cosub, fn_apply, pointwise_mul
 from kappagcn.geometry.hyperplane import dist2plane, logits
 from kappagcn.geometry.manifold import Stereographic
 from kappagcn.geometry.pairwise import cdist, cdist2
+from kappagcn.geometry.parallel_transport import gyration, transport
 from kappagcn.geometry.points import Check, check_point, check_vector, origin
 from kappagcn.geometry.product import ProductManifold
 from kappagcn.geometry.random import random_uniform, random_wrapped_normal
@@ -28,7 +29,6 @@ from kappagcn.geometry.stereographic import (
     expmap,
     expmap0,
     geodesic,
-    gyration,
     inner,
     lambda_x,
     logmap,
@@ -38,7 +38,6 @@ from kappagcn.geometry.stereographic import (
     project,
     scale,
     sub,
-    transport,
 )
 
 __all__ = [

@@ -20,8 +20,8 @@ from kappagcn.geometry.checks import (
     read_sets,
     read_vectors,
 )
+from kappagcn.geometry.difference import difference
 from kappagcn.geometry.numerics import arsin_k, arsin_over
-from kappagcn.geometry.stereographic import difference
 from kappagcn.geometry.vectors import dot, matmul, unit
 
 __all__ = ["dist2plane", "logits"]

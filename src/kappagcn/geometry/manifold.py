@@ -15,6 +15,7 @@ from kappagcn.geometry import (
     gyro,
     hyperplane,
     pairwise,
+    parallel_transport,
     points,
     random,
     squared,
@@ -146,11 +147,11 @@ class Stereographic(nn.Module):
 
     def gyration(self, u: Tensor, v: Tensor, w: Tensor) -> Tensor:
         """gyr[u, v]w."""
-        return stereographic.gyration(u, v, w, k=self.k)
+        return parallel_transport.gyration(u, v, w, k=self.k)
 
     def transport(self, x: Tensor, y: Tensor, v: Tensor) -> Tensor:
         """Parallel transport of v from x to y."""
-        return stereographic.transport(x, y, v, k=self.k)
+        return parallel_transport.transport(x, y, v, k=self.k)
 
     def transport0(self, y: Tensor, v: Tensor) -> Tensor:
         """Parallel transport of v from the origin to y."""

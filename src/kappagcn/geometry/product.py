@@ -10,7 +10,18 @@ import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GeometryError
-from kappagcn.geometry import ambient, gyro, hyperplane, points, random, squared, steps, stereographic, vectors
+from kappagcn.geometry import (
+    ambient,
+    gyro,
+    hyperplane,
+    parallel_transport,
+    points,
+    random,
+    squared,
+    steps,
+    stereographic,
+    vectors,
+)
 from kappagcn.geometry.checks import Scalar
 from kappagcn.geometry.curvature import Curvature
 from kappagcn.geometry.manifold import Stereographic
@@ -175,11 +186,11 @@ class ProductManifold(nn.Module):
 
     def gyration(self, u: Tensor, v: Tensor, w: Tensor) -> Tensor:
         """gyr[u, v]w in each factor."""
-        return self._vectors(stereographic.gyration, u, v, w)
+        return self._vectors(parallel_transport.gyration, u, v, w)
 
     def transport(self, x: Tensor, y: Tensor, v: Tensor) -> Tensor:
         """Parallel transport of v from x to y."""
-        return self._vectors(stereographic.transport, x, y, v)
+        return self._vectors(parallel_transport.transport, x, y, v)
 
     def transport0(self, y: Tensor, v: Tensor) -> Tensor:
         """Parallel transport of v from the origin to y."""

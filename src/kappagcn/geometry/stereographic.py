@@ -1,4 +1,4 @@
-r"""The κ-stereographic model: points, distances, maps, transport (arXiv:1911.05076, section 2).
+r"""The κ-stereographic model: points, distances, maps (arXiv:1911.05076, section 2).
 
 Throughout, ``k`` is the signed sectional curvature κ: a number, or a tensor that broadcasts against the leading
 shape of the points, so that points of different spaces may share a call. Vectors lie along the last axis, D. The
@@ -6,12 +6,7 @@ space is {x : κ|x|² > −1}: a ball of radius 1/√−κ for κ < 0, all of R^
 λ_x²⟨·,·⟩, λ_x = 2/(1+κ|x|²). As κ → 0 every function becomes its Euclidean namesake at twice the length:
 λ = 2, d = 2|x−y|.
 
-Everything about two points is read off the gyrovector −u ⊕ y. With δ = y − u, p_x = 1 + κ|x|²,
-
-    −u ⊕ y = (p_u δ + κ|δ|² u) / (P cos_κ²(d/2)),    sin_κ(d/2) = |δ|/√P,    P = p_u p_y,
-
-which is the paper's addition in terms that do not cancel for close points. For others the numerator is written as the
-paper has it, and beyond a quarter of a great circle its length gives the cosine: right up to antipodes.
+Everything about two points is read off the gyrovector −u ⊕ y of :mod:`kappagcn.geometry.difference`.
 
 Stereographic points resolve distances from the origin up to about 15/√−κ in float32 and 35/√−κ in float64; for
 more, stay with tangent vectors (`kappagcn.geometry.tangent_dist`).
@@ -21,8 +16,6 @@ Points are float32 or float64; half precision is refused, since it resolves dist
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -38,22 +31,20 @@ from kappagcn.geometry.checks import (
     read_vectors,
     within_reach,
 )
+from kappagcn.geometry.difference import difference
 from kappagcn.geometry.numerics import (
-    ARC_SINE_BELOW,
     LARGEST_EXPONENT,
     arc,
     arc_over_sine,
     artanc,
     ball_gap,
     cosc,
-    cosine_square,
     eps,
     far_norm,
     positive_root,
     tanc,
-    tiny,
 )
-from kappagcn.geometry.vectors import Gram, combine, dot, gram, unit
+from kappagcn.geometry.vectors import dot
 
 __all__ = [
     "add",
@@ -64,7 +55,6 @@ __all__ = [
     "expmap",
     "expmap0",
     "geodesic",
-    "gyration",
     "inner",
     "lambda_x",
     "logmap",
@@ -74,54 +64,7 @@ __all__ = [
     "project",
     "scale",
     "sub",
-    "transport",
 ]
-
-
-class Difference(NamedTuple):
-    """−u ⊕ y = numerator/denominator and what it is made of; all but the vectors have a last axis of size 1."""
-
-    delta: Tensor  # y − u
-    numerator: Tensor
-    size: Tensor  # |numerator|, without a gradient
-    denominator: Tensor  # P·cos_κ²(d/2)
-    p: Tensor  # 1 + κ|u|²
-    P: Tensor  # (1 + κ|u|²)(1 + κ|y|²)
-    products: Gram
-    z: Tensor  # κ·sin_κ²(d/2)
-    sine: Tensor  # sin_κ(d/2)
-    cosine: Tensor  # cos_κ(d/2)
-    antipodal: Tensor  # where rounding leaves no direction from u to y
-
-    def along(self, factor: Tensor, at_antipode: Tensor) -> Tensor:
-        """The numerator times ``factor``; at antipodes, where its direction is lost, (y − u)·``at_antipode``."""
-        return torch.where(self.antipodal, at_antipode * self.delta, factor * self.numerator)
-
-
-def difference(u: Tensor, y: Tensor, k: Tensor, p_y: Tensor | None = None) -> Difference:
-    """−u ⊕ y; ``p_y`` is 1 + κ|y|² where it is known better than y has it."""
-    u, y = torch.broadcast_tensors(u, y)
-    products = gram(u, y)
-    uu, uy, yy, square, length = products
-    p = conformal(inside(uu, k, "x"), k)
-    if p_y is None:
-        p_y = conformal(inside(yy, k, "y"), k)
-    P = p * p_y
-    z = k * square / P
-    delta = y - u
-    # Two ways to write the numerator: in the one close points would cancel, in the other norms of different size.
-    apart = square > torch.maximum(uu, yy) / 4
-    back = torch.where(apart, k * yy - 2 * k * uy - 1, k * square)
-    numerator = combine(p, torch.where(apart, y, delta), back, u)
-    # cos² = |numerator|²/(|δ|²P) is 1 − z without its cancellation at antipodes: the value of the one, the
-    # derivative of the other.
-    far = z >= ARC_SINE_BELOW
-    size = torch.linalg.vector_norm(numerator.detach(), dim=-1, keepdim=True)
-    squared_cosine = cosine_square(z, (size / torch.where(far, length, 1)).square() / P)
-    cosine = squared_cosine.sqrt()
-    antipodal = cosine < eps(u)
-    denominator = torch.where(far, P * torch.where(antipodal, 1, squared_cosine), P - k * square)
-    return Difference(delta, numerator, size, denominator, p, P, products, z, length / P.sqrt(), cosine, antipodal)
 
 
 def lambda_x(x: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
@@ -291,73 +234,6 @@ def geodesic(t: Scalar, x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     """
     v = logmap(x, y, k=k)
     return expmap(x, as_curvature(t, v, name="t") * v, k=k)
-
-
-def gyration(u: Tensor, v: Tensor, w: Tensor, *, k: Scalar) -> Tensor:
-    """gyr[u, v]w = −(u⊕v) ⊕ (u ⊕ (v ⊕ w)), by its closed form: the rotation that ⊕ lacks to be associative.
-
-    Linear in w, norm-preserving; u ⊕ v = gyr[u, v] (v ⊕ u). κ → 0: w.
-
-    >>> u, v, w = torch.tensor([[0.3, 0.0], [0.0, 0.4], [0.1, 0.2]])
-    >>> torch.allclose(add(u, v, k=-1.0), gyration(u, v, add(v, u, k=-1.0), k=-1.0))
-    True
-    >>> bool(torch.isclose(gyration(u, v, w, k=-1.0).norm(), w.norm()))
-    True
-    """
-    k = as_curvature(k, u, read_vectors(u=u, v=v, w=w))
-    demand_finite(dot(w, w), "w")
-    return _rotate(difference(-v, u, k), -v, u, w, k)
-
-
-def _rotate(d: Difference, x: Tensor, y: Tensor, w: Tensor, k: Tensor) -> Tensor:
-    r"""gyr[y, −x]w from the difference of x and y.
-
-    In terms that do not cancel for close points, with δ = y − x, it is w + 2(a x + b δ)/(P cos_κ²(d/2)),
-
-        a = −κp_x⟨δ, w⟩ − κ²|δ|²⟨x, w⟩,    b = κp_x⟨x, w⟩ + κ²(2⟨x, δ⟩⟨x, w⟩ − |x|²⟨δ, w⟩).
-
-    Where these cancel, for points a quarter of a great circle apart or beyond the equator, it is the product of two
-    reflections, which keeps lengths right up to antipodes.
-    """
-    along_x, along_delta = dot(x, w), dot(d.delta, w)
-    xx, xy, yy, square, _ = d.products
-    over = 2 * k / (d.denominator / d.p)
-    a = -over * (along_delta + k * square / d.p * along_x)
-    b = over * (along_x + k / d.p * (2 * (xy - xx) * along_x - xx * along_delta))
-    close = w + a * x + b * d.delta
-    cancels = (d.z >= ARC_SINE_BELOW) | (k * torch.maximum(xx, yy) > 1)
-    return torch.where(cancels, _reflect_twice(d, x, y, w, k), close)
-
-
-def _reflect_twice(d: Difference, x: Tensor, y: Tensor, w: Tensor, k: Tensor) -> Tensor:
-    """gyr[y, −x]w for κ > 0 as two reflections.
-
-    They are along x̂, then along x̂ + κ|x|y where x is the longer one, else along ŷ + κ|y|x, then along ŷ. To the
-    antipode, along the geodesic that `logmap` takes, vectors keep their coordinates.
-    """
-    x_longer = d.products.xx >= d.products.yy
-    longer, other = torch.where(x_longer, x, y), torch.where(x_longer, y, x)
-    axis = unit(longer)
-    mirror = unit(axis + k * vectors.norm(longer) * other)
-    for normal in (torch.where(x_longer, axis, mirror), torch.where(x_longer, mirror, axis)):
-        w = w - 2 * torch.where(d.antipodal, 0, dot(normal, w)) * normal
-    return w
-
-
-def transport(x: Tensor, y: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
-    """Parallel transport of the tangent vector v from x to y along their geodesic: (λ_x/λ_y)·gyr[y, −x]v.
-
-    Keeps lengths and angles: inner(y, Pu, Pv) = inner(x, u, v). κ → 0: v.
-
-    >>> x, y, v = torch.tensor([[0.3, 0.0], [0.0, 0.4], [0.1, 0.2]])
-    >>> moved = transport(x, y, v, k=1.0)
-    >>> bool(torch.isclose(norm(y, moved, k=1.0), norm(x, v, k=1.0)))
-    True
-    """
-    k = as_curvature(k, x, read_vectors(x=x, y=y, v=v))
-    demand_finite(dot(v, v), "v")
-    d = difference(x, y, k)
-    return d.P / (d.p * d.p) * _rotate(d, x, y, v, k)
 
 
 def inner(x: Tensor, u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
