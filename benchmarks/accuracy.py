@@ -10,6 +10,10 @@ A value's error is relative to its length. A derivative's is relative to its len
 under test, and well-conditioned: for κ < 0 within 3/4 of the ball's radius; for κ > 0 points that result within two
 radii of the sphere's origin, and logarithms of points not nearer than a fifth of the way to the antipode; no sums,
 differences, midpoints or distances to planes that nearly vanish.
+
+A second table is by distance from the origin, κ = −1, where stereographic points crowd against the boundary of the
+ball, and a third by distance from the antipode, κ = 1. There an error of a vector is relative to its length, one of a
+point or of a distance is a length.
 """
 
 from __future__ import annotations
@@ -32,7 +36,11 @@ from kappagcn.testing import reference as R
 SIZES = [1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 0.5, 1.0, 5.0]
 KAPPAS = [-s for s in reversed(SIZES)] + [0.0] + SIZES
 TARGETS = {torch.float32: (2e-6, 2e-5), torch.float64: (1e-13, 1e-10)}
+MAPS = {"geodesic": 3}  # a composition of maps: targets are this many times as large
 POINTS = 4  # in a midpoint
+RADII = [2.0, 4.0, 6.0, 8.0, 10.0]
+FROM_ANTIPODE = [1.0, 0.1, 0.01, 0.001]
+APART = 0.3  # distance between points that are called close
 
 
 class Case(NamedTuple):
@@ -66,6 +74,9 @@ CASES = {
         R.dist2plane,
         lambda x, p, a, k: g.dist2plane(x, p, a, k=k, signed=True, keepdim=True),
     ),
+    "geodesic": Case("rxx", G.geodesic, R.geodesic, lambda r, x, y, k: g.geodesic(r.unsqueeze(-1), x, y, k=k)),
+    "gyration": Case("xxv", G.gyration, R.gyration, lambda x, y, v, k: g.gyration(x, y, v, k=k)),
+    "transport": Case("xxv", G.transport, R.transport, lambda x, y, v, k: g.parallel_transport(x, y, v, k=k)),
     "lift": Case("v", G.lift, R.lift),
     "lower": Case("e", G.lower, R.lower),
     "tangent_dist": Case("vv", G.tangent_dist, R.tangent_dist),
@@ -107,10 +118,13 @@ def well_conditioned(name: str, args: list[Tensor], kappa: float) -> Tensor:
         fine &= length > 0.2 * G.dist(x, p, k=kappa)
     if name in ("add", "expmap", "logmap", "midpoint"):
         fine &= length > 0.1 * args[0].flatten(1).norm(dim=-1)
-    if kappa > 0 and name in ("add", "scale", "expmap", "midpoint"):
+    if name == "geodesic":
+        fine &= length > 0.5 * args[1].norm(dim=-1)
+    if kappa > 0 and name in ("add", "scale", "expmap", "geodesic", "midpoint"):
         fine &= length < 2 / kappa**0.5
-    if kappa > 0 and name == "logmap":
-        fine &= G.dist(*args, k=kappa) < 0.8 * torch.pi / kappa**0.5
+    if kappa > 0 and name in ("geodesic", "gyration", "logmap", "transport"):
+        x, y = {"geodesic": args[1:], "gyration": (args[0], -args[1])}.get(name, args)[:2]
+        fine &= G.dist(x, y, k=kappa) < 0.8 * torch.pi / kappa**0.5
     return fine
 
 
@@ -126,6 +140,12 @@ def sample(name: str, kappa: float, dtype: torch.dtype, count: int, dim: int, se
         drawn = [t[fine] for t in drawn]
         kept = drawn if not kept else [torch.cat(pair) for pair in zip(kept, drawn, strict=True)]
     return [t[:count] for t in kept], k
+
+
+def targets(name: str, dtype: torch.dtype) -> tuple[float, float]:
+    """Largest errors allowed of an operation's value and of its derivative by κ."""
+    value, slope = TARGETS[dtype]
+    return MAPS.get(name, 1) * value, MAPS.get(name, 1) * slope
 
 
 def rows(value: Tensor) -> Tensor:
@@ -195,6 +215,81 @@ def measure(name: str, kappa: float, dtype: torch.dtype, count: int, dim: int = 
     return result
 
 
+def at_distance(x: Tensor, kappa: float, length: float, generator: torch.Generator) -> Tensor:
+    """A point at a given distance from each point of x, in a random direction, in float64."""
+    v = torch.randn(x.shape, dtype=torch.float64, generator=generator)
+    return G.geodesic_unit(length, x, v, k=kappa)
+
+
+def far_inputs(kappa: float, size: float, close: bool, dtype: torch.dtype, count: int) -> dict[str, Tensor]:
+    """Points at distance ``size`` from the origin (κ < 0), close together or not; or as far from antipodes (κ > 0)."""
+    generator = torch.Generator().manual_seed(0)
+    origin = torch.zeros(count, 3, dtype=torch.float64)
+    x = at_distance(origin, kappa, size if kappa < 0 else 1.0, generator).to(dtype).double()
+    if kappa > 0:
+        y = at_distance(G.antipode(x, k=kappa), kappa, size, generator)
+    else:
+        y = at_distance(x, kappa, APART, generator) if close else at_distance(origin, kappa, size, generator)
+    z = at_distance(x, kappa, APART, generator) if close else at_distance(origin, kappa, size, generator)
+    v = torch.randn(count, 3, dtype=torch.float64, generator=generator)
+    step = APART * v / v.norm(dim=-1, keepdim=True) / G.lambda_x(x, k=kappa, keepdim=True)
+    return {name: t.to(dtype) for name, t in {"x": x, "y": y, "z": z, "v": step}.items()}
+
+
+# name -> what it is called with, and what its error is: of a "vector", a "point" or a "length"
+FAR_CASES = {
+    "dist": ("xy", "length"),
+    "logmap": ("xy", "vector"),
+    "expmap": ("xv", "point"),
+    "geodesic": ("txy", "point"),
+    "gyration": ("xyv", "vector"),
+    "transport": ("xyv", "vector"),
+    "midpoint": ("X", "point"),
+    "dist2plane": ("xyv", "length"),
+}
+
+
+def far_error(name: str, t: dict[str, Tensor], kappa: float) -> float:
+    """Largest error of an operation on points far from the origin, or near antipodes."""
+    letters, kind = FAR_CASES[name]
+    count, dtype, k = len(t["x"]), t["x"].dtype, mpf(kappa)
+    sets = torch.stack([t["x"], t["y"], t["z"]], 1)
+    inputs = {**t, "t": torch.full((count,), 0.25, dtype=dtype), "X": sets}
+    if name == "gyration":
+        inputs["y"] = -t["y"]  # gyr[x, −y], the rotation in the transport from y to x
+    args = [inputs[letter] for letter in letters]
+    if name == "midpoint":
+        args.append(torch.full((count, 3), 0.25, dtype=dtype))
+    results = rows(CASES[name].ours(*args, k=kappa)).tolist()
+    errors = []
+    for result, *row in zip(results, *(a.tolist() for a in args), strict=True):
+        value = CASES[name].exact(*(exactly(r) for r in row), k)
+        expected = value if isinstance(value, list) else [value]
+        gap = R.length([mpf(a) - b for a, b in zip(result, expected, strict=True)])
+        unit = {"vector": 1 / R.length(expected), "point": R.lambda_x(expected, k), "length": 1}[kind]
+        errors.append(float(gap * unit))
+    return float(torch.tensor(errors).max())
+
+
+def measure_far(name: str, kappa: float, size: float, dtype: torch.dtype, count: int) -> dict[str, Any]:
+    """Largest error at one distance from the origin (κ < 0, close points and others) or from the antipode (κ > 0)."""
+    torch.set_num_threads(1)
+    kinds = (True, False) if kappa < 0 else (False,)
+    error = max(far_error(name, far_inputs(kappa, size, close, dtype, count), kappa) for close in kinds)
+    return {"case": name, "kappa": kappa, "size": size, "dtype": str(dtype).removeprefix("torch."), "error": error}
+
+
+def far_table(results: list[dict[str, Any]], kappa: float) -> str:
+    """Markdown: a row for each dtype and operation, a column for each distance."""
+    mine = [r for r in results if r["kappa"] == kappa]
+    sizes = list(dict.fromkeys(r["size"] for r in mine))
+    lines = [f"| dtype | operation | {' | '.join(f'{s:g}' for s in sizes)} |", "|---" * (2 + len(sizes)) + "|"]
+    for dtype, name in dict.fromkeys((r["dtype"], r["case"]) for r in mine):
+        errors = {r["size"]: r["error"] for r in mine if (r["dtype"], r["case"]) == (dtype, name)}
+        lines.append(f"| {dtype} | {name} | {' | '.join(f'{errors[s]:.1e}' for s in sizes)} |")
+    return "\n".join(lines)
+
+
 def worst(results: list[dict[str, Any]], system: str, what: str) -> float:
     found = [r[system][what] for r in results if system in r]
     return float(torch.tensor(found).max()) if found else float("nan")
@@ -237,7 +332,7 @@ Largest relative error against {found["digits"]}-digit mpmath, over {len(KAPPAS)
 inputs (the script says what well-conditioned is). A derivative that nearly cancels counts relative to
 0.05·|value|·max|x|². Targets: float32
 {TARGETS[torch.float32][0]:g} and {TARGETS[torch.float32][1]:g}, float64 {TARGETS[torch.float64][0]:g} and
-{TARGETS[torch.float64][1]:g}.
+{TARGETS[torch.float64][1]:g}; three times as much for geodesics, which are a logarithm followed by an exponential map.
 
 {record.made_with(found)}
 
@@ -245,6 +340,19 @@ inputs (the script says what well-conditioned is). A derivative that nearly canc
 
 A dash: geoopt has no such operation. geoopt's midpoint picks the antipode beyond the equator and for 0 < κ ≤ 1e-8; its
 other errors come from curvatures near zero, as the distance shows.
+
+## By distance from the origin
+
+κ = −1; the larger error of points {APART:g} apart and of points in any direction. Errors of vectors are relative, those
+of points and distances are lengths. What is left is the rounding of the points themselves, about ε·cosh²(r/2).
+
+{far_table(found["far"], -1.0)}
+
+## By distance from the antipode
+
+κ = 1; from a point to points near its antipode, where every direction leads.
+
+{far_table(found["far"], 1.0)}
 
 ## The distance by curvature, float32
 
@@ -258,6 +366,10 @@ other errors come from curvatures near zero, as the distance shows.
 
 def _run(job: tuple[Any, ...]) -> dict[str, Any]:
     return measure(*job)
+
+
+def _run_far(job: tuple[Any, ...]) -> dict[str, Any]:
+    return measure_far(*job)
 
 
 def main() -> int:
@@ -276,17 +388,29 @@ def main() -> int:
             results.append(result)
             if done % len(KAPPAS) == 0:
                 print(f"{done}/{len(jobs)} {result['dtype']} {result['case']}", file=sys.stderr, flush=True)
+        far_jobs = [
+            (name, kappa, size, dtype, options.count)
+            for dtype in TARGETS
+            for kappa, sizes in ((-1.0, RADII), (1.0, FROM_ANTIPODE))
+            for name in FAR_CASES
+            for size in sizes
+        ]
+        far = list(pool.map(_run_far, far_jobs))
     print(table(results))
+    print("\nby distance from the origin\n\n" + far_table(far, -1.0))
+    print("\nby distance from the antipode\n\n" + far_table(far, 1.0))
     print("\ndist by curvature, float32\n\n" + by_kappa(results, "float32"))
     failures = [
         (r["case"], r["kappa"], r["dtype"], r["kappagcn"])
         for r in results
-        for target in [TARGETS[getattr(torch, r["dtype"])]]
+        for target in [targets(r["case"], getattr(torch, r["dtype"]))]
         if not (r["kappagcn"]["value"] <= target[0] and r["kappagcn"]["slope"] <= target[1])
     ]
     print(f"\n{len(failures)} of {len(results)} above the targets", *failures, sep="\n")
     if options.count >= 1000:
-        record.save("accuracy", {"digits": mp.dps, "dim": 3, "seed": 0, "count": options.count, "results": results})
+        record.save(
+            "accuracy", {"digits": mp.dps, "dim": 3, "seed": 0, "count": options.count, "results": results, "far": far}
+        )
         (record.DOCS / "accuracy.md").write_text(page(record.load("accuracy")))
     return bool(failures)
 

@@ -1,5 +1,7 @@
 """Against 50-digit mpmath: a sample of what `make accuracy` measures with 1000 inputs per cell."""
 
+import math
+
 import pytest
 import torch
 
@@ -10,11 +12,31 @@ CELLS = [(name, dtype) for name in accuracy.CASES for dtype in accuracy.TARGETS]
 
 @pytest.mark.parametrize(("name", "dtype"), CELLS, ids=lambda c: str(c).removeprefix("torch."))
 def test_values_and_slopes_are_within_the_targets(name, dtype):
-    value_target, slope_target = accuracy.TARGETS[dtype]
+    value_target, slope_target = accuracy.targets(name, dtype)
     for kappa in accuracy.KAPPAS:
         found = accuracy.measure(name, kappa, dtype, count=25, seed=7)["kappagcn"]
         assert found["value"] <= value_target, (kappa, found)
         assert found["slope"] <= slope_target, (kappa, found)
+
+
+# A dozen roundings of the points, each worth ε·cosh²(r/2) at distance r from the origin; three are seen at most.
+ROUNDINGS = 12
+
+
+@pytest.mark.parametrize("name", accuracy.FAR_CASES)
+@pytest.mark.parametrize("dtype", accuracy.TARGETS, ids=lambda c: str(c).removeprefix("torch."))
+def test_far_points_lose_only_what_their_own_rounding_loses(name, dtype):
+    for radius in accuracy.RADII:
+        bound = ROUNDINGS * torch.finfo(dtype).eps * math.cosh(radius / 2) ** 2
+        assert accuracy.measure_far(name, -1.0, radius, dtype, count=15)["error"] <= bound, radius
+
+
+@pytest.mark.parametrize("name", accuracy.FAR_CASES)
+@pytest.mark.parametrize("dtype", accuracy.TARGETS, ids=lambda c: str(c).removeprefix("torch."))
+def test_near_antipodes_only_directions_lose_digits(name, dtype):
+    for gap in accuracy.FROM_ANTIPODE:
+        bound = ROUNDINGS * torch.finfo(dtype).eps / gap
+        assert accuracy.measure_far(name, 1.0, gap, dtype, count=15)["error"] <= bound, gap
 
 
 def test_the_comparison_can_fail():

@@ -7,7 +7,7 @@ import torch
 from mpmath import mpf
 
 import kappagcn.geometry as G
-from kappagcn.errors import OutsideBallError
+from kappagcn.errors import GeometryError, OutsideBallError
 from kappagcn.testing import reference as R
 
 DTYPES = [torch.float32, torch.float64]
@@ -272,3 +272,115 @@ def test_second_derivatives_are_finite_where_they_exist(dtype, k):
         first = torch.autograd.grad(f(x, y, k=kappa).square().sum(), [x, y, kappa], create_graph=True)
         second = torch.autograd.grad(sum(g.square().sum() for g in first), [x, y, kappa])
         assert all(g.isfinite().all() for g in second), f
+
+
+@EACH
+def test_a_hundred_thousand_antipodes(dtype):
+    """Rounding leaves some pairs just short of antipodal: the length of their logarithm is right all the same."""
+    generator = torch.Generator().manual_seed(0)
+    spread = torch.randn(100_000, 1, dtype=dtype, generator=generator).exp()
+    x = spread * torch.randn(100_000, 3, dtype=dtype, generator=generator)
+    y = G.antipode(x, k=1.0)
+    length = G.norm(x, G.logmap(x, y, k=1.0), k=1.0)
+    assert (length - math.pi).abs().max() <= 64 * torch.finfo(dtype).eps
+    assert G.dist(G.geodesic(1.0, x, y, k=1.0), y, k=1.0).max() <= 64 * torch.finfo(dtype).eps
+
+
+SECOND = {
+    "add": lambda q, x, k: G.add(-q, x, k=k)[0],
+    "logmap": lambda q, x, k: G.logmap(q, x, k=k)[0],
+    "dist2": lambda q, x, k: G.dist2(q, x, k=k),
+    "cdist2": lambda q, x, k: G.cdist2(q[None], x[None], k=k).squeeze(),
+}
+
+
+@pytest.mark.parametrize("name", SECOND)
+@pytest.mark.parametrize("k", [-1.0, 0.0, 1.0])
+def test_second_derivatives_where_points_coincide(name, k):
+    q = torch.tensor([0.3, 0.2], dtype=torch.float64)
+    f = lambda x: SECOND[name](q, x, k)  # noqa: E731
+    hessian = torch.func.jacrev(torch.func.jacrev(f))(q.clone())
+    slope, h = torch.func.grad(f), 1e-5
+    steps = h * torch.eye(2, dtype=torch.float64)
+    quotients = torch.stack([(slope(q + step) - slope(q - step)) / (2 * h) for step in steps])
+    torch.testing.assert_close(hessian, quotients, rtol=1e-6, atol=1e-8)
+    if "dist2" in name:
+        metric = 2 * float(G.lambda_x(q, k=k)) ** 2 * torch.eye(2, dtype=torch.float64)
+        torch.testing.assert_close(hessian, metric)
+
+
+@pytest.mark.parametrize("k", [1e-6, 1e-10, 1e-14, 1e-20])
+@EACH
+def test_half_a_turn_however_large_the_sphere(dtype, k):
+    half = math.pi / (2 * k**0.5)
+    for x in (torch.tensor([0.3, 0.2], dtype=dtype), torch.zeros(2, dtype=dtype)):
+        v = torch.tensor([half, 0.0], dtype=dtype) * 2 / G.lambda_x(x, k=k)
+        y, _ = gradients(lambda x, v, k: G.expmap(x, v, k=k), x, v, k=k)
+        away = math.pi / k**0.5 - float(G.dist(x, y, k=k))
+        assert abs(away) <= 16 * torch.finfo(dtype).eps * half
+
+
+@EACH
+@pytest.mark.parametrize("k", [-1e6, 1e6])
+def test_vectors_so_long_that_their_squares_times_curvature_overflow(dtype, k):
+    v = torch.tensor([[2.1e17, 2.8e17]] if dtype == torch.float32 else [[2.1e152, 2.8e152]], dtype=dtype)
+    x, _ = gradients(G.expmap0, v, k=k)
+    if k < 0:
+        torch.testing.assert_close(x, torch.tensor([[0.6e-3, 0.8e-3]], dtype=dtype), rtol=1e-5, atol=0)
+    lifted = G.lift(v, k=k)
+    assert lifted.isfinite().all()
+    if k < 0:
+        assert lifted.abs().min() >= 1e28
+
+
+@pytest.mark.parametrize(("dtype", "radius"), [(torch.float32, 6.0), (torch.float64, 15.0)])
+@pytest.mark.parametrize("k", [-4.0, -1.0, -0.01])
+def test_steps_across_the_ball_are_not_cut(dtype, radius, k):
+    """A step of 2·radius is longer than any distance from the origin that the dtype's ball resolves in one step."""
+    s = abs(k) ** 0.5
+    direction = torch.tensor([0.6, -0.8, 0.0], dtype=dtype)
+    x = G.expmap0(-radius / (2 * s) * direction, k=k)
+    y, _ = gradients(lambda x, k: G.geodesic_unit(4 * radius / s, x, direction, k=k), x, k=k)
+    assert float(G.dist0(y, k=k)) * s >= 2.2 * radius
+    back = G.geodesic_unit(2 * radius / s, x, direction, k=k)
+    # A rounding of the direction grows with the hyperbolic sine of the way.
+    assert float(G.dist(back, -x, k=k)) <= 4 * torch.finfo(dtype).eps * math.sinh(2 * radius) / s
+
+
+@EACH
+@pytest.mark.parametrize("k", [-1.0, 0.0, 1.0])
+def test_adding_the_origin_changes_nothing_but_the_last_digit(dtype, k):
+    generator = torch.Generator().manual_seed(0)
+    x = 0.5 * torch.rand(1000, 3, dtype=dtype, generator=generator)
+    zero = torch.zeros_like(x)
+    tol = {"rtol": 2 * torch.finfo(dtype).eps, "atol": 0.0}
+    torch.testing.assert_close(G.add(zero, x, k=k), x, **tol)
+    torch.testing.assert_close(G.add(x, zero, k=k), x, **tol)
+
+
+@EACH
+def test_a_plane_through_a_point_far_beyond_the_equator(dtype):
+    k = float(torch.tensor(0.01, dtype=dtype))
+    p, a = torch.tensor([4e4, 0.0], dtype=dtype), torch.tensor([1.0, 1.0], dtype=dtype)
+    for x in ([4e4 + 4, 16.0], [1.0, 2.0], [30.0, -8.0], [-0.5, 0.25]):
+        x = torch.tensor(x, dtype=dtype)
+        expected = R.dist2plane(*([mpf(t) for t in v.tolist()] for v in (x, p, a)), mpf(k))
+        assert float(G.dist2plane(x, p, a, k=k)) == pytest.approx(float(expected), rel=64 * torch.finfo(dtype).eps)
+
+
+@EACH
+def test_the_gradient_by_a_very_short_normal(dtype):
+    x, p = torch.tensor([0.3, 0.2], dtype=dtype), torch.tensor([0.1, 0.1], dtype=dtype)
+    slopes = []
+    for size in (1.0, 1e-30):
+        a = torch.tensor([0.6 * size, 0.8 * size], dtype=dtype)
+        _, (g, _) = gradients(lambda a, k: G.dist2plane(x, p, a, k=k), a, k=-1.0)
+        slopes.append(g * size)
+    torch.testing.assert_close(*slopes, rtol=1e-5, atol=1e-7)
+
+
+def test_a_point_too_long_for_its_square_is_said_to_be_that():
+    x = torch.tensor([1e20, 0.0])
+    with pytest.raises(GeometryError, match=r"squared norms fit torch.float32, found 1 of 1 .* use float64"):
+        G.dist0(x, k=0.0)
+    assert float(G.dist0(x.double(), k=0.0)) == pytest.approx(2e20)

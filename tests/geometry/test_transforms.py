@@ -5,6 +5,7 @@ import torch
 
 import kappagcn.geometry as G
 from cases import CASES, OTHERS, tensors
+from kappagcn.errors import GeometryError
 
 KAPPAS = torch.tensor([-0.8, -1e-9, 0.0, 1e-9, 0.6], dtype=torch.float64)
 EACH = pytest.mark.parametrize("name", CASES)
@@ -25,6 +26,43 @@ def test_gradients_by_everything_through_zero(name):
         assert torch.autograd.gradcheck(f, (k, *leaves.values()))
         # Along random directions: entry by entry the second derivatives alone would take minutes.
         assert torch.autograd.gradgradcheck(f, (k, *leaves.values()), atol=1e-4, fast_mode=True)
+
+
+SMALLEST = [(torch.float32, k) for k in (1e-20, 1e-25, 1e-38)] + [(torch.float64, k) for k in (1e-277, 1e-307)]
+
+
+@EACH
+@pytest.mark.parametrize(("dtype", "size"), SMALLEST, ids=str)
+def test_derivatives_by_the_smallest_curvatures(name, dtype, size):
+    """A branch for κ > 0 that overflows as κ → 0 must not make NaN of the derivative of the others."""
+
+    def slope(kappa):
+        k = torch.tensor(kappa, dtype=dtype, requires_grad=True)
+        value = CASES[name](tensors(dtype), k)
+        return torch.autograd.grad(value.sum(), k)[0]
+
+    flat, scale = slope(0.0), tensors(dtype)["x"].square().sum()
+    for kappa in (size, -size):
+        torch.testing.assert_close(slope(kappa), flat, rtol=1e-4, atol=1e-5 * float(scale))
+
+
+@EACH
+def test_autocast_changes_no_digit(name):
+    t = tensors(torch.float32)
+    k = torch.tensor(-0.8)
+    expected = CASES[name](t, k)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        value = CASES[name](t, k)
+    assert value.dtype == torch.float32
+    assert torch.equal(value, expected)
+
+
+@EACH
+def test_half_precision_is_refused(name):
+    if name in ("neg", "fn_apply"):
+        return  # −x, and whatever functions are given, hold in any dtype
+    with pytest.raises(GeometryError, match=r"expected dtype float32 or float64, found torch.(bfloat16|float16)"):
+        CASES[name](tensors(torch.bfloat16), torch.tensor(-0.8))
 
 
 @EACH
