@@ -10,6 +10,7 @@ FUNCTIONS = [n for n in G.__all__ if n[0].islower() and n not in ("parse_signatu
 CALLS = {
     "lambda_x": "x", "add": "x y", "neg": "x", "sub": "x y", "scale": "r x", "dist": "x y", "dist0": "x",
     "cdist": "x y",
+    "cdist2": "x y",
     "tangent_dist": "x y", "geodesic": "r x y", "expmap": "x v", "logmap": "x y", "expmap0": "v", "logmap0": "x",
     "transport": "x y v", "gyration": "x y v", "project": "x", "antipode": "x", "inner": "x y v", "norm": "x v",
     "egrad2rgrad": "x v", "lift": "v", "to_ambient": "x", "midpoint": "x w", "tangential_mean": "x w",

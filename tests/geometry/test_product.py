@@ -46,6 +46,7 @@ def test_squared_distances_add(signature):
     parts = zip(space.factors, space.split(x), space.split(y), strict=True)
     expected = sum(f.cdist(a, b) ** 2 for f, a, b in parts).sqrt()
     torch.testing.assert_close(space.cdist(x, y), expected)
+    torch.testing.assert_close(space.cdist2(x, y), expected.square())
     torch.testing.assert_close(space.dist(x[:, None], y[None]), expected)
     torch.testing.assert_close(space.factor_dists(x[:4], y).square().sum(-1).sqrt(), space.dist(x[:4], y))
     torch.testing.assert_close(space.dist(x, torch.zeros_like(x)), space.dist0(x))

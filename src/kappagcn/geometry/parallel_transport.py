@@ -19,6 +19,7 @@ def gyration(u: Tensor, v: Tensor, w: Tensor, *, k: Scalar) -> Tensor:
 
     Linear in w, norm-preserving; u ⊕ v = gyr[u, v] (v ⊕ u). κ → 0: w.
 
+    >>> from kappagcn.geometry import add
     >>> u, v, w = torch.tensor([[0.3, 0.0], [0.0, 0.4], [0.1, 0.2]])
     >>> torch.allclose(add(u, v, k=-1.0), gyration(u, v, add(v, u, k=-1.0), k=-1.0))
     True
@@ -70,6 +71,7 @@ def transport(x: Tensor, y: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
 
     Keeps lengths and angles: inner(y, Pu, Pv) = inner(x, u, v). κ → 0: v.
 
+    >>> from kappagcn.geometry import norm
     >>> x, y, v = torch.tensor([[0.3, 0.0], [0.0, 0.4], [0.1, 0.2]])
     >>> moved = transport(x, y, v, k=1.0)
     >>> bool(torch.isclose(norm(y, moved, k=1.0), norm(x, v, k=1.0)))
