@@ -13,6 +13,7 @@ PACKAGE = Path(kappagcn.__file__).parent
 # Every part may import itself, errors and these; nothing else.
 MAY_IMPORT = {
     "geometry": set(),
+    "optim": {"geometry"},
     "graphs": {"io_atomic", "progress"},
     "io_atomic": set(),
     "sparse": set(),

@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-WITH_EXAMPLES = ["geometry", "graphs", "nn", "models", "training", "embedding", "experiments"]
+WITH_EXAMPLES = ["geometry", "optim", "graphs", "nn", "models", "training", "embedding", "experiments"]
 DESCRIBED = [*WITH_EXAMPLES, "distributed", "errors", "testing"]
 
 

@@ -25,6 +25,7 @@ _HOMES = {
     "graphs": "kappagcn.graphs",
     "models": "kappagcn.models",
     "nn": "kappagcn.nn",
+    "optim": "kappagcn.optim",
     "training": "kappagcn.training",
 }
 
@@ -43,6 +44,7 @@ __all__ = [
     "graphs",
     "models",
     "nn",
+    "optim",
     "training",
 ]
 

@@ -1,0 +1,11 @@
+"""Parameters that are points of a space, and optimisers that move them along it.
+
+Use them as `torch.nn.Parameter`, `torch.optim.Adam` and `torch.optim.SGD`. Ordinary parameters, curvatures among them,
+may be in the same optimiser and are updated as torch does it.
+"""
+
+from kappagcn.optim.adam import RiemannianAdam
+from kappagcn.optim.parameter import ManifoldParameter
+from kappagcn.optim.sgd import RiemannianSGD
+
+__all__ = ["ManifoldParameter", "RiemannianAdam", "RiemannianSGD"]

@@ -1,0 +1,160 @@
+"""What Riemannian optimisers share: how a parameter moves, and the order in which points and curvatures do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from kappagcn.errors import TrainingError
+from kappagcn.optim.parameter import Manifold, ManifoldParameter
+
+__all__ = ["Flat", "OnManifold", "RiemannianOptimizer", "Space"]
+
+Group = dict[str, Any]
+
+
+class Space(Protocol):
+    """Where a parameter lives: the three things an update asks of it."""
+
+    def gradient(self, x: Tensor, grad: Tensor) -> Tensor:
+        """The direction of steepest ascent from the derivative by the coordinates."""
+
+    def square(self, x: Tensor, v: Tensor) -> Tensor:
+        """What a tangent vector contributes to second moments; broadcasts against it."""
+
+    def move(self, x: Tensor, v: Tensor, momentum: Tensor | None) -> None:
+        """Move x along v, and the momentum, a tangent vector at x, with it: both in place."""
+
+
+class Flat:
+    """Ordinary parameters: with these, updates are those of ``torch.optim``."""
+
+    def gradient(self, x: Tensor, grad: Tensor) -> Tensor:
+        """The derivative itself."""
+        return grad
+
+    def square(self, x: Tensor, v: Tensor) -> Tensor:
+        """The square of each entry."""
+        return v * v
+
+    def move(self, x: Tensor, v: Tensor, momentum: Tensor | None) -> None:
+        """x + v; momentum is the same everywhere."""
+        x.add_(v)
+
+
+class OnManifold(NamedTuple):
+    """Points of a space, moved along geodesics or by retraction."""
+
+    manifold: Manifold
+    retraction: bool
+
+    def gradient(self, x: Tensor, grad: Tensor) -> Tensor:
+        """The Riemannian gradient."""
+        return self.manifold.egrad2rgrad(x, grad)
+
+    def square(self, x: Tensor, v: Tensor) -> Tensor:
+        """The squared Riemannian length in each factor: one number for all its coordinates."""
+        return self.manifold.component_inner(x, v, v)
+
+    def move(self, x: Tensor, v: Tensor, momentum: Tensor | None) -> None:
+        """The exponential map or retraction; the momentum by parallel transport to the new point."""
+        step = self.manifold.retract if self.retraction else self.manifold.expmap
+        y = self.manifold.project(step(x, v))
+        if momentum is not None:
+            momentum.copy_(self.manifold.transport(x, y, momentum))
+        x.copy_(y)
+
+
+class _BeforeCurvatureMoves:
+    """Points and momentum as tangent vectors at the origin, where λ = 2 and lengths do not depend on κ."""
+
+    def __init__(self, points: ManifoldParameter, momentum: Tensor | None) -> None:
+        self.points, self.momentum, self.manifold = points, momentum, points.manifold
+        self.coordinates = self.manifold.logmap0(points)
+        self.carried = None if momentum is None else self.manifold.transport0back(points, momentum)
+
+    def restore(self) -> None:
+        """Points that are now outside return to the distance from the origin that they had; others stay.
+
+        Momentum keeps its Riemannian length: near the boundary of a ball λ changes by orders of magnitude.
+        """
+        inside = (self.manifold.project(self.points) == self.points).all(-1, keepdim=True)
+        self.points.copy_(torch.where(inside, self.points, self.manifold.expmap0(self.coordinates)))
+        if self.momentum is not None and self.carried is not None:
+            self.momentum.copy_(self.manifold.transport0(self.points, self.carried))
+
+
+class RiemannianOptimizer(torch.optim.Optimizer):
+    """Base of the optimisers: points move first, then all else; points that a step of κ left outside are restored."""
+
+    momentum_key: str  # of the entry of a parameter's state that is a tangent vector
+
+    def _update(self, group: Group, parameter: Tensor, grad: Tensor, space: Space) -> None:
+        """Move one parameter in place; ``grad`` has weight decay and the sign of the objective in it."""
+        raise NotImplementedError
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Move all parameters that have a gradient.
+
+        Args:
+            closure: evaluates the loss, as for ``torch.optim``.
+
+        Returns:
+            The closure's loss, or None.
+        """
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group, parameter in self._parameters():
+            if isinstance(parameter, ManifoldParameter):
+                self._descend(group, parameter, OnManifold(parameter.manifold, group["retraction"]))
+        before = self._before_curvatures_move()
+        for group, parameter in self._parameters():
+            if not isinstance(parameter, ManifoldParameter):
+                self._descend(group, parameter, Flat())
+        for points in before:
+            points.restore()
+        return loss
+
+    def _parameters(self) -> Iterator[tuple[Group, Tensor]]:
+        return ((group, parameter) for group in self.param_groups for parameter in group["params"])
+
+    def _descend(self, group: Group, parameter: Tensor, space: Space) -> None:
+        grad = parameter.grad
+        if grad is None:
+            return
+        if grad.layout != torch.strided:
+            raise TrainingError(f"expected dense gradients, found {grad.layout}; use sparse=False in the embedding.")
+        grad = -grad if group["maximize"] else grad
+        if group["weight_decay"]:
+            grad = grad.add(parameter, alpha=group["weight_decay"])
+        self._update(group, parameter, grad, space)
+
+    def _before_curvatures_move(self) -> list[_BeforeCurvatureMoves]:
+        moving = {id(parameter) for _, parameter in self._parameters() if parameter.grad is not None}
+        return [
+            _BeforeCurvatureMoves(points, self.state[points].get(self.momentum_key))
+            for _, points in self._parameters()
+            if isinstance(points, ManifoldParameter) and any(id(p) in moving for p in points.manifold.parameters())
+        ]
+
+
+def check_settings(settings: Group) -> Group:
+    """The settings, if they are in their ranges."""
+    for name in ("lr", "eps", "weight_decay", "momentum"):
+        if not settings.get(name, 0) >= 0:
+            raise TrainingError(f"{name}: expected a number that is not negative, found {settings[name]}.")
+    for i, beta in enumerate(settings.get("betas", ())):
+        if not 0 <= beta < 1:
+            raise TrainingError(f"betas: expected numbers from 0 to below 1, found {beta} in position {i}.")
+    if settings.get("nesterov") and (not settings["momentum"] or settings["dampening"]):
+        raise TrainingError(
+            f"nesterov: expected a momentum and no dampening, found momentum={settings['momentum']} and "
+            f"dampening={settings['dampening']}."
+        )
+    return settings

@@ -1,0 +1,79 @@
+"""RiemannianSGD: stochastic gradient descent, with or without momentum, for points of a space."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from kappagcn.optim.base import Group, RiemannianOptimizer, Space, check_settings
+
+__all__ = ["RiemannianSGD"]
+
+
+class RiemannianSGD(RiemannianOptimizer):
+    """`torch.optim.SGD` for `ManifoldParameter`; ordinary parameters move as there.
+
+    A point moves to exp_x(−lr·b), b being its Riemannian gradient or, with momentum, their decaying sum, which is
+    parallel transported with the point. Weight decay is the L2 penalty on coordinates.
+
+    Args:
+        params: parameters, or groups of them with settings of their own.
+        lr: learning rate.
+        momentum: share of the last step that is kept.
+        dampening: share of the gradient that is left out of the momentum.
+        weight_decay: L2 penalty on the coordinates.
+        nesterov: look ahead along the momentum.
+        maximize: ascend instead.
+        retraction: step with `retract` in place of `expmap`, as geoopt does.
+
+    >>> import torch
+    >>> from kappagcn.geometry import Stereographic
+    >>> from kappagcn.optim import ManifoldParameter
+    >>> space, goal = Stereographic(-1.0), torch.tensor([0.3, 0.4])
+    >>> x = ManifoldParameter(torch.zeros(2), manifold=space)
+    >>> optimizer = RiemannianSGD([x], lr=0.5)
+    >>> space.dist2(x, goal).backward()  # its gradient is −2·log_x(goal): half of it leads there at once
+    >>> optimizer.step()
+    >>> torch.allclose(x, goal)
+    True
+    """
+
+    momentum_key = "momentum_buffer"
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        retraction: bool = False,
+    ) -> None:
+        settings = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "retraction": retraction,
+        }
+        super().__init__(params, check_settings(settings))
+
+    def _update(self, group: Group, parameter: Tensor, grad: Tensor, space: Space) -> None:
+        """One step of one parameter."""
+        direction = space.gradient(parameter, grad)
+        buffer = None
+        if group["momentum"]:
+            state = self.state[parameter]
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = direction.clone()
+            else:
+                buffer.mul_(group["momentum"]).add_(direction, alpha=1 - group["dampening"])
+            direction = direction.add(buffer, alpha=group["momentum"]) if group["nesterov"] else buffer
+        space.move(parameter, -group["lr"] * direction, buffer)
