@@ -42,7 +42,8 @@ def site(tmp_path_factory):
     pytest.importorskip("mkdocs", reason="the site needs pip install 'kappagcn[docs]'")
     pytest.importorskip("material", reason="the site needs pip install 'kappagcn[docs]'")
     pytest.importorskip("mkdocstrings", reason="the site needs pip install 'kappagcn[docs]'")
-    folder = tmp_path_factory.getbasetemp().parent / "site"  # one for all processes of the tests
+    base = tmp_path_factory.getbasetemp()  # of this process; its parent is of this run where there are several
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "site"
     try:
         folder.mkdir()
     except FileExistsError:
