@@ -5,10 +5,7 @@ import torch
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs import (
-    BUILT_IN,
-    CLASSICS,
     balanced_tree,
-    classic,
     cycle,
     disease,
     load_graph,
@@ -120,24 +117,6 @@ def test_the_epidemic_is_worth_learning_from_its_graph():
         return ((x[1::2] @ weights > 0) == data.y[1::2].bool()).float().mean()
 
     assert accuracy(torch.cat([data.x, mean], dim=1)) > accuracy(data.x) + 0.03 > 0.6
-
-
-@pytest.mark.parametrize("name", list(BUILT_IN))
-def test_every_built_in_graph_loads_by_name(name):
-    data = load_graph(name)
-    assert data.num_nodes > 0
-    assert data.name == name
-    if name in CLASSICS:
-        assert data.num_nodes == len(CLASSICS[name][0]())
-
-
-def test_classics_carry_labels_and_weights():
-    karate = classic("karate")
-    assert karate.y.bincount().tolist() == [17, 17]
-    assert karate.edge_weight.max() > 1
-    assert classic("les_miserables").node_names[0] == "Napoleon"
-    with pytest.raises(GraphError, match="expected one of karate"):
-        classic("zebra")
 
 
 @pytest.mark.parametrize(

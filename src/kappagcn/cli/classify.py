@@ -143,7 +143,7 @@ def _hops(words: str) -> int | list[int]:
 def _resolved(classifier: Any, data: Any) -> dict[str, Any]:
     """What auto comes to for a graph."""
     from kappagcn.experiments.labelled import read_labelled
-    from kappagcn.graphs.io.undirected import one_hot
+    from kappagcn.graphs.io.node_data import one_hot
 
     found, _ = read_labelled(data, None, None)
     if found.get("x") is None:

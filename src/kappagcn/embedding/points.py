@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
 from kappagcn.geometry.signature import format_signature, parse_signature
-from kappagcn.graphs.io.undirected import one_hot
+from kappagcn.graphs.io.node_data import one_hot
 from kappagcn.models import KappaGCN
 from kappagcn.sparse import SparseMatrix, normalized_adjacency
 

@@ -23,7 +23,7 @@ from kappagcn.experiments.labelled import encoded, label_array, read_labelled, u
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import Split, random_split
 from kappagcn.graphs.datasets.preprocess import column_statistics
-from kappagcn.graphs.io.undirected import one_hot
+from kappagcn.graphs.io.node_data import one_hot
 from kappagcn.models import NodeClassifier, build_model
 from kappagcn.nn.features import tangent_features
 from kappagcn.training import fit, fit_minibatch, fit_parts, layerwise, reporting, seeded

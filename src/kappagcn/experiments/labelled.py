@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs import as_graph, from_networkx, from_pyg
-from kappagcn.graphs.io.undirected import as_features
+from kappagcn.graphs.io.node_data import as_features
 
 __all__ = ["encoded", "label_array", "read_labelled", "unlabelled"]
 

@@ -19,7 +19,7 @@ from kappagcn.graphs import (
     load_graph,
     random_split,
 )
-from kappagcn.graphs.io.undirected import one_hot
+from kappagcn.graphs.io.node_data import one_hot
 
 __all__ = ["Benchmark", "load_benchmark"]
 

@@ -11,13 +11,7 @@ try S16 first: a cycle: it closes on itself
 from kappagcn.graphs.datasets.airport import airport_features, airport_labels
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset, cache_folder
 from kappagcn.graphs.datasets.names import BUILT_IN, CLASSICS, classic, load_graph
-from kappagcn.graphs.datasets.preprocess import (
-    induced,
-    largest_component,
-    normalize_rows,
-    standardize,
-    standardize_columns,
-)
+from kappagcn.graphs.datasets.preprocess import normalize_rows, standardize_columns
 from kappagcn.graphs.datasets.sources import catalogue
 from kappagcn.graphs.datasets.split_files import read_split, save_split
 from kappagcn.graphs.datasets.splits import (
@@ -30,10 +24,14 @@ from kappagcn.graphs.datasets.splits import (
     random_split,
 )
 from kappagcn.graphs.generators import balanced_tree, cycle, disease, path, sphere, star, torus
-from kappagcn.graphs.io.files import as_graph, from_networkx, from_pyg, from_scipy, read_graph, save_data
+from kappagcn.graphs.io.files import as_graph, read_graph
+from kappagcn.graphs.io.graphml import from_networkx
+from kappagcn.graphs.io.matrices import from_scipy
 from kappagcn.graphs.io.npz import read_npz, save_npz
-from kappagcn.graphs.io.undirected import adjacency, assemble, components
+from kappagcn.graphs.io.pyg import from_pyg, save_data
+from kappagcn.graphs.io.undirected import adjacency, assemble
 from kappagcn.graphs.measures.advice import Advice, advise
+from kappagcn.graphs.measures.components import components, induced_subgraph, largest_component
 from kappagcn.graphs.measures.curvature import GraphCurvature, clustering, parallelogram_curvature
 from kappagcn.graphs.measures.hyperbolicity import Hyperbolicity, hyperbolicity
 from kappagcn.graphs.measures.paths import path_blocks, shortest_paths
@@ -70,7 +68,7 @@ __all__ = [
     "from_pyg",
     "from_scipy",
     "hyperbolicity",
-    "induced",
+    "induced_subgraph",
     "largest_component",
     "load_graph",
     "normalize_rows",
@@ -88,7 +86,6 @@ __all__ = [
     "save_split",
     "shortest_paths",
     "sphere",
-    "standardize",
     "standardize_columns",
     "star",
     "torus",

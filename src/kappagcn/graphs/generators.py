@@ -11,8 +11,8 @@ from scipy.spatial import cKDTree
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.datasets.preprocess import largest_component
 from kappagcn.graphs.io.undirected import assemble
+from kappagcn.graphs.measures.components import largest_component
 
 __all__ = ["balanced_tree", "cycle", "disease", "path", "sphere", "star", "torus"]
 

@@ -19,7 +19,7 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry.numerics import artanc
 from kappagcn.geometry.signature import parse_signature
 from kappagcn.graphs.datasets.preprocess import standardize_columns
-from kappagcn.graphs.io.undirected import as_features, from_tensor
+from kappagcn.graphs.io.node_data import as_features, from_tensor
 
 __all__ = ["PointFeatures", "TangentFeatures", "point_features", "tangent_features"]
 

@@ -1,12 +1,10 @@
-import hashlib
-import json
-
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kappagcn import graphs as G
 from kappagcn.errors import SplitError, TestNodesError
 from kappagcn.graphs import (
     TEST_SEEDS,
@@ -17,13 +15,7 @@ from kappagcn.graphs import (
     ppnp_split,
     public_splits,
     random_split,
-    read_split,
-    save_split,
 )
-
-
-def digest(nodes):
-    return hashlib.sha256(np.asarray(nodes).astype("<i8").tobytes()).hexdigest()[:16]
 
 
 def parts(split):
@@ -116,44 +108,35 @@ def test_public_splits_use_validation_nodes_for_stopping_too():
     assert public_splits({}, "x") == []
 
 
-NAMED = {"train": ["a", "b"], "stopping": ["c"], "validation": ["d"], "test": ["e"]}
-
-
-@pytest.mark.parametrize("form", ["json", "csv", "npz"])
-def test_splits_in_files(tmp_path, form):
-    data = cycle(5)
-    path = tmp_path / f"mine.{form}"
-    if form == "json":
-        data.node_names = list("abcde")
-        path.write_text(json.dumps(NAMED))
-    elif form == "csv":
-        data.node_names = list("abcde")
-        path.write_text("node,part\n" + "".join(f"{n},{p}\n" for p, nodes in NAMED.items() for n in nodes))
-    else:
-        np.savez(path, train=[0, 1], stopping=[2], validation=[3], test=[4])
-    split = read_split(path, data)
-    assert [p.tolist() for p in parts(split)] == [[0, 1], [2], [3], [4]]
-    again = read_split(save_split(split, tmp_path / "again.json"), cycle(5))
-    assert [p.tolist() for p in parts(again)] == [[0, 1], [2], [3], [4]]
+def test_the_training_view_shows_nothing_of_test_nodes():
+    data = G.cycle(6)
+    data.y = torch.tensor([0, 1, 0, 1, 0, 1])
+    data.test_mask = torch.tensor([0, 0, 0, 0, 1, 1]).bool()
+    data.secret = data.y.clone()
+    data.x = torch.ones(6, 2)
+    view = G.Split([0, 1], [2], [3], [4, 5]).training_view(data)
+    assert set(view.keys()) == {"edge_index", "num_nodes", "name", "report", "x", "y"}
+    with pytest.raises(SplitError, match="expected labels to hide"):
+        G.Split([0, 1], [2], [3], [4, 5]).training_view(G.cycle(6))
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "words"),
+    "call",
     [
-        ("a.json", "{", "expected a split as JSON"),
-        ("a.json", "[1]", "found something else .a list"),
-        ("a.json", '{"train": [0], "tset": [1]}', "found train, tset"),
-        ("a.json", '{"train": [0], "test": [9]}', "expected nodes of the graph, found '9'"),
-        ("a.json", '{"train": [0], "test": [0]}', "train and test nodes to differ"),
-        ("a.json", '{"train": 3}', "expected lists of nodes"),
-        ("a.csv", "0\n", "expected a split as JSON, npz or CSV"),
-        ("a.npz", "no zip", "expected a split as JSON, npz or CSV"),
+        lambda: G.ppnp_split(torch.full((2000,), -1), 0),
+        lambda: G.ppnp_split(torch.zeros(2000), 0, per_class=-1),
+        lambda: G.ppnp_split(torch.zeros(2000), -1),
+        lambda: G.ppnp_split(torch.zeros(2000), 2**32),
+        lambda: G.airport_split(3188, -1),
+        lambda: G.random_split(torch.zeros(50), -1),
     ],
 )
-def test_bad_split_files_are_named(tmp_path, name, text, words):
-    path = tmp_path / name
-    path.write_text(text)
-    with pytest.raises(SplitError, match=words):
-        read_split(path, cycle(5))
-    with pytest.raises(SplitError, match=r"cannot be read \(No such file"):
-        read_split(tmp_path / "none.json", cycle(5))
+def test_seeds_and_labels_no_split_can_take(call):
+    with pytest.raises(SplitError, match="expected"):
+        call()
+
+
+@pytest.mark.parametrize("labels", [cycle(4), None])
+def test_labels_that_are_none_are_named(labels):
+    with pytest.raises(SplitError, match=r"data\.y"):
+        random_split(labels, 0)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import kappagcn.graphs.io.edge_list as edge_list
+from kappagcn import graphs as G
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs import read_graph
 from kappagcn.graphs.io.edge_list import read_edge_list
@@ -29,6 +29,8 @@ def edges(found):
         ("0 1\n1   2\n", [("0", "1"), ("1", "2")], None),
         ("0\t1\n1\t2\n", [("0", "1"), ("1", "2")], None),
         ("0;1\r\n1;2\r\n", [("0", "1"), ("1", "2")], None),
+        ("0,1\r1,2\r", [("0", "1"), ("1", "2")], None),
+        ("1.0,2.0\n2,+3\n", [("1", "2"), ("2", "3")], None),
         ("\ufeff0,1\n", [("0", "1")], None),
         ("# comment\n\n0,1\n% another\n1,2\n\n\n", [("0", "1"), ("1", "2")], None),
         ("source,target\n5,3\n", [("5", "3")], None),
@@ -69,19 +71,13 @@ def test_headings_can_be_said(tmp_path):
     st.sampled_from([",", "\t", ";", " "]),
     st.booleans(),
     st.booleans(),
-    st.sampled_from([1, 7, 2**24]),
 )
-def test_both_ways_of_reading_agree(tmp_path_factory, pairs, mark, weighted, comment, chunk):
-    """Whole chunks of numbers, and line by line (which a comment in the middle forces)."""
+def test_nodes_named_by_integers_are_in_their_order(tmp_path_factory, pairs, mark, weighted, comment):
     lines = [mark.join(map(str, (*p, i + 0.5) if weighted else p)) for i, p in enumerate(pairs)]
     if comment:
         lines.insert(len(lines) // 2 + 1, "# half way")
     path = write(tmp_path_factory.mktemp("edges"), "\n".join(lines) + "\n")
-    old, edge_list.CHUNK = edge_list.CHUNK, chunk
-    try:
-        found = read_edge_list(path)
-    finally:
-        edge_list.CHUNK = old
+    found = read_edge_list(path)
     assert edges(found) == [(str(u), str(v)) for u, v in pairs]
     assert found.names.tolist() == sorted({n for p in pairs for n in p})
     if weighted:
@@ -149,3 +145,46 @@ def test_a_networkx_edge_list_comes_back(tmp_path):
     found = {frozenset((int(names[u]), int(names[v]))) for u, v in data.edge_index.T.tolist()}
     assert found == {frozenset(e) for e in graph.edges}
     assert (np.array([int(n) for n in names]) == sorted(n for n in graph if graph.degree[n])).all()
+
+
+def put(folder, name, text):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("weight", ["1e-50", "1e50"])
+def test_weights_that_float32_cannot_hold_are_refused(tmp_path, weight):
+    with pytest.raises(GraphFileError, match="weights are float32"):
+        G.read_graph(put(tmp_path, "g.csv", f"a,b,{weight}\nb,c,2\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("0,1\n,2\n3 4,5\n", "line 2: expected two nodes, found an empty name"),
+        ("0,1,\n1,2,3 4\n", "line 1: expected a number as weight"),
+        ("1;2;0,5\n2;3;0,7\n", "expected a number as weight, found '0,5'"),
+        ("a" * 140_000 + ",b\n", "expected a table"),
+    ],
+)
+def test_edge_lists_that_once_slipped_through(tmp_path, text, want):
+    with pytest.raises(GraphFileError, match=want):
+        G.read_graph(put(tmp_path, "g.csv", text))
+
+
+def test_short_names_are_not_a_heading_and_headings_are_reported(tmp_path):
+    data = G.read_graph(put(tmp_path, "g.txt", "u v\nv w\nw u\n"))
+    assert (data.num_nodes, data.num_edges) == (3, 6)
+    data = G.read_graph(put(tmp_path, "g.csv", "u,v,w\na,b,0.5\n"))
+    assert data.edge_weight.tolist() == [0.5, 0.5]
+    assert data.report.endswith("heading: u, v, w")
+    assert "heading:" not in G.read_graph(put(tmp_path, "g.csv", "a,b\nb,c\n")).report
+
+
+def test_names_without_a_heading_are_reported_and_a_heading_can_be_said(tmp_path):
+    path = put(tmp_path, "g.csv", "person,friend\nAnna,Bob\nBob,Carl\n")
+    assert G.read_graph(path).report.endswith("no heading")
+    data = G.read_graph(path, header=True)
+    assert data.node_names == ["Anna", "Bob", "Carl"]
+    assert data.report.endswith("heading: person, friend")

@@ -4,12 +4,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch_geometric.data import Data
 from torch_geometric.utils import contains_self_loops, is_undirected
 
-from kappagcn.errors import GraphError
-from kappagcn.graphs import adjacency, assemble, components, induced, largest_component, normalize_rows, standardize
-from kappagcn.graphs.io.undirected import as_features, as_labels
-from random_graphs import as_data, networks
+from kappagcn import graphs as G
+from kappagcn.errors import GraphError, GraphFileError
+from kappagcn.graphs import assemble
 
 edge_lists = st.integers(1, 8).flatmap(
     lambda n: st.tuples(st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=30))
@@ -60,16 +60,6 @@ def test_weights_that_are_no_weights_are_refused(bad):
         (lambda: assemble(np.array([0]), np.array([1]), 2, weights=[1.0, 2.0]), "one weight per edge"),
         (lambda: assemble(np.array([0]), np.array([1]), 2, x=torch.ones(3, 1)), "expected x for 2 nodes, found 3"),
         (lambda: assemble(np.array([0]), np.array([1]), 2, y=torch.ones(3)), "expected y for 2 nodes, found 3"),
-        (lambda: as_features([[1.0, np.nan]]), "expected finite features, found 1 entry that"),
-        (lambda: as_features([[1e300, 1e300]]), "found 2 entries"),
-        (lambda: as_features([["a"]]), "features that are numbers"),
-        (lambda: as_features([1.0]), r"shape \(nodes, features\)"),
-        (lambda: as_labels([0, 1, 7]), "expected labels from 0 to 2, or −1 for unknown, found 0 to 7"),
-        (lambda: as_labels([0, -2]), "found -2 to 0"),
-        (lambda: as_labels([0.5]), "expected labels that are integers"),
-        (lambda: as_labels([np.nan]), "expected labels that are integers"),
-        (lambda: as_labels(["a"]), "labels as a list of integers"),
-        (lambda: as_labels([0, 5, 1, 2, 3, 4], classes=3), "from 0 to 2"),
     ],
 )
 def test_what_cannot_be_used_is_named(call, words):
@@ -77,50 +67,43 @@ def test_what_cannot_be_used_is_named(call, words):
         call()
 
 
-def test_features_stay_sparse_when_asked():
-    import scipy.sparse as sp
-
-    matrix = sp.random_array((20, 30), density=0.1, rng=np.random.default_rng(0))
-    dense, sparse = as_features(matrix), as_features(matrix, sparse=True)
-    assert sparse.layout == torch.sparse_csr
-    assert torch.equal(sparse.to_dense(), dense)
-    assert torch.allclose(normalize_rows(sparse).to_dense(), normalize_rows(dense), rtol=1e-6)
-    sums = normalize_rows(dense).abs().sum(dim=1)
-    filled = dense.abs().sum(dim=1) > 0
-    assert torch.allclose(sums, filled.float())
-
-
-@given(networks())
-def test_components_are_networkxs_largest_first(graph):
-    part = components(as_data(graph))
-    sizes = sorted((len(c) for c in nx.connected_components(graph)), reverse=True)
-    assert np.bincount(part).tolist() == sizes
-    assert {frozenset(np.flatnonzero(part == i).tolist()) for i in range(len(sizes))} == {
-        frozenset(c) for c in nx.connected_components(graph)
-    }
+@pytest.mark.parametrize(
+    ("edges", "fault"),
+    [
+        ([[0, 1, 2], [1, 2, 3]], "edges in one direction only"),
+        ([[0, 1, 1], [1, 0, 1]], "self-loops"),
+        ([[0, 0, 1, 1], [1, 1, 0, 0]], "repeated edges"),
+        ([[0, 1, 1, 2, 2, 0], [1, 2, 0, 1, 0, 1]], "repeated edges|one direction"),
+    ],
+)
+def test_raw_data_is_not_measured_as_if_it_were_clean(edges, fault):
+    data = Data(edge_index=torch.tensor(edges), num_nodes=4)
+    for measure in (G.shortest_paths, G.describe, G.parallelogram_curvature, G.hyperbolicity, G.clustering):
+        with pytest.raises(GraphError, match=f"found .*({fault}).*from_pyg"):
+            measure(data)
+    clean = G.from_pyg(data)
+    assert G.shortest_paths(clean).shape == (4, 4)
+    assert clean.is_undirected()
 
 
-@given(networks(least=2), st.data())
-def test_the_induced_subgraph_takes_along_what_belongs_to_nodes(graph, draw):
-    n = len(graph)
-    nodes = np.array(draw.draw(st.lists(st.integers(0, n - 1), unique=True, min_size=1)))
-    data = as_data(graph)
-    data.x = as_features(np.arange(2.0 * n).reshape(n, 2), sparse=draw.draw(st.booleans()))
-    data.y = torch.arange(n)
-    data.node_names = [f"n{i}" for i in range(n)]
-    found = induced(data, nodes)
-    assert found.y.tolist() == nodes.tolist()
-    assert found.node_names == [f"n{i}" for i in nodes]
-    assert (found.x.to_dense()[:, 0] == 2 * torch.from_numpy(nodes)).all()
-    want = nx.to_numpy_array(graph, nodelist=list(range(n)))[np.ix_(nodes, nodes)]
-    assert (adjacency(found).toarray() == want).all()
+def test_a_weight_that_differs_by_direction_is_noticed():
+    data = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), edge_weight=torch.tensor([1.0, 2.0]), num_nodes=2)
+    with pytest.raises(GraphError, match="one direction only"):
+        G.shortest_paths(data)
+    assert G.from_pyg(data).edge_weight.tolist() == [1.5, 1.5]
 
 
-def test_standardizing_drops_weights_and_the_smaller_components():
-    data = assemble(np.array([0, 1, 3]), np.array([1, 2, 4]), 6, weights=[2.0, 3.0, 1.0])
-    plain = standardize(data)
-    assert plain.num_nodes == 3
-    assert "edge_weight" not in plain
-    assert "edge_weight" in data  # the given graph is left alone
-    assert plain.report.startswith("3 nodes, 2 edges; cut from a graph of 6 nodes, 3 edges")
-    assert largest_component(plain) is plain
+def test_a_tiny_file_cannot_ask_for_billions_of_nodes(tmp_path):
+    np.savez(tmp_path / "g.npz", edge_index=np.array([[0], [1]]), num_nodes=2**31 - 1)
+    with pytest.raises(GraphFileError, match="2,147,483,647 nodes for 1 of those"):
+        G.read_graph(tmp_path / "g.npz")
+    torch.save({"edge_index": torch.tensor([[0], [2**31 - 2]])}, tmp_path / "g.pt")
+    with pytest.raises(GraphFileError, match="Number the nodes without gaps"):
+        G.read_graph(tmp_path / "g.pt")
+
+
+def test_things_that_are_no_graph_are_named():
+    for thing in (nx.path_graph(3), "friends.csv", None):
+        for measure in (G.describe, G.shortest_paths, G.parallelogram_curvature):
+            with pytest.raises(GraphError, match="expected a PyG Data, found"):
+                measure(thing)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csgraph
 
 import kappagcn.graphs.measures.paths as paths
+from kappagcn import graphs as G
 from kappagcn.errors import GraphError
 from kappagcn.graphs import adjacency, assemble, balanced_tree, cycle, path, path_blocks, shortest_paths, sphere, torus
 from kappagcn.graphs.measures.paths import second_sweep
@@ -127,3 +128,28 @@ def test_the_second_sweep_finds_a_trees_diameter_from_anywhere():
     data = balanced_tree(5, 3)
     for start in (0, 50, 363):
         assert second_sweep(data, shortest_paths(data, [start])[0].numpy()) == 10
+
+
+def put(folder, name, text):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_a_cache_that_cannot_be_used_is_done_without(tmp_path):
+    data = G.cycle(9)
+    first = G.shortest_paths(data, cache=tmp_path)
+    (kept,) = (tmp_path / "distances").iterdir()
+    for damage in (b"PK\x03\x04 no zip", b"\x93NUMPY\x01\x00\x10\x00{'descr: oops    ", b"", b"\x80\x04."):
+        kept.write_bytes(damage)
+        assert torch.equal(G.shortest_paths(data, cache=tmp_path), first)
+    with pytest.warns(UserWarning, match="could not be kept"):
+        assert torch.equal(G.shortest_paths(data, cache=put(tmp_path, "file", "")), first)
+
+
+def test_an_all_pairs_matrix_of_floats_counts_eight_bytes():
+    n = 60_000
+    rows = np.arange(n - 1)
+    data = G.assemble(rows, rows + 1, n, weights=np.full(n - 1, 0.5))
+    with pytest.raises(GraphError, match="27 GiB"):
+        G.shortest_paths(data)

@@ -7,7 +7,9 @@ import torch
 from hypothesis import given, settings
 
 import kappagcn.graphs.measures.statistics as statistics
-from kappagcn.graphs import advise, balanced_tree, classic, cycle, describe, disease, path, sphere, torus
+from kappagcn import graphs as G
+from kappagcn.errors import GraphError
+from kappagcn.graphs import cycle, describe, torus
 from random_graphs import as_data, networks
 
 
@@ -44,40 +46,6 @@ def test_large_graphs_are_measured_from_some_nodes_and_say_so(monkeypatch):
     assert sampled.curvature.standard_error > 0 == exact.curvature.standard_error
 
 
-def grid(*sides, periodic=False):
-    return as_data(nx.grid_graph(list(sides), periodic=periodic))
-
-
-@pytest.mark.parametrize(
-    ("data", "space"),
-    [
-        (balanced_tree(), "H"),
-        (disease(), "H"),
-        (torus(), "S"),
-        (sphere(), "S"),
-        (cycle(9), "S"),
-        (path(9), "E"),
-        (grid(20, 20), "E"),
-        (grid(20, 20, periodic=True), "S"),
-        (classic("karate"), "HxS"),
-        (as_data(nx.barabasi_albert_graph(800, 2, seed=0)), "HxS"),
-    ],
-)
-def test_the_advice_fits_graphs_whose_geometry_is_known(data, space):
-    found = describe(data, dim=10).advice
-    assert "".join(c for c in found.signature if not c.isdigit()) == space
-    assert sum(int(part[1:]) for part in found.signature.split("x")) == 10
-    assert found.reasons
-
-
-def test_advice_for_the_smallest():
-    for nodes in (0, 1):
-        found = advise(
-            nodes=nodes, edges=0, most_neighbours=0, curvature=np.nan, radius=0, diameter=0, mean_distance=0.0
-        )
-        assert found.signature == "E16"
-
-
 def test_the_text_and_homophily():
     data = cycle(4)
     data.y = torch.tensor([0, 0, 1, -1])
@@ -85,3 +53,20 @@ def test_the_text_and_homophily():
     assert found.homophily == pytest.approx(0.5)
     assert "50% of edges join nodes of one class" in str(found)
     assert str(found).splitlines()[0] == "size           4 nodes, 4 edges"
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_graphs_with_nothing_to_measure_say_so(n):
+    found = G.describe(as_data(nx.empty_graph(n)))
+    assert str(found.curvature) == "none (no node has two neighbours)"
+    assert found.advice.reasons == ("too small to tell spaces apart",)
+    json.dumps(found.record(), allow_nan=False)
+    with pytest.raises(GraphError, match="dimension of at least 1"):
+        G.describe(as_data(nx.empty_graph(n)), dim=0)
+
+
+def test_the_record_has_a_curvature_for_every_node_of_the_graph():
+    record = G.describe(as_data(nx.disjoint_union(nx.path_graph(3), nx.cycle_graph(8)))).record()
+    values = record["curvature"]["per_node"]
+    assert values[:3] == [None] * 3
+    assert values[3:] == [round(1 / 7, 6)] * 8

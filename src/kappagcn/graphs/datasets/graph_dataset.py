@@ -15,12 +15,12 @@ from torch_geometric.data import Data, InMemoryDataset
 from kappagcn.errors import DataMissingError, DownloadError, GraphError, GraphFileError, IntegrityError
 from kappagcn.graphs.datasets.airport import airport_features
 from kappagcn.graphs.datasets.download import checked_bytes, fetch, hash_words
-from kappagcn.graphs.datasets.preprocess import induced
 from kappagcn.graphs.datasets.raw_formats import READERS
 from kappagcn.graphs.datasets.sources import Entry, Source, find_entry
 from kappagcn.graphs.datasets.splits import Split, airport_split, ppnp_split, public_splits, random_split
+from kappagcn.graphs.io.node_data import as_features
 from kappagcn.graphs.io.npz import graph_from_arrays, read_arrays, read_csr
-from kappagcn.graphs.io.undirected import as_features, components
+from kappagcn.graphs.measures.components import components, induced_subgraph
 
 __all__ = ["GraphDataset", "cache_folder", "dataset_arrays", "locate"]
 
@@ -213,7 +213,7 @@ def _graph(entry: Entry, arrays: dict[str, Array], sparse: bool, largest: bool) 
     kept = np.flatnonzero(components(data) == 0)
     if not largest or len(kept) == data.num_nodes:
         return data, arrays
-    return induced(data, kept), _kept_splits(arrays, kept, data.num_nodes)
+    return induced_subgraph(data, kept), _kept_splits(arrays, kept, data.num_nodes)
 
 
 def _kept_splits(arrays: dict[str, Array], kept: Array, nodes: int) -> dict[str, Array]:

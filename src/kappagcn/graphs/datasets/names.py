@@ -14,7 +14,8 @@ from kappagcn.errors import GraphError
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset
 from kappagcn.graphs.datasets.sources import catalogue
 from kappagcn.graphs.generators import balanced_tree, cycle, disease, path, sphere, star, torus
-from kappagcn.graphs.io.files import from_networkx, read_graph
+from kappagcn.graphs.io.files import read_graph
+from kappagcn.graphs.io.graphml import from_networkx
 
 __all__ = ["BUILT_IN", "CLASSICS", "classic", "load_graph"]
 
@@ -108,4 +109,4 @@ def load_graph(
         return GraphDataset(name, root, sparse=sparse, download=download, progress=progress)[0]
     if not Path(name).suffix and not Path(name).exists():
         raise GraphError(f"expected a file or a built-in name, found {str(name)!r}. {_nearest(str(name))}")
-    return read_graph(name, features=features, labels=labels, header=header, sparse=sparse, progress=progress)
+    return read_graph(name, features=features, labels=labels, header=header, sparse=sparse)

@@ -1,83 +1,18 @@
-"""What is done to a graph before anything learns from it: the largest component, rows of features made comparable."""
+"""Preparation of features before training: normalised rows, standardised columns."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.io.undirected import as_features, assemble, components, from_tensor
+from kappagcn.graphs.io.node_data import as_features, from_tensor
 
-__all__ = ["column_statistics", "induced", "largest_component", "normalize_rows", "standardize", "standardize_columns"]
+__all__ = ["column_statistics", "normalize_rows", "standardize_columns"]
 
-NAMES = ("name", "attr_names", "class_names")  # not of nodes, however many there are
 FLOOR = 1e-12  # PPNP's: rows without features stay zero
-
-
-def largest_component(data: Data) -> Data:
-    """The nodes of the largest component, in their old order, with everything that belongs to them.
-
-    >>> from kappagcn.graphs import assemble
-    >>> two = assemble(np.array([0, 2, 3]), np.array([1, 3, 4]), num_nodes=5)
-    >>> largest_component(two).num_nodes
-    3
-    """
-    inside = components(data) == 0
-    return data if inside.all() else induced(data, np.flatnonzero(inside))
-
-
-def induced(data: Data, nodes: NDArray[Any]) -> Data:
-    """The subgraph on some nodes, in the order given; what has one entry per node follows, other attributes stay.
-
-    >>> from kappagcn.graphs import cycle
-    >>> induced(cycle(5), np.array([1, 2, 4])).edge_index.tolist()
-    [[0, 1], [1, 0]]
-    """
-    n = data.num_nodes
-    place = np.full(n, -1)
-    place[nodes] = np.arange(len(nodes))
-    rows, cols = place[data.edge_index.numpy()]
-    inner = (rows >= 0) & (cols >= 0)
-    own = {k: v for k, v in data.to_dict().items() if k not in ("edge_index", "edge_weight", "num_nodes", "report")}
-    weights = data.get("edge_weight")
-    return assemble(
-        rows[inner],
-        cols[inner],
-        len(nodes),
-        weights=None if weights is None else weights.numpy()[inner],
-        notes=[f"cut from a graph of {data.get('report') or f'{n:,} nodes'}"],
-        **{name: value if name in NAMES else _rows(value, nodes, n) for name, value in own.items()},
-    )
-
-
-def _rows(value: Any, nodes: NDArray[Any], n: int) -> Any:
-    if isinstance(value, Tensor) and value.layout == torch.sparse_csr and value.shape[0] == n:
-        return as_features(from_tensor(value)[nodes], sparse=True)
-    if isinstance(value, Tensor) and value.dim() and value.shape[0] == n:
-        return value[torch.from_numpy(nodes)]
-    if isinstance(value, list) and len(value) == n:
-        return [value[i] for i in nodes]
-    return value
-
-
-def standardize(data: Data) -> Data:
-    """PPNP's preparation: unweighted, undirected, without self-loops (as all our graphs are), the largest component.
-
-    >>> from kappagcn.graphs import assemble
-    >>> weighted = assemble(np.array([0, 2, 3]), np.array([1, 3, 4]), num_nodes=5, weights=np.array([1.0, 2.0, 3.0]))
-    >>> print(standardize(weighted).report)
-    3 nodes, 2 edges; cut from a graph of 5 nodes, 3 edges; weighted; 2 components
-    """
-    plain = data.clone() if "edge_weight" in data else data
-    if "edge_weight" in data:
-        del plain.edge_weight
-    return largest_component(plain)
 
 
 def normalize_rows(x: Tensor, *, order: int = 1) -> Tensor:

@@ -45,7 +45,7 @@ def _only(files: Files) -> tuple[str, bytes]:
 def sparse_graph(files: Files) -> dict[str, Array]:
     """PPNP's, nettack's and gnn-benchmark's npz: matrices as four arrays each, some beside pickled None."""
     name, content = _only(files)
-    arrays = read_arrays(io.BytesIO(content), what=name, skip_objects=True)
+    arrays = read_arrays(io.BytesIO(content), source=name, skip_objects=True)
     arrays |= _pickled_matrices(content, name)
     found: dict[str, Array] = {}
     for ours, theirs in (("adj", ("adj_matrix", "adj")), ("attr", ("attr_matrix", "node_attr", "attr"))):
@@ -128,7 +128,7 @@ def airport(files: Files) -> dict[str, Array]:
 def heterophilous(files: Files) -> dict[str, Array]:
     """yandex-research's npz: edges as pairs, features dense, ten splits as masks."""
     name, content = _only(files)
-    arrays = read_arrays(io.BytesIO(content), what=name, skip_objects=True)
+    arrays = read_arrays(io.BytesIO(content), source=name, skip_objects=True)
     edges, features, labels = (arrays[key] for key in ("edges", "node_features", "node_labels"))
     both = np.concatenate([edges, edges[:, ::-1]])
     masks = {key: arrays[key].astype(bool) for key in ("train_masks", "val_masks", "test_masks")}
@@ -148,7 +148,7 @@ def disease(files: Files) -> dict[str, Array]:
     both = np.concatenate([edges, edges[:, ::-1]])
     found = {**_pairs(both[:, 0], both[:, 1], len(labels)), "labels": labels.astype(np.int64)}
     if "feats" in ends:
-        matrix = read_csr(read_arrays(io.BytesIO(ends["feats"]), what="feats", skip_objects=True), "", "feats")
+        matrix = read_csr(read_arrays(io.BytesIO(ends["feats"]), source="feats", skip_objects=True), "", "feats")
         found["attr_dense"] = matrix.toarray().astype(np.float32)
     return found
 

@@ -18,7 +18,7 @@ from kappagcn.errors import GraphError, SplitError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.graphs.io.node_table import read_labels
 from kappagcn.graphs.io.npz import read_arrays
-from kappagcn.graphs.io.undirected import places
+from kappagcn.graphs.io.undirected import node_index
 from kappagcn.io_atomic import replacing
 
 __all__ = ["read_split", "save_split"]
@@ -55,7 +55,7 @@ def read_split(path: str | Path, data: Data) -> Split:
     parts.setdefault("stopping", parts.get("validation", []))
     named = any(isinstance(node, str) for nodes in parts.values() for node in nodes)
     try:
-        known = places(data) if named else {}
+        known = node_index(data) if named else {}
         numbers = {part: [_place(node, known, data.num_nodes) for node in parts.get(part, [])] for part in PARTS}
     except (KeyError, TypeError, GraphError) as error:
         raise SplitError(f"{path}: expected nodes of the graph, found {error}.") from None

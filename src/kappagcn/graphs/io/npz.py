@@ -20,8 +20,6 @@ from __future__ import annotations
 import lzma
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -31,11 +29,12 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from kappagcn.errors import GraphError, GraphFileError
-from kappagcn.graphs.io.undirected import as_features, as_labels, assemble
+from kappagcn.errors import GraphFileError
+from kappagcn.graphs.io.node_data import as_features, as_labels
+from kappagcn.graphs.io.undirected import assemble, name_source_in_errors
 from kappagcn.io_atomic import replacing
 
-__all__ = ["graph_from_arrays", "naming", "read_arrays", "read_csr", "read_names", "read_npz", "save_npz"]
+__all__ = ["graph_from_arrays", "read_arrays", "read_csr", "read_names", "read_npz", "save_npz"]
 
 Array = NDArray[Any]
 DAMAGE = (
@@ -47,14 +46,14 @@ HEADER_LIMIT = 2**16  # bytes of an array's header
 
 
 def read_arrays(
-    path: str | Path | BinaryIO, *, what: str | None = None, skip_objects: bool = False, limit: int = UNPACKED_LIMIT
+    path: str | Path | BinaryIO, *, source: str | None = None, skip_objects: bool = False, limit: int = UNPACKED_LIMIT
 ) -> dict[str, Array]:
     """All arrays of an npz file; pickled objects are refused, or left out with `skip_objects`.
 
     Sizes are checked before anything is unpacked: an array whose header promises more than its bytes hold, and an
     archive that would unpack to more than `limit` bytes, are refused.
     """
-    what = what or str(path)
+    source = source or str(path)
     arrays = {}
     try:
         with zipfile.ZipFile(path) as archive:
@@ -62,43 +61,43 @@ def read_arrays(
             packed = sum(entry.compress_size for entry in archive.infolist())
             if size > limit or (limit == UNPACKED_LIMIT and size > max(SMALL, MOST_RATIO * packed)):
                 raise GraphFileError(
-                    f"{what}: expected an archive that unpacks to at most {limit:,} bytes and {MOST_RATIO} times its "
+                    f"{source}: expected an archive that unpacks to at most {limit:,} bytes and {MOST_RATIO} times its "
                     f"size, found {size:,} from {packed:,}. If you trust it, use read_npz with a larger limit."
                 )
             for entry in archive.infolist():
                 name = entry.filename.removesuffix(".npy")
                 with archive.open(entry) as file:
-                    array = _read_array(file, entry.file_size, f"{what}: {name}", skip_objects)
+                    array = _read_array(file, entry.file_size, f"{source}: {name}", skip_objects)
                 if array is not None:
                     arrays[name] = array
     except DAMAGE as error:
-        raise GraphFileError(f"{what}: expected an npz archive, found a damaged one ({error}).") from None
+        raise GraphFileError(f"{source}: expected an npz archive, found a damaged one ({error}).") from None
     except OSError as error:
-        raise GraphFileError(f"{what}: cannot be read ({error.strerror or error}).") from None
+        raise GraphFileError(f"{source}: cannot be read ({error.strerror or error}).") from None
     if not arrays:
-        raise GraphFileError(f"{what}: expected an npz archive with arrays, found an empty one.")
+        raise GraphFileError(f"{source}: expected an npz archive with arrays, found an empty one.")
     return arrays
 
 
-def _read_array(file: Any, size: int, what: str, skip_objects: bool) -> Array | None:
-    shape, fortran, dtype = _read_header(file, what)
+def _read_array(file: Any, size: int, source: str, skip_objects: bool) -> Array | None:
+    shape, fortran, dtype = _read_header(file, source)
     if dtype.hasobject:
         if skip_objects:
             return None
-        raise GraphFileError(f"{what}: expected plain numbers or text, found pickled objects. Save it without them.")
+        raise GraphFileError(f"{source}: expected plain numbers or text, found pickled objects. Save it without them.")
     count = int(np.prod(shape, dtype=object)) if shape else 1
     if dtype.itemsize == 0 or dtype.subdtype is not None or dtype.names is not None:
-        raise GraphFileError(f"{what}: expected plain numbers or text, found {dtype}.")
+        raise GraphFileError(f"{source}: expected plain numbers or text, found {dtype}.")
     if count * dtype.itemsize > size:
-        raise GraphFileError(f"{what}: expected {count * dtype.itemsize:,} bytes for shape {shape}, found {size:,}.")
+        raise GraphFileError(f"{source}: expected {count * dtype.itemsize:,} bytes for shape {shape}, found {size:,}.")
     raw = np.empty(count * dtype.itemsize, np.uint8)
     read = file.readinto(raw.data) if raw.size else 0
     if read != count * dtype.itemsize:
-        raise GraphFileError(f"{what}: expected {count * dtype.itemsize:,} bytes of numbers, found {read:,}.")
+        raise GraphFileError(f"{source}: expected {count * dtype.itemsize:,} bytes of numbers, found {read:,}.")
     return raw.view(dtype).reshape(shape, order="F" if fortran else "C")
 
 
-def _read_header(file: Any, what: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def _read_header(file: Any, source: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     try:
         version = np.lib.format.read_magic(file)
         read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
@@ -107,49 +106,51 @@ def _read_header(file: Any, what: str) -> tuple[tuple[int, ...], bool, np.dtype[
         if len(sides) > 32 or any(side < 0 for side in sides) or (0 in sides and max(sides) >= 2**31):
             raise ValueError(f"shape {sides}")
     except Exception as error:  # NumPy reads headers as Python text: a damaged one may fail in any way
-        raise GraphFileError(f"{what}: expected a NumPy array, found a damaged one ({type(error).__name__}).") from None
+        raise GraphFileError(
+            f"{source}: expected a NumPy array, found a damaged one ({type(error).__name__})."
+        ) from None
     return sides, bool(fortran), dtype
 
 
-def read_csr(arrays: dict[str, Array], prefix: str, what: str) -> sp.csr_array:
+def read_csr(arrays: dict[str, Array], prefix: str, source: str) -> sp.csr_array:
     """The sparse matrix kept under `prefix` + data, indices, indptr, shape; checked before SciPy sees it."""
     missing = [prefix + part for part in ("data", "indices", "indptr", "shape") if prefix + part not in arrays]
     if missing:
-        raise GraphFileError(f"{what}: expected {', '.join(missing)} beside the rest of the matrix, found none.")
+        raise GraphFileError(f"{source}: expected {', '.join(missing)} beside the rest of the matrix, found none.")
     data, indices, indptr, shape = (np.atleast_1d(arrays[prefix + p]) for p in ("data", "indices", "indptr", "shape"))
     for name, array, kinds in (("data", data, "biuf"), ("indices", indices, "iu"), ("indptr", indptr, "iu")):
         if array.ndim != 1 or array.dtype.kind not in kinds:
             raise GraphFileError(
-                f"{what}: expected {prefix}{name} as a list of numbers, found {array.dtype}{array.shape}."
+                f"{source}: expected {prefix}{name} as a list of numbers, found {array.dtype}{array.shape}."
             )
     if shape.shape != (2,) or shape.dtype.kind not in "iu" or (shape < 0).any() or (shape >= 2**31).any():
-        raise GraphFileError(f"{what}: expected {prefix}shape as two numbers below 2³¹, found {shape.tolist()}.")
+        raise GraphFileError(f"{source}: expected {prefix}shape as two numbers below 2³¹, found {shape.tolist()}.")
     rows, cols = (int(side) for side in shape)
     wide = indptr.astype(np.int64)
     sound = len(wide) == rows + 1 and wide[0] == 0 and wide[-1] == len(data) == len(indices)
     if not sound or (np.diff(wide) < 0).any():
         raise GraphFileError(
-            f"{what}: expected {prefix}indptr with {rows + 1} rising entries from 0 to the {len(data)} entries of "
+            f"{source}: expected {prefix}indptr with {rows + 1} rising entries from 0 to the {len(data)} entries of "
             f"{prefix}data, found {len(wide)} entries and {len(indices)} indices."
         )
     if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < cols:
-        raise GraphFileError(f"{what}: expected {prefix}indices below {cols}, found {int(indices.max())}.")
+        raise GraphFileError(f"{source}: expected {prefix}indices below {cols}, found {int(indices.max())}.")
     kind = np.int32 if len(indices) < 2**31 else np.int64
     return sp.csr_array((data, indices.astype(kind), wide.astype(kind)), shape=(rows, cols))
 
 
-def graph_from_arrays(arrays: dict[str, Array], what: str, *, sparse: bool = False, **attributes: Any) -> Data:
+def graph_from_arrays(arrays: dict[str, Array], source: str, *, sparse: bool = False, **attributes: Any) -> Data:
     """A graph from arrays in the form of this module's table.
 
     Args:
         arrays: Arrays by key.
-        what: The file, for messages.
+        source: Name of the file, for messages.
         sparse: Whether features stay sparse.
         **attributes: Further attributes of the graph.
     """
-    with naming(what):
-        rows, cols, weights, nodes, directed = _edges(arrays, what)
-        names = {key: read_names(arrays, key, what) for key in ("node_names", "attr_names", "class_names")}
+    with name_source_in_errors(source):
+        rows, cols, weights, nodes, directed = _edges(arrays, source)
+        names = {key: read_names(arrays, key, source) for key in ("node_names", "attr_names", "class_names")}
         classes = names["class_names"]
         return assemble(
             rows,
@@ -157,68 +158,57 @@ def graph_from_arrays(arrays: dict[str, Array], what: str, *, sparse: bool = Fal
             nodes,
             weights=weights,
             directed=directed,
-            x=_features(arrays, what, sparse),
+            x=_features(arrays, source, sparse),
             y=as_labels(arrays["labels"], len(classes) if classes else None) if "labels" in arrays else None,
             **{**names, **attributes},
         )
 
 
-@contextmanager
-def naming(what: str) -> Iterator[None]:
-    """Errors about a graph become errors about the file it came from."""
-    try:
-        yield
-    except GraphFileError:
-        raise
-    except GraphError as error:
-        raise GraphFileError(f"{what}: {error}") from None
-
-
-def _edges(arrays: dict[str, Array], what: str) -> tuple[Array, Array, Array | None, int, bool]:
+def _edges(arrays: dict[str, Array], source: str) -> tuple[Array, Array, Array | None, int, bool]:
     if "adj_data" in arrays:
-        matrix = read_csr(arrays, "adj_", what)
+        matrix = read_csr(arrays, "adj_", source)
         if matrix.shape[0] != matrix.shape[1]:
-            raise GraphFileError(f"{what}: expected a square adjacency matrix, found {matrix.shape}.")
+            raise GraphFileError(f"{source}: expected a square adjacency matrix, found {matrix.shape}.")
         rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int32), np.diff(matrix.indptr))
         return rows, matrix.indices, matrix.data, matrix.shape[0], True
     if "edge_index" not in arrays:
         raise GraphFileError(
-            f"{what}: expected adj_data … or edge_index, found {', '.join(sorted(arrays)) or 'nothing'}."
+            f"{source}: expected adj_data … or edge_index, found {', '.join(sorted(arrays)) or 'nothing'}."
         )
     edges = arrays["edge_index"]
     if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
-        raise GraphFileError(f"{what}: expected edge_index as integers (2, E), found {edges.dtype} {edges.shape}.")
+        raise GraphFileError(f"{source}: expected edge_index as integers (2, E), found {edges.dtype} {edges.shape}.")
     nodes = int(edges.max()) + 1 if edges.size else 0
     if "num_nodes" in arrays:
         given = arrays["num_nodes"]
         if given.size != 1 or given.dtype.kind not in "iu" or int(given.reshape(())) < 0:
-            raise GraphFileError(f"{what}: expected num_nodes as one number from 0, found {given.tolist()!r:.40}.")
+            raise GraphFileError(f"{source}: expected num_nodes as one number from 0, found {given.tolist()!r:.40}.")
         nodes = int(given.reshape(()))
     elif "labels" in arrays:
         nodes = max(nodes, arrays["labels"].size)
     return edges[0], edges[1], arrays.get("edge_weight"), nodes, False
 
 
-def _features(arrays: dict[str, Array], what: str, sparse: bool) -> Any:
+def _features(arrays: dict[str, Array], source: str, sparse: bool) -> Any:
     if "attr_data" in arrays:
-        return as_features(read_csr(arrays, "attr_", what), sparse=sparse)
+        return as_features(read_csr(arrays, "attr_", source), sparse=sparse)
     for key in ("attr_dense", "x", "features"):
         if key in arrays:
             return as_features(arrays[key], sparse=sparse)
     return None
 
 
-def read_names(arrays: dict[str, Array], key: str, what: str) -> list[str] | None:
+def read_names(arrays: dict[str, Array], key: str, source: str) -> list[str] | None:
     """The text kept under a key, None where there is none."""
     if key not in arrays:
         return None
     names = arrays[key]
     if names.dtype.kind not in "US" or names.ndim != 1:
-        raise GraphFileError(f"{what}: expected {key} as a list of text, found {names.dtype} of shape {names.shape}.")
+        raise GraphFileError(f"{source}: expected {key} as a list of text, found {names.dtype} of shape {names.shape}.")
     try:
         return [str(name) for name in (np.char.decode(names, "utf-8") if names.dtype.kind == "S" else names)]
     except UnicodeDecodeError:
-        raise GraphFileError(f"{what}: expected {key} in UTF-8, found other bytes.") from None
+        raise GraphFileError(f"{source}: expected {key} in UTF-8, found other bytes.") from None
 
 
 def read_npz(path: str | Path, *, sparse: bool = False, limit: int = UNPACKED_LIMIT) -> Data:

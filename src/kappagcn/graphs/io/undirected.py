@@ -1,22 +1,20 @@
-"""From raw edges to one clean undirected PyG graph, with a line that says what was done.
+"""From raw edges to one clean undirected PyG graph, with a one-line report of what was changed.
 
-What happens to what is found, always the same:
-
-| found | done |
+| input | result |
 |---|---|
-| directed edges | made undirected: an edge either way is an edge |
-| the same pair several times | one edge; its weight is the mean of those given |
+| directed edges | undirected: an edge in either direction is an edge |
+| the same pair several times | one edge with the mean of the weights |
 | self-loops | removed (layers add their own) |
 | weights all equal to 1 | dropped: the graph is unweighted |
-| weights that are zero, negative, NaN or infinite | refused |
+| weights that are zero, negative, NaN or infinite | an error |
 | isolated nodes, several components | kept |
 """
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,29 +26,38 @@ from scipy.sparse import csgraph
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.errors import GraphError
+from kappagcn.errors import GraphError, GraphFileError
 
 __all__ = [
     "Report",
     "adjacency",
-    "as_features",
-    "as_labels",
     "assemble",
-    "components",
+    "connected_components",
     "counted",
-    "from_tensor",
-    "one_hot",
-    "places",
+    "name_source_in_errors",
+    "node_index",
 ]
 
 Array = NDArray[Any]
-MANY, FEW_EDGES = 10**6, 100  # so many nodes need at least a hundredth as many edges, features or labels
-DENSE_LIMIT = 8 * 2**30  # bytes of a dense feature matrix that is made without being asked twice
+LARGE, MAX_NODES_PER_ENTRY = 10**6, 100  # a larger graph needs an edge, feature or label for every 100 nodes
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a graph is and what was done to make it so; ``str()`` is one line."""
+    """What a graph is and what was changed to make it so; ``str()`` is one line.
+
+    Attributes:
+        nodes: Number of nodes.
+        edges: Number of undirected edges.
+        one_way: Number of edges given in one direction only.
+        repeated: Number of entries merged into an equal one.
+        loops: Number of self-loops removed.
+        isolated: Number of nodes without edges.
+        components: Number of connected components.
+        weighted: Whether the edges have weights.
+        directed: Whether the source's edges have directions.
+        notes: Further remarks.
+    """
 
     nodes: int
     edges: int
@@ -83,7 +90,7 @@ class Report:
 
 
 def counted(number: int, noun: str) -> str:
-    """The number and its noun, in the plural where it is not one."""
+    """A number and its noun, plural unless the number is one."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -99,17 +106,17 @@ def assemble(
     notes: Sequence[str] = (),
     **attributes: Any,
 ) -> Data:
-    """One clean undirected graph from E raw edges.
+    """Build one clean undirected graph from E raw edges.
 
     Args:
-        rows: Nodes the edges start at, integers in [0, N), (E,).
-        cols: Nodes they end at, (E,).
+        rows: Source of each edge, integers in [0, N), (E,).
+        cols: Target of each edge, (E,).
         num_nodes: N.
-        weights: Positive numbers, (E,).
+        weights: Positive weights, (E,).
         x: Features, (N, D), dense or sparse CSR.
         y: Classes from 0, −1 where unknown, (N,).
-        directed: Whether the source says that its edges have directions.
-        notes: Further words for the report.
+        directed: Whether the source declares its edges as directed.
+        notes: Further remarks for the report.
         **attributes: Further attributes of the graph, such as ``node_names``; None is left out.
 
     Returns:
@@ -123,53 +130,65 @@ def assemble(
     >>> data.report
     '3 nodes, 1 edge; 1 repeated edge merged; 1 self-loop removed; 2 components; 1 isolated node'
     """
-    told = max(len(rows), *(len(v) for v in (x, y) if v is not None), 0)
-    if num_nodes > MANY and num_nodes > FEW_EDGES * told:
+    entries = max(len(rows), *(len(values) for values in (x, y) if values is not None), 0)
+    if num_nodes > LARGE and num_nodes > MAX_NODES_PER_ENTRY * entries:
         raise GraphError(
-            f"expected nodes that edges, features or labels speak of, found {num_nodes:,} nodes for {told:,} of those. "
+            f"expected nodes that have edges, features or labels, found {num_nodes:,} nodes for {entries:,} of those. "
             "Number the nodes without gaps."
         )
-    rows, cols = _endpoints(rows, num_nodes), _endpoints(cols, num_nodes)
+    rows, cols = _checked_nodes(rows, num_nodes), _checked_nodes(cols, num_nodes)
     if rows.shape != cols.shape:
         raise GraphError(f"expected as many edge starts as ends, found {len(rows)} and {len(cols)}.")
-    weights = _positive(weights, len(rows))
-    straight = rows != cols
-    loops = int(len(rows) - straight.sum())
+    weights = _checked_weights(weights, len(rows))
+    kept = rows != cols
+    loops = int(len(rows) - kept.sum())
     if loops:
-        rows, cols = rows[straight], cols[straight]
-        weights = None if weights is None else weights[straight]
-    shape = (num_nodes, num_nodes)
-    times = sp.csr_array((np.ones(len(rows), np.int32), (rows, cols)), shape=shape)
-    both = (times + times.T).tocsr()
-    both.sort_indices()
-    edges = both.nnz // 2
-    mean = None
+        rows, cols = rows[kept], cols[kept]
+        weights = None if weights is None else weights[kept]
+    counts, distinct = _symmetric_sum(rows, cols, np.ones(len(rows), np.int32), num_nodes)
+    edges = counts.nnz // 2
+    mean_weights = None
     if weights is not None:
-        total = sp.csr_array((weights, (rows, cols)), shape=shape)
-        total = (total + total.T).tocsr()
-        total.sort_indices()
-        mean = torch.from_numpy((total.data / both.data).astype(np.float32))
-    degrees = np.diff(both.indptr)
-    data = Data(edge_index=_edge_index(both, degrees), num_nodes=num_nodes)
-    for name, value in {"edge_weight": mean, "x": x, "y": y, **attributes}.items():
+        total, _ = _symmetric_sum(rows, cols, weights, num_nodes)
+        mean_weights = torch.from_numpy((total.data / counts.data).astype(np.float32))
+    degrees = np.diff(counts.indptr)
+    data = Data(edge_index=_edge_index(counts, degrees), num_nodes=num_nodes)
+    for name, value in {"edge_weight": mean_weights, "x": x, "y": y, **attributes}.items():
         if value is not None:
             data[name] = value
-    _agree(data)
+    for name in ("x", "y", "node_names"):
+        if name in data and len(data[name]) != num_nodes:
+            raise GraphError(f"expected {name} for {num_nodes} nodes, found {len(data[name])}.")
     data.report = str(
         Report(
             nodes=num_nodes,
             edges=edges,
-            one_way=2 * edges - times.nnz,
-            repeated=len(rows) - times.nnz,
+            one_way=2 * edges - distinct,
+            repeated=len(rows) - distinct,
             loops=loops,
             isolated=int((degrees == 0).sum()),
-            components=int(csgraph.connected_components(both, directed=False)[0]),
-            weighted=mean is not None,
-            directed=directed and 2 * edges > times.nnz,
+            components=connected_components(counts)[0],
+            weighted=weights is not None,
+            directed=directed and 2 * edges > distinct,
             notes=tuple(notes),
         )
     )
     return data
+
+
+def connected_components(symmetric: sp.csr_array) -> tuple[int, Array]:
+    """Number of connected components of a symmetric matrix, and the component of each node, (N,)."""
+    # Strongly connected components are the same here, and SciPy then makes no transpose.
+    count, labels = csgraph.connected_components(symmetric, directed=True, connection="strong")
+    return int(count), labels
+
+
+def _symmetric_sum(rows: Array, cols: Array, values: Array, num_nodes: int) -> tuple[sp.csr_array, int]:
+    """A + Aᵀ with sorted indices, equal entries added up, and the number of distinct entries of A."""
+    one_way = sp.csr_array((values, (rows, cols)), shape=(num_nodes, num_nodes))
+    both = (one_way + one_way.T).tocsr()
+    both.sort_indices()
+    return both, one_way.nnz
 
 
 def _edge_index(pattern: sp.csr_array, degrees: Array) -> Tensor:
@@ -179,7 +198,7 @@ def _edge_index(pattern: sp.csr_array, degrees: Array) -> Tensor:
     return edge_index
 
 
-def _endpoints(nodes: Array, num_nodes: int) -> Array:
+def _checked_nodes(nodes: Array, num_nodes: int) -> Array:
     nodes = np.asarray(nodes)
     if nodes.ndim != 1 or (nodes.size and nodes.dtype.kind not in "iu"):
         raise GraphError(f"expected nodes as a list of integers, found {nodes.dtype} of shape {nodes.shape}.")
@@ -190,7 +209,8 @@ def _endpoints(nodes: Array, num_nodes: int) -> Array:
     return nodes.astype(np.int32, copy=False)
 
 
-def _positive(weights: Array | None, count: int) -> Array | None:
+def _checked_weights(weights: Array | None, count: int) -> Array | None:
+    """Weights as float64, None if all are 1."""
     if weights is None:
         return None
     weights = np.asarray(weights)
@@ -200,119 +220,42 @@ def _positive(weights: Array | None, count: int) -> Array | None:
     if weights.shape != (count,):
         raise GraphError(f"expected one weight per edge ({count}), found shape {weights.shape}.")
     with np.errstate(over="ignore", under="ignore"):
-        kept = weights.astype(np.float32)
-    bad = ~(np.isfinite(kept) & (kept > 0))
+        stored = weights.astype(np.float32)
+    bad = ~(np.isfinite(stored) & (stored > 0))
     if bad.any():
-        where = int(bad.argmax())
+        first = int(bad.argmax())
         raise GraphError(
-            f"expected weights that are positive and finite, found {weights[where]} at edge {where} "
+            f"expected weights that are positive and finite, found {weights[first]} at edge {first} "
             f"({counted(int(bad.sum()), 'such edge')}; weights are float32). Remove them or scale the weights."
         )
     return None if (weights == 1).all() else weights
 
 
-def _agree(data: Data) -> None:
-    for name in ("x", "y", "node_names"):
-        if name in data and len(data[name]) != data.num_nodes:
-            raise GraphError(f"expected {name} for {data.num_nodes} nodes, found {len(data[name])}.")
+@contextmanager
+def name_source_in_errors(source: str) -> Iterator[None]:
+    """Turn errors about a graph into errors about the file it came from."""
+    try:
+        yield
+    except GraphFileError:
+        raise
+    except GraphError as error:
+        raise GraphFileError(f"{source}: {error}") from None
 
 
-def places(data: Data) -> dict[str, int]:
-    """Which node a name stands for; nodes without names are called by their number. Names given twice are refused."""
+def node_index(data: Data) -> dict[str, int]:
+    """Number of each node, by name; nodes without names go by their number. Repeated names are refused."""
     names = data.get("node_names") or [str(i) for i in range(data.num_nodes)]
-    found = {name: i for i, name in enumerate(names)}
-    if len(found) != len(names):
-        twice = next(name for name, times in Counter(names).items() if times > 1)
-        raise GraphError(f"expected a name of its own for every node to find it by, found {twice!r} twice.")
-    return found
-
-
-def as_features(matrix: Any, *, sparse: bool = False) -> Tensor:
-    """Features as a float32 tensor, dense or CSR; NaN and infinity are refused.
-
-    Args:
-        matrix: SciPy sparse matrix, torch tensor of any layout, or anything NumPy takes, (N, D).
-        sparse: Whether to keep a sparse tensor.
-    """
-    if isinstance(matrix, Tensor):
-        matrix = from_tensor(matrix.detach().cpu())
-    matrix = sp.csr_array(matrix) if sp.issparse(matrix) else np.asarray(matrix)
-    if matrix.dtype.kind not in "biuf":
-        raise GraphError(f"expected features that are numbers, found {matrix.dtype}.")
-    with np.errstate(over="ignore"):
-        matrix = matrix.astype(np.float32)
-    values = matrix.data if sp.issparse(matrix) else matrix
-    if matrix.ndim != 2:
-        raise GraphError(f"expected features of shape (nodes, features), found {matrix.shape}.")
-    if not np.isfinite(values).all():
-        bad = int((~np.isfinite(values)).sum())
-        raise GraphError(
-            f"expected finite features, found {bad:,} {'entry' if bad == 1 else 'entries'} that are NaN, "
-            "infinite or too large for float32. Fill them in or drop the column."
-        )
-    if sparse:
-        return _sparse_tensor(sp.csr_array(matrix))
-    if matrix.shape[0] * matrix.shape[1] * 4 > DENSE_LIMIT:
-        raise GraphError(
-            f"expected features that fit in {DENSE_LIMIT >> 30} GiB, found {matrix.shape[0]:,} × {matrix.shape[1]:,}. "
-            "Keep them sparse with sparse=True."
-        )
-    return torch.from_numpy(np.ascontiguousarray(matrix.toarray() if sp.issparse(matrix) else matrix))
-
-
-def one_hot(nodes: int) -> Tensor:
-    """Each node as a feature of its own, (N, N), sparse."""
-    return as_features(sp.eye_array(nodes, format="csr"), sparse=True)
-
-
-def from_tensor(x: Tensor) -> Any:
-    """SciPy's or NumPy's form of a tensor."""
-    if x.layout == torch.strided:
-        return x.float().numpy() if x.is_floating_point() else x.numpy()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-        x = x.float().to_sparse_csr()
-    return sp.csr_array((x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy()), shape=tuple(x.shape))
-
-
-def _sparse_tensor(matrix: sp.csr_array) -> Tensor:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-        return torch.sparse_csr_tensor(
-            torch.from_numpy(matrix.indptr.astype(np.int64)),
-            torch.from_numpy(matrix.indices.astype(np.int64)),
-            torch.from_numpy(matrix.data.astype(np.float32)),
-            size=matrix.shape,
-            check_invariants=False,
-        )
-
-
-def as_labels(labels: Any, classes: int | None = None) -> Tensor:
-    """Classes 0 … C − 1, with −1 for unknown, as a tensor of integers.
-
-    Args:
-        labels: Integers, (N,); floats that are integers are taken.
-        classes: C, where it is known.
-    """
-    labels = np.asarray(labels)
-    if labels.ndim != 1 or labels.dtype.kind not in "biuf":
-        raise GraphError(f"expected labels as a list of integers, found {labels.dtype} of shape {labels.shape}.")
-    if labels.dtype.kind == "f" and not (np.isfinite(labels) & (labels == np.round(labels))).all():
-        raise GraphError("expected labels that are integers, found fractions or NaN.")
-    whole = labels.astype(np.int64)
-    top = (len(labels) if classes is None else classes) - 1
-    if len(whole) and not -1 <= int(whole.min()) <= int(whole.max()) <= top:
-        raise GraphError(
-            f"expected labels from 0 to {top}, or −1 for unknown, found {int(whole.min())} to {int(whole.max())}. "
-            "Number the classes from 0."
-        )
-    return torch.from_numpy(whole)
+    index = {name: i for i, name in enumerate(names)}
+    if len(index) != len(names):
+        repeated = next(name for name, count in Counter(names).items() if count > 1)
+        raise GraphError(f"expected a name of its own for every node to find it by, found {repeated!r} twice.")
+    return index
 
 
 def adjacency(data: Data) -> sp.csr_array:
     """The adjacency matrix of a graph in SciPy's form: weights, or ones, in float64, (N, N).
 
-    A graph that is directed, or has self-loops or repeated edges, is refused: measured, it would give wrong numbers.
+    A graph that is directed, or has self-loops or repeated edges, is refused: measures of it would be wrong.
 
     >>> from kappagcn.graphs import path
     >>> adjacency(path(3)).toarray()
@@ -332,35 +275,20 @@ def adjacency(data: Data) -> sp.csr_array:
     faults = {
         "repeated edges": matrix.nnz < len(rows),
         "self-loops": bool((rows == cols).any()),
-        "edges in one direction only": _signature(rows, cols, weights) != _signature(cols, rows, weights),
+        "edges in one direction only": _edge_checksum(rows, cols, weights) != _edge_checksum(cols, rows, weights),
     }
     if any(faults.values()):
-        found = " and ".join(name for name, there in faults.items() if there)
+        names = " and ".join(name for name, present in faults.items() if present)
         raise GraphError(
-            f"expected an undirected graph without self-loops, found {found}. Pass it through kappagcn.graphs.from_pyg."
+            f"expected an undirected graph without self-loops, found {names}. Pass it through kappagcn.graphs.from_pyg."
         )
     return matrix
 
 
-def _signature(rows: Array, cols: Array, weights: Array) -> int:
-    """A sum over the edges that does not depend on their order, and is another for another set of them."""
+def _edge_checksum(rows: Array, cols: Array, weights: Array) -> int:
+    """A 64-bit checksum of a set of weighted edges that does not depend on their order."""
     with np.errstate(over="ignore"):
         key = rows.astype(np.uint64) << np.uint64(32) | cols.astype(np.uint64)
         for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):  # splitmix64
             key = (key ^ (key >> np.uint64(30))) * np.uint64(factor)
         return int((key * np.ascontiguousarray(weights).view(np.uint64)).sum(dtype=np.uint64))
-
-
-def components(data: Data) -> Array:
-    """The component each node is in, (N,), numbered by size from the largest; ties by their first node.
-
-    >>> two = assemble(np.array([0, 2, 3]), np.array([1, 3, 4]), num_nodes=5)
-    >>> components(two)
-    array([1, 1, 0, 0, 0])
-    """
-    _, found = csgraph.connected_components(adjacency(data), directed=False)
-    sizes = np.bincount(found)
-    rank = np.empty(len(sizes), np.int64)
-    rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
-    ranked: Array = rank[found]
-    return ranked

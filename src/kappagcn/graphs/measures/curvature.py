@@ -31,7 +31,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.io.undirected import adjacency, components
+from kappagcn.graphs.io.undirected import adjacency
+from kappagcn.graphs.measures.components import components
 from kappagcn.graphs.measures.paths import path_blocks
 from kappagcn.progress import bar
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.datasets.preprocess import largest_component
 from kappagcn.graphs.io.undirected import adjacency
+from kappagcn.graphs.measures.components import largest_component
 from kappagcn.graphs.measures.paths import second_sweep, shortest_paths
 from kappagcn.progress import bar
 

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from kappagcn.graphs.datasets.preprocess import largest_component
-from kappagcn.graphs.io.undirected import components, counted
+from kappagcn.graphs.io.undirected import counted
 from kappagcn.graphs.measures.advice import Advice, advise
+from kappagcn.graphs.measures.components import components, largest_component
 from kappagcn.graphs.measures.curvature import GraphCurvature, clustering, parallelogram_curvature
 from kappagcn.graphs.measures.hyperbolicity import Hyperbolicity, hyperbolicity
 from kappagcn.graphs.measures.paths import path_blocks, second_sweep

@@ -1,0 +1,204 @@
+"""Delimited text files (CSV, TSV, blanks), read by columns with pyarrow.
+
+- The separator is a tab, semicolon, comma or blanks: the first of these in the first line.
+- Empty lines and lines that start with ``#`` or ``%`` are skipped. Cells may be quoted.
+- Whatever pyarrow does not accept is read again line by line: slower, but an error then names its line.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from kappagcn.errors import GraphFileError
+
+__all__ = ["DelimitedFile", "Kind", "is_number"]
+
+SEPARATORS = "\t;,"
+BLOCK_SIZE = 2**24  # bytes parsed at a time
+COMMENT_LINE = re.compile(rb"^[ \t]*[#%].*\n?", re.MULTILINE)
+
+Kind = Literal["name", "text", "number"]
+"""What a column holds: names (not empty), any text, or numbers."""
+
+
+class _IrregularFileError(Exception):
+    """A file that only the line-by-line reader handles."""
+
+
+class DelimitedFile:
+    """A delimited text file and the layout of its rows.
+
+    Args:
+        path: Path of the file.
+
+    Attributes:
+        separator: Character between cells; None for blanks.
+        head: Line number and cells of the first two rows, or of fewer if the file has fewer.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        try:
+            self.content = self.path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+        except OSError as error:
+            raise GraphFileError(f"{self.path}: cannot be read ({error.strerror or error}).") from None
+        self.separator = self._detect_separator()
+        self.head = list(itertools.islice(self.rows(), 2))
+
+    def _detect_separator(self) -> str | None:
+        for line in io.BytesIO(self.content):
+            if line.strip() and not line.lstrip().startswith((b"#", b"%")):
+                return next((mark for mark in SEPARATORS if mark.encode() in line), None)
+        return None
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Line number and cells of every row, without empty lines and comments."""
+        number = 0
+        text = io.TextIOWrapper(io.BytesIO(self.content), encoding="utf-8", newline="")
+        try:
+            if self.separator is None:
+                for number, line in enumerate(text, 1):
+                    cells = re.split(r"[ \t]+", line.strip(" \t\r\n"))
+                    if cells[0] and not cells[0].startswith(("#", "%")):
+                        yield number, cells
+                return
+            reader = csv.reader(text, delimiter=self.separator, strict=True)
+            for cells in reader:
+                number = reader.line_num
+                blank = not cells or (len(cells) == 1 and not cells[0].strip())
+                if not blank and not cells[0].lstrip().startswith(("#", "%")):
+                    yield number, cells
+        except UnicodeDecodeError:
+            raise GraphFileError(
+                f"{self.path}, line {self._undecodable_line()}: expected text in UTF-8, found other bytes."
+            ) from None
+        except csv.Error as error:
+            raise GraphFileError(
+                f"{self.path}, after line {number}: expected a table, found a row that cannot be split ({error}). "
+                "Is a quotation mark missing?"
+            ) from None
+
+    def _undecodable_line(self) -> int:
+        try:
+            self.content.decode()
+        except UnicodeDecodeError as error:
+            return self.content.count(b"\n", 0, error.start) + 1
+        return 0
+
+    def columns(self, kinds: Mapping[int, Kind], *, heading: bool, words: Mapping[Kind, str]) -> list[Any]:
+        """Some columns of all rows below the heading.
+
+        Args:
+            kinds: Kind of each column to read, by position.
+            heading: Whether the first row is a heading.
+            words: For each kind what an error says was expected.
+
+        Returns:
+            For names and texts a pyarrow ``ChunkedArray`` of trimmed text, for numbers a float64 array.
+        """
+        try:
+            return self._parse(kinds, heading)
+        except _IrregularFileError:
+            return self._parse_by_line(kinds, heading, words)
+
+    def _parse(self, kinds: Mapping[int, Kind], heading: bool) -> list[Any]:
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        width = len(self.head[0][1])
+        names = [str(i) for i in range(width)]
+        try:
+            table = arrow_csv.read_csv(
+                pa.BufferReader(self._regular_content(heading)),
+                read_options=arrow_csv.ReadOptions(column_names=names, block_size=BLOCK_SIZE),
+                parse_options=arrow_csv.ParseOptions(
+                    delimiter=self.separator or " ",
+                    quote_char='"' if self.separator else False,
+                    newlines_in_values=b'"' in self.content,
+                ),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types={
+                        names[i]: pa.float64() if kind == "number" else pa.utf8() for i, kind in kinds.items()
+                    },
+                    include_columns=[names[i] for i in kinds],
+                    null_values=[],
+                    strings_can_be_null=False,
+                ),
+            )
+        except pa.ArrowInvalid:
+            raise _IrregularFileError from None
+        return [
+            column.to_numpy() if kind == "number" else self._checked_text(column, kind)
+            for column, kind in zip(table.columns, kinds.values(), strict=True)
+        ]
+
+    def _checked_text(self, column: Any, kind: Kind) -> Any:
+        import pyarrow.compute as pc
+
+        blanks = (b" ", b"\t", b"\v", b"\f")
+        if not self.content.isascii() or any(blank in self.content for blank in blanks):
+            column = pc.utf8_trim_whitespace(column)
+        if kind == "name" and pc.min(pc.binary_length(column)).as_py() == 0:
+            raise _IrregularFileError
+        if b'"' in self.content and pc.any(pc.match_substring(column, "\n")).as_py():
+            raise _IrregularFileError
+        return column
+
+    def _regular_content(self, heading: bool) -> bytes:
+        """The rows below the heading in the form that pyarrow reads: no comments, and one blank between cells."""
+        content = self.content
+        if b"\r" in content:
+            content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        skipped = self.head[1 if heading else 0][0] - 1
+        content = content.split(b"\n", skipped)[skipped]
+        if content.count(b'"') % 2:  # an open quotation mark would swallow the lines up to the next one
+            raise _IrregularFileError
+        if b"#" in content or b"%" in content:
+            if b'"' in content:
+                raise _IrregularFileError
+            content = COMMENT_LINE.sub(b"", content)
+        if self.separator is None:
+            content = content.replace(b"\t", b" ")
+            while b"  " in content:
+                content = content.replace(b"  ", b" ")
+            content = content.strip(b" ").replace(b" \n", b"\n").replace(b"\n ", b"\n")
+        return content
+
+    def _parse_by_line(self, kinds: Mapping[int, Kind], heading: bool, words: Mapping[Kind, str]) -> list[Any]:
+        import pyarrow as pa
+
+        width = len(self.head[0][1])
+        columns: dict[int, list[Any]] = {i: [] for i in kinds}
+        for number, cells in itertools.islice(self.rows(), int(heading), None):
+            if len(cells) != width:
+                raise GraphFileError(
+                    f"{self.path}, line {number}: expected {width} columns, as in the first line, found {len(cells)}."
+                )
+            for i, kind in kinds.items():
+                cell = cells[i].strip()
+                if kind == "name" and not cell:
+                    raise GraphFileError(f"{self.path}, line {number}: expected {words[kind]}, found an empty name.")
+                if kind == "number" and not is_number(cell):
+                    raise GraphFileError(f"{self.path}, line {number}: expected {words[kind]}, found {cell[:40]!r}.")
+                columns[i].append(float(cell) if kind == "number" else cell)
+        return [
+            np.array(columns[i]) if kind == "number" else pa.chunked_array([columns[i]], pa.utf8())
+            for i, kind in kinds.items()
+        ]
+
+
+def is_number(text: str) -> bool:
+    """Whether Python reads the text as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,99 @@
+"""Features and labels of nodes as tensors, checked; conversions between torch, SciPy and NumPy."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from kappagcn.errors import GraphError
+
+__all__ = ["as_features", "as_labels", "from_tensor", "one_hot"]
+
+DENSE_LIMIT = 8 * 2**30  # bytes of a dense feature matrix that is made without being asked twice
+
+
+def as_features(matrix: Any, *, sparse: bool = False) -> Tensor:
+    """Features as a float32 tensor, dense or CSR; NaN and infinity are refused.
+
+    Args:
+        matrix: SciPy sparse matrix, torch tensor of any layout, or anything NumPy takes, (N, D).
+        sparse: Whether to return a sparse CSR tensor.
+    """
+    if isinstance(matrix, Tensor):
+        matrix = from_tensor(matrix.detach().cpu())
+    matrix = sp.csr_array(matrix) if sp.issparse(matrix) else np.asarray(matrix)
+    if matrix.dtype.kind not in "biuf":
+        raise GraphError(f"expected features that are numbers, found {matrix.dtype}.")
+    with np.errstate(over="ignore"):
+        matrix = matrix.astype(np.float32)
+    values = matrix.data if sp.issparse(matrix) else matrix
+    if matrix.ndim != 2:
+        raise GraphError(f"expected features of shape (nodes, features), found {matrix.shape}.")
+    if not np.isfinite(values).all():
+        bad = int((~np.isfinite(values)).sum())
+        raise GraphError(
+            f"expected finite features, found {bad:,} {'entry' if bad == 1 else 'entries'} that are NaN, "
+            "infinite or too large for float32. Fill them in or drop the column."
+        )
+    if sparse:
+        return _sparse_tensor(sp.csr_array(matrix))
+    if matrix.shape[0] * matrix.shape[1] * 4 > DENSE_LIMIT:
+        raise GraphError(
+            f"expected features that fit in {DENSE_LIMIT >> 30} GiB, found {matrix.shape[0]:,} × {matrix.shape[1]:,}. "
+            "Keep them sparse with sparse=True."
+        )
+    return torch.from_numpy(np.ascontiguousarray(matrix.toarray() if sp.issparse(matrix) else matrix))
+
+
+def one_hot(num_nodes: int) -> Tensor:
+    """The identity matrix as features, one column per node, sparse (N, N)."""
+    return as_features(sp.eye_array(num_nodes, format="csr"), sparse=True)
+
+
+def from_tensor(x: Tensor) -> Any:
+    """A dense tensor as a NumPy array, a sparse one of any layout as a SciPy CSR array."""
+    if x.layout == torch.strided:
+        return x.float().numpy() if x.is_floating_point() else x.numpy()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+        x = x.float().to_sparse_csr()
+    return sp.csr_array((x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy()), shape=tuple(x.shape))
+
+
+def _sparse_tensor(matrix: sp.csr_array) -> Tensor:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(matrix.indptr.astype(np.int64)),
+            torch.from_numpy(matrix.indices.astype(np.int64)),
+            torch.from_numpy(matrix.data.astype(np.float32)),
+            size=matrix.shape,
+            check_invariants=False,
+        )
+
+
+def as_labels(labels: Any, num_classes: int | None = None) -> Tensor:
+    """Class numbers 0 … C − 1, and −1 for unknown, as an int64 tensor.
+
+    Args:
+        labels: Integers, (N,); floats with integer values are accepted.
+        num_classes: C, where it is known; otherwise N is the limit.
+    """
+    labels = np.asarray(labels)
+    if labels.ndim != 1 or labels.dtype.kind not in "biuf":
+        raise GraphError(f"expected labels as a list of integers, found {labels.dtype} of shape {labels.shape}.")
+    if labels.dtype.kind == "f" and not (np.isfinite(labels) & (labels == np.round(labels))).all():
+        raise GraphError("expected labels that are integers, found fractions or NaN.")
+    whole = labels.astype(np.int64)
+    top = (len(labels) if num_classes is None else num_classes) - 1
+    if len(whole) and not -1 <= int(whole.min()) <= int(whole.max()) <= top:
+        raise GraphError(
+            f"expected labels from 0 to {top}, or −1 for unknown, found {int(whole.min())} to {int(whole.max())}. "
+            "Number the classes from 0."
+        )
+    return torch.from_numpy(whole)

@@ -1,0 +1,105 @@
+import json
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from kappagcn import graphs as G
+from kappagcn.errors import SplitError
+from kappagcn.graphs import (
+    cycle,
+    read_split,
+    save_split,
+)
+
+
+def put(folder, name, text):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_a_saved_split_comes_back_whatever_the_nodes_are_called(tmp_path):
+    for names in (
+        [(5, 3), (3, 1), (1, 0), (0, 2), (2, 4)],
+        [("e", "c"), ("c", "b"), ("b", "a"), ("a", "d"), ("d", "f")],
+    ):
+        data = G.from_networkx(nx.Graph(names))
+        split = G.Split([0, 1], [2], [3], [4, 5])
+        again = G.read_split(G.save_split(split, tmp_path / "s.json"), data)
+        assert again.train.tolist() == [0, 1]
+        assert again.final_test_nodes().tolist() == [4, 5]
+    np.savez(tmp_path / "s.npz", train=[0, 1], test=[4])
+    assert G.read_split(tmp_path / "s.npz", data).train.tolist() == [0, 1]
+    np.savez(tmp_path / "s.npz", idx_train=[2], idx_val=[1], idx_test=[0], labels=[0, 1, 1])
+    assert G.read_split(tmp_path / "s.npz", data).train.tolist() == [2]
+    put(tmp_path, "s.json", '{"train": ["e"], "test": [5]}')
+    assert G.read_split(tmp_path / "s.json", data).train.tolist() == [0]
+    put(tmp_path, "s.json", '{"train": [0, %s]}' % ("9" * 5000))
+    with pytest.raises(SplitError, match="something else"):
+        G.read_split(tmp_path / "s.json", data)
+
+
+def test_names_given_twice_are_kept_but_cannot_be_looked_up(tmp_path):
+    data = G.from_networkx(nx.Graph([(1, "1"), ("1", 2)]))
+    assert data.node_names == ["1", "1", "2"]
+    put(tmp_path, "s.json", '{"train": ["1"], "test": ["2"]}')
+    with pytest.raises(SplitError, match="found '1' twice"):
+        G.read_split(tmp_path / "s.json", data)
+
+
+@pytest.mark.parametrize(
+    "parts", ['{"Train": [0], "val": [1], "test": [2]}', '{"train": [0], "valid": [1], "test": [2]}']
+)
+def test_usual_names_of_parts_are_understood(tmp_path, parts):
+    split = G.read_split(put(tmp_path, "s.json", parts), G.cycle(4))
+    assert split.validation.tolist() == [1]
+    np.savez(tmp_path / "m.npz", train_mask=[True, False, False, False], val_mask=[False, True, False, False])
+    assert G.read_split(tmp_path / "m.npz", G.cycle(4)).validation.tolist() == [1]
+
+
+def parts(split):
+    return split.train, split.stopping, split.validation, split.final_test_nodes()
+
+
+NAMED = {"train": ["a", "b"], "stopping": ["c"], "validation": ["d"], "test": ["e"]}
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "npz"])
+def test_splits_in_files(tmp_path, form):
+    data = cycle(5)
+    path = tmp_path / f"mine.{form}"
+    if form == "json":
+        data.node_names = list("abcde")
+        path.write_text(json.dumps(NAMED))
+    elif form == "csv":
+        data.node_names = list("abcde")
+        path.write_text("node,part\n" + "".join(f"{n},{p}\n" for p, nodes in NAMED.items() for n in nodes))
+    else:
+        np.savez(path, train=[0, 1], stopping=[2], validation=[3], test=[4])
+    split = read_split(path, data)
+    assert [p.tolist() for p in parts(split)] == [[0, 1], [2], [3], [4]]
+    again = read_split(save_split(split, tmp_path / "again.json"), cycle(5))
+    assert [p.tolist() for p in parts(again)] == [[0, 1], [2], [3], [4]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.json", "{", "expected a split as JSON"),
+        ("a.json", "[1]", "found something else .a list"),
+        ("a.json", '{"train": [0], "tset": [1]}', "found train, tset"),
+        ("a.json", '{"train": [0], "test": [9]}', "expected nodes of the graph, found '9'"),
+        ("a.json", '{"train": [0], "test": [0]}', "train and test nodes to differ"),
+        ("a.json", '{"train": 3}', "expected lists of nodes"),
+        ("a.csv", "0\n", "expected a split as JSON, npz or CSV"),
+        ("a.npz", "no zip", "expected a split as JSON, npz or CSV"),
+    ],
+)
+def test_bad_split_files_are_named(tmp_path, name, text, words):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(SplitError, match=words):
+        read_split(path, cycle(5))
+    with pytest.raises(SplitError, match=r"cannot be read \(No such file"):
+        read_split(tmp_path / "none.json", cycle(5))

@@ -1,0 +1,117 @@
+import numpy as np
+import pytest
+
+from kappagcn import graphs as G
+from kappagcn.errors import GraphFileError
+from kappagcn.graphs import (
+    read_graph,
+)
+
+
+def put(folder, name, text):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    "text", ["person,team\nalice,red\nbob,blue\n", "# who\nalice,red\nbob,blue\n", ",0\nalice,red\nbob,blue\n"]
+)
+def test_headings_of_tables_are_known_by_the_nodes_below(tmp_path, text):
+    edges = put(tmp_path, "g.csv", "alice,bob\n")
+    data = G.read_graph(edges, labels=put(tmp_path, "y.csv", text))
+    assert data.num_nodes == 2
+    assert data.class_names == ["blue", "red"]
+    assert data.y.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("0,²\n1,0\n", None),  # a word like any other
+        ("0,--1\n1,0\n", None),
+        ("0,99999999999999999999999\n1,0\n", None),
+        ("0,a\n,b\n", "line 2: expected a node, found an empty name"),
+    ],
+)
+def test_odd_labels(tmp_path, text, words):
+    edges, labels = put(tmp_path, "g.csv", "0,1\n"), put(tmp_path, "y.csv", text)
+    if words is None:
+        assert sorted(G.read_graph(edges, labels=labels).y.tolist()) == [0, 1]
+    else:
+        with pytest.raises(GraphFileError, match=words):
+            G.read_graph(edges, labels=labels)
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"x": np.ones((3, 1)), "node_names": np.array(["0", "1", "1"])},
+        {"x": np.ones((3, 1)), "node_names": np.array(["0", "1"])},
+        {"x": np.ones((3, 1)), "node_names": np.array("0")},
+        {"labels": np.ones(3), "node_names": np.array(["0", "1", "2", "3"])},
+        {"labels": np.ones(3, complex)},
+        {"labels": np.array(["2001-01-01"] * 3, dtype="M8[D]")},
+        {"labels": np.array([0, np.nan, 1])},
+        {"labels": np.array(1)},
+    ],
+)
+def test_node_tables_in_npz_that_make_no_sense(tmp_path, arrays):
+    edges = put(tmp_path, "g.csv", "0,1\n1,2\n")
+    np.savez(tmp_path / "t.npz", **arrays)
+    key = "features" if "x" in arrays else "labels"
+    with pytest.raises(GraphFileError, match="expected") as caught:
+        G.read_graph(edges, **{key: tmp_path / "t.npz"})
+    assert "-9223372036854775808" not in str(caught.value)
+
+
+def test_node_names_as_bytes_or_numbers_are_names(tmp_path):
+    edges = put(tmp_path, "g.csv", "0,1\n1,2\n")
+    for names in (np.array([b"2", b"1", b"0"]), np.array([2, 1, 0])):
+        np.savez(
+            tmp_path / "t.npz", x=np.array([[2.0], [1.0], [0.0]]), labels=np.array([b"c", b"b", b"a"]), node_names=names
+        )
+        data = G.read_graph(edges, features=tmp_path / "t.npz", labels=tmp_path / "t.npz")
+        assert data.x.flatten().tolist() == [0, 1, 2]
+        assert data.class_names == ["a", "b", "c"]
+        assert data.y.tolist() == [0, 1, 2]
+
+
+def test_the_second_of_two_equal_names_is_found_among_many(tmp_path):
+    edges = put(tmp_path, "g.csv", "0,1\n")
+    rows = [f"{i},0" for i in range(100_000)]
+    with pytest.raises(GraphFileError, match="found '99999' twice"):
+        G.read_graph(edges, labels=put(tmp_path, "y.csv", "\n".join([*rows, "99999,1"])))
+
+
+def test_labels_counted_from_one_become_classes(tmp_path):
+    edges = put(tmp_path, "g.csv", "0,1\n1,2\n2,3\n")
+    data = G.read_graph(edges, labels=put(tmp_path, "y.csv", "0,5\n1,10\n2,5\n"))
+    assert data.y.tolist() == [0, 1, 0, -1]
+    assert data.class_names == ["5", "10"]
+
+
+@pytest.mark.parametrize(
+    ("features", "labels", "words"),
+    [
+        ("0,1\n1,x\n2,3\n", None, "x.csv, line 2: expected numbers as features, found 'x'"),
+        ("0,1\n1,nan\n2,3\n", None, "x.csv: expected finite features, found 1 entry"),
+        ("0,1\n1,2\n", None, "x.csv: expected features for all 3 nodes, found none for 1 of them, such as .'2'"),
+        ("0,1\n1,2,3\n", None, "x.csv, line 2: expected 2 columns, as in the first line, found 3"),
+        ("0,1\n0,2\n", None, "x.csv: expected every node once, found '0' twice"),
+        ("0\n1\n", None, "expected a node and at least one value per line"),
+        ("", None, "expected a line per node, found none"),
+        (None, "0,1,2\n", "y.csv: expected two columns, node and label, found 3"),
+        (None, "0,7\n1,0\n2,0\n", "y.csv: expected labels from 0 to 2, or −1 for unknown, found 0 to 7"),
+        (None, "0,-3\n", "y.csv: expected labels from 0"),
+    ],
+)
+def test_bad_tables_are_named(tmp_path, features, labels, words):
+    edges = put(tmp_path, "g.csv", "0,1\n1,2\n")
+    more = {}
+    if features is not None:
+        more["features"] = put(tmp_path, "x.csv", features)
+    if labels is not None:
+        more["labels"] = put(tmp_path, "y.csv", labels)
+    with pytest.raises(GraphFileError, match=words):
+        read_graph(edges, **more)
