@@ -69,14 +69,14 @@ def test_both_readers_agree(tmp_path_factory, rows, separator, end, heading, quo
     lines = [separator.join((f"{quote}{a}{quote}", f"{quote}{b}{quote}", repr(w))) for a, b, w in rows]
     if heading:
         lines.insert(0, separator.join(("from", "to", "weight")))
-    file = DelimitedFile(write(tmp_path_factory.mktemp("rows"), end.join(lines)))
     kinds = {0: "text", 2: "number"}
-    if len(file.head) <= heading or file.separator != separator or len(file.head[0][1]) != 3:
-        return  # the first row is a comment, or looks like one of another separator
     try:
+        file = DelimitedFile(write(tmp_path_factory.mktemp("rows"), end.join(lines)))
+        if file.separator != separator or len(file.head) <= heading:
+            return  # another separator inside a cell comes first, or all rows are comments
         slow = by_line(file, kinds, heading)
-    except GraphFileError:
-        return  # a comment with other columns
+    except (GraphFileError, IndexError):
+        return  # a comment with fewer columns, or a quoted cell cut by another separator
     try:
         assert fast(file, kinds, heading) == slow
     except _IrregularFileError:
