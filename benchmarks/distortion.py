@@ -26,10 +26,10 @@ import torch
 from torch import Tensor
 
 import record
-from kappagcn.embedding import FreePoints, GraphDistances, distortion
 from kappagcn.graphs import load_graph, shortest_paths
+from kappagcn.models import FreePoints
 from kappagcn.nn.midpoints import torch_only
-from kappagcn.training import seeded
+from kappagcn.training import GraphDistances, distortion, seeded
 
 GRAPH = "tree"
 RADII = (0.1, 1.0)  # spread of the points: near the origin as at the start of training, and as at its end

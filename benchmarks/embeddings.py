@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 
 import record
-from kappagcn.experiments.cells import Cell
-from kappagcn.experiments.table1 import (
+from kappagcn.paper.cells import Cell
+from kappagcn.paper.figures.catalogue import draw_paper_figure
+from kappagcn.paper.table1 import (
     FITS,
     GRAPHS,
     LARGE_EPOCHS,
@@ -22,8 +23,7 @@ from kappagcn.experiments.table1 import (
     EmbeddingPlan,
     of_way,
 )
-from kappagcn.experiments.tables import Table, paper
-from kappagcn.figures.paper import draw_paper_figure
+from kappagcn.paper.tables import Table, paper
 
 RESULTS = record.DOCS.parent / "results"
 PAGE = record.DOCS / "embeddings.md"

@@ -9,8 +9,8 @@ import os
 import sys
 
 import record
-from kappagcn.experiments.histograms import histograms
-from kappagcn.figures.paper import FIGURES, draw_paper_figure
+from kappagcn.paper.figures.catalogue import FIGURES, draw_paper_figure
+from kappagcn.paper.histograms import histograms
 
 RECORDS = record.DOCS.parent / "results"
 

@@ -24,8 +24,8 @@ import growing_page
 import record
 from growing_page import CLASSES, FAR, FEATURES, bytes_per_epoch, columns
 from kappagcn.distributed import partition, process_group
-from kappagcn.experiments.protocol import load_benchmark
 from kappagcn.graphs import Split, normalize_rows
+from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.models import KappaGCN
 from kappagcn.nn.features import tangent_features
 from kappagcn.sparse import normalized_adjacency

@@ -25,13 +25,13 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
-import kappagcn.experiments
+import kappagcn.paper
 import record
 from kappagcn.errors import PrecisionWarning
-from kappagcn.experiments.config import load_experiment
-from kappagcn.experiments.protocol import load_benchmark
-from kappagcn.experiments.tables import bootstrapped
+from kappagcn.estimators import bootstrapped
+from kappagcn.estimators.config import load_experiment
 from kappagcn.graphs import Split
+from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.models import KappaGCN
 from kappagcn.training import (
     MiniBatches,
@@ -46,7 +46,7 @@ from kappagcn.training import (
 from kappagcn.training.tasks import NodeClassification
 from layers import forget_peak, peak_gib, random_graph
 
-CONFIG = Path(kappagcn.experiments.__file__).parent / "configs" / "pubmed" / "H16.toml"
+CONFIG = Path(kappagcn.paper.__file__).parent / "configs" / "pubmed" / "H16.toml"
 BATCH, NEIGHBOURS = 20, (10, 10)
 GROWING = (100_000, 1_000_000)
 LARGE_BATCH, TRAIN, STOPPING = 512, 2000, 500

@@ -10,11 +10,11 @@ import sys
 from functools import cache
 
 import record
-from kappagcn.experiments import DATASETS, ROWS, Cell, Table, cells
-from kappagcn.experiments.cells import CURVED, record_file
-from kappagcn.experiments.reproduce import FURTHER, FURTHER_ROWS, RUNS, SPLITS, Plan
-from kappagcn.experiments.searching import BUDGETS, chosen
-from kappagcn.experiments.tables import accuracy, difference
+from kappagcn.paper import DATASETS, ROWS, Cell, Table, cells
+from kappagcn.paper.cells import CURVED, record_file
+from kappagcn.paper.reproduce import FURTHER, FURTHER_ROWS, RUNS, SPLITS, Plan
+from kappagcn.paper.searching import BUDGETS, chosen
+from kappagcn.paper.tables import accuracy, difference
 
 RESULTS = record.DOCS.parent / "results"
 PAGE = record.DOCS / "node-classification.md"
@@ -218,7 +218,7 @@ kappagcn reproduce table2 cora_ml/S16 --out mine     # one cell anew, into anoth
 kappagcn reproduce table3
 ```
 
-The settings that were chosen ([files](../src/kappagcn/experiments/configs)):
+The settings that were chosen ([files](../src/kappagcn/paper/configs)):
 
 {settings().markdown()}
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kappagcn.experiments.runs import processor
+from kappagcn.paper.runs import processor
 
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parent.parent / "docs"

@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-WITH_EXAMPLES = ["geometry", "optim", "graphs", "nn", "models", "training", "embedding", "experiments"]
+WITH_EXAMPLES = ["geometry", "optim", "graphs", "nn", "models", "training", "estimators", "paper"]
 DESCRIBED = [*WITH_EXAMPLES, "distributed", "errors", "testing"]
 
 
@@ -154,7 +154,7 @@ def test_python_in_how_tos_runs_and_prints_what_it_says(page, capsys):
 
 def test_the_gallery_shows_the_figures_that_can_be_drawn():
     pytest.importorskip("matplotlib", reason="figures need pip install 'kappagcn[figures]'")
-    from kappagcn.figures.paper import FIGURES
+    from kappagcn.paper.figures.catalogue import FIGURES
 
     text = " ".join((DOCS / "gallery.md").read_text().split())
     assert re.findall(r"`kappagcn reproduce figures (\w+)`", text) == list(FIGURES)

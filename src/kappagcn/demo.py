@@ -13,10 +13,10 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from kappagcn.embedding import GraphEmbedder
 from kappagcn.errors import PrecisionWarning
-from kappagcn.experiments.classification import classify, labelled, splits_of
-from kappagcn.experiments.classifier import KappaGCNClassifier
+from kappagcn.estimators import GraphEmbedder
+from kappagcn.estimators.classifier import KappaGCNClassifier
+from kappagcn.estimators.cross_validation import classify, labelled, splits_of
 from kappagcn.graphs import balanced_tree, load_graph
 from kappagcn.report import write_report
 from kappagcn.saved import SavedRun

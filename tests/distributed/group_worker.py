@@ -9,9 +9,8 @@ import torch
 import torch.distributed as dist
 
 from kappagcn.distributed import Communicator
-from kappagcn.embedding import GraphEmbedder
 from kappagcn.errors import CheckpointError, TrainingError
-from kappagcn.experiments import KappaGCNClassifier
+from kappagcn.estimators import GraphEmbedder, KappaGCNClassifier
 from kappagcn.graphs import disease, torus
 
 TIMEOUT = 5  # seconds after which an operation that other processes do not join fails

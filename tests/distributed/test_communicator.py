@@ -12,8 +12,8 @@ import torch
 
 import group_worker
 from kappagcn.distributed import Communicator
-from kappagcn.embedding import GraphEmbedder
 from kappagcn.errors import TrainingError
+from kappagcn.estimators import GraphEmbedder
 from kappagcn.graphs import torus
 
 WORKER = Path(__file__).parent / "group_worker.py"

@@ -1,4 +1,4 @@
-"""Mini-batches: exact with all neighbours, layer by layer too; training on them, alone and with several workers."""
+"""Training on mini-batches, alone and with several workers."""
 
 import json
 import os
@@ -8,15 +8,10 @@ import sys
 import pytest
 import torch
 from torch import nn
-from torch_geometric.data import Data
 
 from kappagcn.errors import DivergedError, PrecisionWarning, TrainingError
-from kappagcn.experiments import KappaGCNClassifier
-from kappagcn.experiments.classifier import _split
-from kappagcn.graphs import Split, disease, random_split
-from kappagcn.models import GCN, HGCN, MLP, KappaGCN, NodeClassifier
-from kappagcn.nn import SparseMatrix
-from kappagcn.sparse import NeighbourSampler
+from kappagcn.graphs import Split
+from kappagcn.models import GCN, HGCN, MLP, KappaGCN
 from kappagcn.training import (
     MiniBatches,
     MiniBatchTrainer,
@@ -28,7 +23,7 @@ from kappagcn.training import (
     load_model,
     seeded,
 )
-from kappagcn.training.layerwise import steps, take_rows, through
+from small_networks import network, same
 
 MODELS = {
     "hyperbolic": lambda: KappaGCN(10, 2, "H4"),
@@ -46,18 +41,6 @@ MODELS = {
 }
 
 
-@pytest.fixture
-def data():
-    data = disease(200)
-    data.x = 0.1 * data.x
-    return data
-
-
-@pytest.fixture
-def split(data):
-    return random_split(data.y, 0)
-
-
 def build(name):
     with seeded(0):
         model = MODELS[name]()
@@ -65,99 +48,6 @@ def build(name):
             if p.dim():
                 p.data += 0.1 * torch.randn_like(p)
     return model
-
-
-def network(seed=0, **options):
-    with seeded(seed):
-        return KappaGCN(10, 2, "H4", **{"dropout": 0.3, "adjacency_dropout": 0.2, "dropconnect": 0.1, **options})
-
-
-def same(one, other):
-    assert one.keys() == other.keys()
-    for name in one:
-        assert torch.equal(one[name], other[name]), name
-
-
-# Exact with all neighbours --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_a_batch_with_all_neighbours_gives_scores_and_gradients_of_the_whole_graph(name, data):
-    model = build(name).double()
-    x, seeds = data.x.double(), torch.tensor([5, 0, 17, 199])
-    hops = sum(step.aggregates for step in steps(model))
-    want = model(x, data.edge_index)[seeds]
-    weights = [p for p in model.parameters() if p.requires_grad]
-    slopes = torch.autograd.grad(want.square().sum(), weights, allow_unused=True)
-    found, nodes = None, seeds
-    if hops:
-        sample = NeighbourSampler(model.adjacency(x, data.edge_index), (-1,) * hops).sample(seeds)
-        assert sample.blocks[-1].shape[0] == len(seeds)
-        nodes, found = sample.nodes, through(model, x[sample.nodes], sample.blocks)
-    else:
-        found = through(model, x[nodes], [])
-    assert torch.allclose(found, want, atol=1e-9)
-    for one, other in zip(torch.autograd.grad(found.square().sum(), weights, allow_unused=True), slopes, strict=True):
-        assert (one is None) == (other is None)
-        assert one is None or torch.allclose(one, other, atol=1e-9)
-
-
-@pytest.mark.filterwarnings("ignore:Sparse CSR")
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_layer_by_layer_gives_what_the_whole_forward_gives(name, kind, data):
-    model = build(name).eval()
-    x = data.x if kind == "dense" else data.x.to_sparse_csr()
-    want = model(data.x, data.edge_index).detach()
-    for batch_size in (7, 200, 4096):
-        assert torch.allclose(layerwise(model, x, data.edge_index, batch_size=batch_size), want, atol=1e-6)
-    nodes = torch.tensor([150, 3, 3, 0])
-    assert torch.allclose(layerwise(model, x, data.edge_index, nodes=nodes, batch_size=3), want[nodes], atol=1e-6)
-
-
-def test_layer_by_layer_is_in_evaluation_and_leaves_the_network_as_it_was(data):
-    model = network()
-    assert model.training
-    found = layerwise(model, data.x, data.edge_index)
-    assert model.training
-    assert not found.requires_grad
-    assert torch.allclose(found, model.eval()(data.x, data.edge_index), atol=1e-6)
-    given = model.adjacency(data.x, data.edge_index)
-    assert torch.allclose(layerwise(model, SparseMatrix.from_tensor(data.x), given), found, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["hyperbolic", "hgcn", "gcn"])
-def test_nodes_that_are_new(name, data):
-    model = build(name).eval()
-    new = torch.tensor([200, 201])
-    x = torch.cat([data.x, 0.1 * torch.rand(2, 10)])
-    one_way = torch.tensor([[200, 200, 201, 200], [3, 50, 120, 201]])
-    edges = torch.cat([data.edge_index, one_way, one_way.flip(0)], 1)
-    want = model(x, edges)[new]
-    assert torch.allclose(layerwise(model, x, edges, nodes=new), want, atol=1e-6)
-    assert not torch.allclose(model(x, data.edge_index)[new], want, atol=1e-4)  # their edges count
-
-
-def test_weights_of_edges_count(data):
-    model, weight = build("hyperbolic").eval(), torch.rand(data.num_edges)
-    want = model(data.x, data.edge_index, weight)
-    assert torch.allclose(layerwise(model, data.x, data.edge_index, weight), want, atol=1e-6)
-
-
-def test_only_what_the_nodes_need_is_looked_at(data):
-    """Features that are NaN three hops away do not matter to a network of two."""
-    model = build("hyperbolic").eval()
-    near = torch.zeros(200, dtype=torch.bool)
-    near[0] = True
-    for _ in range(2):
-        near[data.edge_index[1][near[data.edge_index[0]]]] = True
-    assert not near.all()
-    x = data.x.masked_fill(~near.unsqueeze(1), torch.nan)
-    found = layerwise(model, x, data.edge_index, nodes=torch.tensor([0]))
-    assert torch.allclose(found, model(data.x, data.edge_index)[:1], atol=1e-6)
-
-
-# Training -------------------------------------------------------------------------------------------------------------
 
 
 def test_with_one_batch_and_all_neighbours_training_is_that_of_the_whole_graph(data, split):
@@ -322,8 +212,6 @@ def test_rows_beyond_the_precision_are_counted_around_a_batch_and_warned_of(data
     assert result.capped_rows > 0
 
 
-# Several workers ------------------------------------------------------------------------------------------------------
-
 WORKER = """
 import json, sys, torch
 from torch import distributed
@@ -372,9 +260,6 @@ def test_workers_end_with_the_same_weights(data, split, tmp_path):
         assert torch.allclose(t, one[name], atol=1e-4), name
 
 
-# What is refused ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -400,71 +285,3 @@ def test_attention_needs_all_neighbours(data, split):
     with pytest.raises(TrainingError, match="without attention, whose shares need all neighbours"):
         fit_minibatch(HGCN(10, 2, attention=True), data, split, config, neighbours=10)
     assert fit_minibatch(HGCN(10, 2, attention=True), data, split, config, neighbours=-1).epochs == 2
-
-
-def test_other_wrong_input(data, split):
-    class Own(NodeClassifier):
-        pass
-
-    own = Own({}, dropout=0.0, input_dropout=0.0, activation="relu")
-    with pytest.raises(TrainingError, match="expected KappaGCN, GCN, HGCN or MLP to take step by step, found Own"):
-        layerwise(own, data.x, data.edge_index)
-    with pytest.raises(TrainingError, match=r"blocks: expected 2, .* found 0"):
-        through(network(), data.x, [])
-    with pytest.raises(TrainingError, match="batch_size"):
-        layerwise(network(), data.x, data.edge_index, batch_size=0)
-    with pytest.raises(TrainingError, match="nodes: expected 0 to 199, found 3 to 200"):
-        layerwise(network(), data.x, data.edge_index, nodes=torch.tensor([3, 200]))
-    with pytest.raises(TrainingError, match="nodes: expected numbers of nodes"):
-        layerwise(network(), data.x, data.edge_index, nodes=[3])
-    with pytest.raises(TrainingError, match="expected a batch to be at hand"):
-        MiniBatches(network(), data, split).loss()
-    with pytest.raises(TrainingError, match="expected features"):
-        fit_minibatch(network(), Data(edge_index=data.edge_index, y=data.y), split)
-    assert torch.equal(take_rows(data.x, torch.tensor([3])), data.x[3:4])
-
-
-# The classifier -------------------------------------------------------------------------------------------------------
-
-
-def test_the_classifier_on_batches(tmp_path):
-    data = disease(300)
-    options = {"epochs": 15, "progress": False, "seed": 1}
-    classifier = KappaGCNClassifier("H4", batch_size=60, neighbours=(4, 3), **options).fit(data)
-    again = KappaGCNClassifier("H4", batch_size=60, neighbours=[4, 3], **options).fit(data)
-    whole = KappaGCNClassifier("H4", **options).fit(data)
-    assert classifier.history_ == again.history_ != whole.history_
-    assert (classifier.predict_proba().argmax(1) == data.y.numpy()).mean() > 0.6
-    with torch.no_grad():
-        model = classifier.model_.eval()
-        want = model(classifier._data.x, data.edge_index).softmax(1)
-    assert torch.allclose(torch.from_numpy(classifier.predict_proba()), want, atol=1e-6)
-    loaded = KappaGCNClassifier.load(classifier.save(tmp_path / "saved"))
-    assert torch.allclose(torch.from_numpy(loaded.predict_proba(data)), want, atol=1e-6)
-    assert loaded.batch_size == 60
-    assert list(loaded.neighbours) == [4, 3]
-
-
-def test_by_default_the_classifier_trains_on_the_whole_graph():
-    data = disease(200)
-    classifier = KappaGCNClassifier("H4", epochs=3, progress=False).fit(data)
-    with seeded(0):
-        model = classifier._experiment.build(10, 2)
-    result = fit(model, classifier._data, _split(classifier._data, 0), classifier._experiment.training)
-    assert result.history == classifier.history_
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"batch_size": 0}, "batch_size: expected a whole number of nodes from 1"),
-        ({"batch_size": "some"}, "batch_size: expected a whole number of nodes from 1, found 'some'"),
-        ({"batch_size": 10, "neighbours": (10, 10), "layers": 2}, "neighbours: expected 3 numbers"),
-        ({"neighbours": 0}, "neighbours: expected numbers from 1"),
-    ],
-)
-def test_the_classifier_refuses(options, message):
-    with pytest.raises(TrainingError, match=message):
-        KappaGCNClassifier("H4", progress=False, **options).check()
-    with pytest.raises(TrainingError, match=message):
-        KappaGCNClassifier("H4", progress=False, **options).fit(disease(100))

@@ -77,9 +77,9 @@ def classify(
 ) -> None:
     """Classify the nodes of a graph from those that have labels, and say how often that is right on test nodes."""
     check_distributed(distributed)
-    from kappagcn.experiments.classification import classify as run
-    from kappagcn.experiments.classification import labelled, splits_of
-    from kappagcn.experiments.classifier import KappaGCNClassifier
+    from kappagcn.estimators.classifier import KappaGCNClassifier
+    from kappagcn.estimators.cross_validation import classify as run
+    from kappagcn.estimators.cross_validation import labelled, splits_of
 
     classifier = KappaGCNClassifier(
         space,
@@ -142,7 +142,7 @@ def _hops(words: str) -> int | list[int]:
 
 def _resolved(classifier: Any, data: Any) -> dict[str, Any]:
     """What auto comes to for a graph."""
-    from kappagcn.experiments.labelled import read_labelled
+    from kappagcn.estimators.labelled import read_labelled
     from kappagcn.graphs.io.node_data import one_hot
 
     found, _ = read_labelled(data, None, None)

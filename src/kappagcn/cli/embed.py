@@ -98,7 +98,7 @@ def embed(
 ) -> None:
     """Embed a graph so that distances in the space are those in the graph, as nearly as possible."""
     check_distributed(distributed)
-    from kappagcn.embedding import GraphEmbedder
+    from kappagcn.estimators import GraphEmbedder
 
     embedder = GraphEmbedder(
         space,

@@ -76,8 +76,8 @@ def _new(
 ) -> Predicted:
     """Predictions for another graph; where that has labels, how many are right."""
     from kappagcn.errors import KappaGCNError
-    from kappagcn.experiments.classification import labelled
-    from kappagcn.experiments.classifier import KappaGCNClassifier
+    from kappagcn.estimators.classifier import KappaGCNClassifier
+    from kappagcn.estimators.cross_validation import labelled
 
     classifier = KappaGCNClassifier.load(run / "model.safetensors")
     found = None if features or labels else labelled(graph, data)

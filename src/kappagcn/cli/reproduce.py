@@ -59,7 +59,7 @@ def reproduce(
         if as_json:
             print(json.dumps({"item": "figures", "files": [str(path) for path in paths]}))
         return
-    from kappagcn.experiments import reproduce as job
+    from kappagcn.paper import reproduce as job
 
     start = time.monotonic()
 
@@ -89,8 +89,8 @@ def reproduce(
 def _figures(names: list[str], out: Path, data: Path | None) -> list[Path]:
     """Those of the paper's figures that are named; without names all whose records are there."""
     from kappagcn.errors import DownloadError, RecordError
-    from kappagcn.experiments.histograms import histograms
-    from kappagcn.figures.paper import FIGURES, draw_paper_figure
+    from kappagcn.paper.figures.catalogue import FIGURES, draw_paper_figure
+    from kappagcn.paper.histograms import histograms
 
     for name in names:
         if name not in FIGURES:

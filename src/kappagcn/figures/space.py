@@ -14,7 +14,7 @@ from torch import Tensor
 from kappagcn.figures.style import Theme
 from kappagcn.geometry import expmap, geodesic, norm
 
-__all__ = ["arcs", "axes_for", "draw_arcs", "ground", "line", "minus", "radius"]
+__all__ = ["arcs", "axes_for", "draw_arcs", "ground", "line", "minus", "radius", "signs"]
 
 STEPS = 33
 FAR = 8.0  # radii of curvature after which a geodesic of the disk has reached its rim for the eye
@@ -87,3 +87,26 @@ def ground(axis: Any, k: float, theme: Theme, *, reach: float | None = None, fil
     style = "-" if k < 0 else (0, (5, 4))
     rim = Circle((0, 0), here, fill=False, edgecolor=theme.ink, linewidth=1.1, linestyle=style, zorder=3)
     return axis.add_patch(rim)  # type: ignore[no-any-return]
+
+
+def signs(axis: Any, theme: Theme) -> None:
+    """Tint what is hyperbolic and what is spherical, on both sides of a line at 0; the limits stay as they are."""
+    low, high = axis.get_ylim()
+    axis.axhline(0, color=theme.ink, linewidth=0.9)
+    for start, stop, colour, word in (
+        (low, min(high, 0), theme.poles[0], "hyperbolic"),
+        (max(low, 0), high, theme.poles[1], "spherical"),
+    ):
+        if start < stop:
+            axis.axhspan(start, stop, color=colour, alpha=0.1, linewidth=0, zorder=0)
+            if stop - start > 0.25 * (high - low):  # or the word would not fit beside
+                axis.text(
+                    *(1.015, (start + stop) / 2),
+                    word,
+                    transform=axis.get_yaxis_transform(),
+                    rotation=270,
+                    va="center",
+                    size=8.5,
+                    color=theme.muted,
+                )
+    axis.set_ylim(low, high)

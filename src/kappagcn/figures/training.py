@@ -9,8 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from kappagcn.figures.factors import factor_name
-from kappagcn.figures.paths import signs
-from kappagcn.figures.space import axes_for, minus
+from kappagcn.figures.space import axes_for, minus, signs
 from kappagcn.figures.style import Theme
 from kappagcn.saved import Array, SavedRun
 

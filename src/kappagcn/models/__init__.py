@@ -8,8 +8,20 @@ from kappagcn.errors import GraphError
 from kappagcn.models.baselines import GCN, HGCN, MLP
 from kappagcn.models.classifier import NodeClassifier
 from kappagcn.models.kappa_gcn import KappaGCN
+from kappagcn.models.points import FreePoints, NetworkPoints, hidden_space
 
-__all__ = ["GCN", "HGCN", "MLP", "MODELS", "KappaGCN", "NodeClassifier", "build_model"]
+__all__ = [
+    "GCN",
+    "HGCN",
+    "MLP",
+    "MODELS",
+    "FreePoints",
+    "KappaGCN",
+    "NetworkPoints",
+    "NodeClassifier",
+    "build_model",
+    "hidden_space",
+]
 
 MODELS: dict[str, type[NodeClassifier]] = {model.name: model for model in (KappaGCN, GCN, HGCN, MLP)}
 """The networks by their names: what `build_model` knows."""

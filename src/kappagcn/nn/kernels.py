@@ -31,7 +31,7 @@ from kappagcn.geometry.numerics import (
     ball_gap,
     row_series_terms,
 )
-from kappagcn.nn.threads import spread
+from kappagcn.kernels.threads import spread
 from kappagcn.sparse import multiply
 
 __all__ = ["distances", "distances_backward", "lift", "lift_backward", "lower_backward", "sum_and_lower"]

@@ -1,11 +1,15 @@
 """Training: epochs with early stopping, runs that survive a kill, one evaluation on test nodes at the end."""
 
 from kappagcn.training.config import TrainingConfig
+from kappagcn.training.distortion_loss import Distortion, GraphDistances, distances_from, distortion, measure
+from kappagcn.training.distortion_task import DistortionTask, SampledDistortionTask
 from kappagcn.training.evaluation import final_evaluation, load_model, predict
 from kappagcn.training.layerwise import layerwise
 from kappagcn.training.memory import keep_freed_memory
 from kappagcn.training.minibatch import MiniBatches, MiniBatchTrainer, fit_minibatch
+from kappagcn.training.near_pairs import NearPairs
 from kappagcn.training.parts import PartTrainer, fit_parts
+from kappagcn.training.precision import mean_average_precision
 from kappagcn.training.progress import reporting
 from kappagcn.training.run import RunFolder, TrainingResult, fit, train, train_in
 from kappagcn.training.stopping import EarlyStopping
@@ -13,16 +17,23 @@ from kappagcn.training.tasks import NodeClassification, Task
 from kappagcn.training.trainer import Trainer, seeded
 
 __all__ = [
+    "Distortion",
+    "DistortionTask",
     "EarlyStopping",
+    "GraphDistances",
     "MiniBatchTrainer",
     "MiniBatches",
+    "NearPairs",
     "NodeClassification",
     "PartTrainer",
     "RunFolder",
+    "SampledDistortionTask",
     "Task",
     "Trainer",
     "TrainingConfig",
     "TrainingResult",
+    "distances_from",
+    "distortion",
     "final_evaluation",
     "fit",
     "fit_minibatch",
@@ -30,6 +41,8 @@ __all__ = [
     "keep_freed_memory",
     "layerwise",
     "load_model",
+    "mean_average_precision",
+    "measure",
     "predict",
     "reporting",
     "seeded",

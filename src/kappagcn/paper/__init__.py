@@ -1,0 +1,22 @@
+"""Reproduction of arXiv:1911.05076: the search for settings, runs as records, tables and figures made from them."""
+
+from kappagcn.paper.cells import DATASETS, ROWS, Cell, cells
+from kappagcn.paper.runs import Job, RecordFile, run, run_all
+from kappagcn.paper.searching import search, settings
+from kappagcn.paper.tables import Table, accuracy_table, curvature_table
+
+__all__ = [
+    "DATASETS",
+    "ROWS",
+    "Cell",
+    "Job",
+    "RecordFile",
+    "Table",
+    "accuracy_table",
+    "cells",
+    "curvature_table",
+    "run",
+    "run_all",
+    "search",
+    "settings",
+]

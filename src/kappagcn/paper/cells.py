@@ -1,0 +1,78 @@
+"""The cells of the paper's Table 2: a row is a network, a column a dataset; each has a chosen experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from kappagcn.errors import ConfigError
+from kappagcn.estimators.config import Experiment, load_experiment
+from kappagcn.paper.runs import RecordFile
+
+__all__ = ["DATASETS", "ROWS", "Cell", "cells", "record_file", "selected"]
+
+DATASETS = {"citeseer": "Citeseer", "cora_ml": "Cora-ML", "pubmed": "Pubmed", "airport": "Airport"}
+ROWS = {
+    "gcn": "E16 (GCN)",
+    "hgcn": "H16 (HGCN)",
+    "H16": "H16 (κ-GCN)",
+    "S16": "S16 (κ-GCN)",
+    "prod": "Prod (κ-GCN)",
+}
+CURVED = ("H16", "S16", "prod")
+CONFIGS = Path(str(resources.files("kappagcn.paper"))) / "configs"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A row's network on a dataset.
+
+    >>> Cell("cora_ml", "H16").name
+    'cora_ml/H16'
+    """
+
+    dataset: str
+    row: str
+
+    @property
+    def name(self) -> str:
+        """As the command line writes it."""
+        return f"{self.dataset}/{self.row}"
+
+    def config(self, folder: Path = CONFIGS) -> Path:
+        """Where the settings are that the search chose."""
+        return folder / self.dataset / f"{self.row}.toml"
+
+    def experiment(self, folder: Path = CONFIGS) -> Experiment:
+        """The settings that the search chose."""
+        return load_experiment(self.config(folder))
+
+
+def record_file(folder: Path, cell: Cell) -> RecordFile:
+    """Where the records of a cell are."""
+    return RecordFile(folder / cell.dataset / f"{cell.row}.jsonl")
+
+
+def selected(every: Sequence[Cell], names: Sequence[str]) -> Iterator[Cell]:
+    """Those of some cells that are named, as ``cora_ml/H16``, or lie in the datasets and rows that are."""
+    known = dict.fromkeys(name for cell in every for name in (cell.dataset, cell.row, cell.name))
+    for name in names:
+        if name not in known:
+            plain = ", ".join(each for each in known if "/" not in each)
+            raise ConfigError(f"expected one of {plain}, or two as in {every[0].name}, found {name!r}.")
+    datasets, rows = ({getattr(cell, kind) for cell in every} & set(names) for kind in ("dataset", "row"))
+    for cell in every:
+        inside = (not datasets or cell.dataset in datasets) and (not rows or cell.row in rows)
+        if not names or cell.name in names or (inside and (datasets or rows)):
+            yield cell
+
+
+def cells(names: Sequence[str] = ()) -> list[Cell]:
+    """Cells of Table 2 by name; all without any.
+
+    >>> [cell.name for cell in cells(["citeseer/gcn", "airport/prod"])]
+    ['citeseer/gcn', 'airport/prod']
+    """
+    return list(selected([Cell(dataset, row) for dataset in DATASETS for row in ROWS], names))

@@ -1,0 +1,122 @@
+"""An embedding of a graph as a run with a record, which a kill does not set back by more than seconds."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kappagcn.errors import ConfigError, DivergedError
+from kappagcn.estimators import GraphEmbedder
+from kappagcn.graphs import load_graph
+from kappagcn.paper.runs import (
+    Record,
+    canonical,
+    curvature_path,
+    machine,
+    one_thread,
+    peak_memory,
+    thinned,
+    versions,
+)
+
+__all__ = ["EmbeddingExperiment", "EmbeddingJob"]
+
+
+@dataclass(frozen=True)
+class EmbeddingExperiment:
+    """A graph and the arguments of `GraphEmbedder` but for its seed.
+
+    >>> EmbeddingExperiment("tree", {"space": "H10"}).embedder(seed=0)
+    GraphEmbedder(progress=False)
+    """
+
+    graph: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def embedder(self, seed: int) -> GraphEmbedder:
+        """With all arguments."""
+        try:
+            return GraphEmbedder(**self.options, seed=seed, progress=False)
+        except TypeError as problem:
+            raise ConfigError(f"expected arguments of GraphEmbedder, found {problem}.") from None
+
+    def record(self) -> Record:
+        """All settings, those by default included."""
+        told = self.embedder(seed=0).get_params()
+        return {"graph": self.graph, **{k: v for k, v in told.items() if k not in ("seed", "progress")}}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> EmbeddingExperiment:
+        """The way back."""
+        return cls(str(record["graph"]), {name: value for name, value in record.items() if name != "graph"})
+
+
+@dataclass(frozen=True)
+class EmbeddingJob:
+    """One embedding to do.
+
+    Args:
+        experiment: What.
+        seed: Of the starting points.
+        scratch: Folder for the state of runs that are under way; None keeps none.
+    """
+
+    experiment: EmbeddingExperiment
+    seed: int = 0
+    scratch: Path | None = field(default=None, compare=False)
+
+    @property
+    def key(self) -> str:
+        """The same for the same run."""
+        return canonical([self.experiment.record(), self.seed])
+
+    @property
+    def folder(self) -> Path | None:
+        """Of the state of this run."""
+        name = hashlib.sha256(self.key.encode()).hexdigest()[:16]
+        return None if self.scratch is None else self.scratch / name
+
+    def tidy(self) -> None:
+        """Remove the state of a run that is over."""
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    @classmethod
+    def from_record(cls, record: Record) -> EmbeddingJob:
+        """Which run a record is of."""
+        return cls(EmbeddingExperiment.from_record(record["embedding"]), record["seed"])
+
+    def run(self, root: str | Path | None = None) -> Record:
+        """Embed; the record.
+
+        >>> job = EmbeddingJob(EmbeddingExperiment("karate", {"space": "H2", "epochs": 5}))
+        >>> job.run()["epochs"]
+        5
+        """
+        record: Record = {
+            "embedding": self.experiment.record(),
+            "seed": self.seed,
+            "versions": versions(),
+            "machine": machine(),
+        }
+        embedder, start = self.experiment.embedder(self.seed), time.perf_counter()
+        with one_thread(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of pairs without a path: the record says how many
+            try:
+                embedder.fit(load_graph(self.experiment.graph, root=root), folder=self.folder, resume=bool(self.folder))
+            except DivergedError as problem:
+                return record | {"failed": str(problem)}
+        found, history = embedder.summary(), embedder.history_
+        return record | {
+            **{name: value for name, value in found.items() if name != "space"},
+            "seconds_in_all": round(time.perf_counter() - start, 2),
+            "memory_gib": peak_memory(),
+            "curvature_path": curvature_path(history),
+            "distortion_path": [[each["epoch"], each["distortion"]] for each in thinned(history)],
+        }

@@ -1,0 +1,1 @@
+"""The figures of arXiv:1911.05076, drawn from records or computed."""

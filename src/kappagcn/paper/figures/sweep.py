@@ -1,0 +1,70 @@
+"""Distortion against curvature: one curve through hyperbolic, flat and spherical spaces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from kappagcn.errors import RecordError
+from kappagcn.figures.style import Theme
+from kappagcn.paper.figures.records import json_lines
+
+__all__ = ["COMMAND", "RECORD", "sweep", "swept"]
+
+RECORD = "sweep/small_tree/sweep.jsonl"
+COMMAND = "kappagcn reproduce sweep"
+CLOSE = 0.0200001  # curvatures up to here are drawn larger
+Curve = tuple[Sequence[float], Sequence[float]]
+
+
+def sweep(theme: Theme, records: Path) -> Figure:
+    """The figure from the records of the sweep."""
+    curve, flat, close = swept(records)
+    return _figure(curve, flat, close, theme)
+
+
+def swept(records: Path) -> tuple[Curve, float, Curve]:
+    """The curve over all κ, the Euclidean network's distortion, and the curve close to 0."""
+    path = records / RECORD
+    found = {each["embedding"]["space"]: each["average"] for each in json_lines(path, COMMAND)}
+    every = sorted((float(m[1]), value) for space, value in found.items() if (m := re.fullmatch(r"U10\((.+)\)", space)))
+    close = [point for point in every if abs(point[0]) <= CLOSE]
+    wide = [point for point in every if point not in close or abs(point[0]) == min(abs(k) for k, _ in every)]
+    if "E10" not in found or len(wide) < 2 or len(close) < 2:
+        raise RecordError(
+            f"{path}: expected E10 and curvatures U10(κ) far from 0 and close to it, found {len(found)} records. "
+            f"`{COMMAND}` makes the others."
+        )
+    return _split(wide), found["E10"], _split(close)
+
+
+def _split(points: list[tuple[float, float]]) -> Curve:
+    return [k for k, _ in points], [value for _, value in points]
+
+
+def _figure(curve: Curve, flat: float, close: Curve | None, theme: Theme) -> Figure:
+    figure = Figure(figsize=(6.4, 3.8))
+    axis = figure.subplots()
+    axis.grid(axis="y")
+    _curve(axis, curve, flat, theme, marker=2.4, words=(f"Euclidean GCN: {flat:.4f}", "κ-GCN, κ fixed"))
+    axis.set(xlabel="κ", ylabel="average distortion", xlim=(min(curve[0]), max(curve[0])))
+    axis.set_ylim(bottom=0)
+    axis.legend(loc="upper left")
+    if close is not None:
+        inset = axis.inset_axes((0.62, 0.16, 0.36, 0.42))
+        _curve(inset, close, flat, theme, marker=2)
+        inset.set_title("close to 0", fontsize=9)
+        inset.tick_params(labelsize=8)
+    return figure
+
+
+def _curve(
+    axis: Any, curve: Curve, flat: float, theme: Theme, *, marker: float, words: Sequence[str | None] = (None, None)
+) -> None:
+    axis.axvline(0, color=theme.muted, linewidth=0.8)
+    axis.axhline(flat, color=theme.palette[1], linewidth=1.2, linestyle="--", label=words[0])
+    axis.plot(*curve, color=theme.palette[0], linewidth=1.2, marker="o", markersize=marker, label=words[1])

@@ -1,0 +1,193 @@
+"""What can be reproduced by name: the search, Tables 2 and 3, and datasets beyond the paper's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kappagcn.errors import ConfigError
+from kappagcn.estimators.config import Experiment, save_experiment
+from kappagcn.estimators.defaults import default_experiment
+from kappagcn.paper.cells import CONFIGS, CURVED, Cell, cells, record_file, selected
+from kappagcn.paper.runs import Job, Record, RecordFile, Report, Run, run_all
+from kappagcn.paper.searching import chosen, search, settings
+from kappagcn.paper.table1 import EmbeddingPlan
+from kappagcn.paper.tables import Table, accuracy, accuracy_table, curvature_table
+
+__all__ = ["FURTHER", "FURTHER_ROWS", "Plan", "line", "plan"]
+
+SPLITS, RUNS = 5, 2
+FURTHER = {
+    "chameleon_filtered": "Chameleon (heterophilous)",
+    "actor": "Actor (heterophilous)",
+    "amazon_computers": "Amazon Computers",
+    "airports_usa": "Airports USA (no features)",
+    "disease": "Disease",
+}
+MEASURED = ("disease",)  # the others have words, or one-hot features
+FURTHER_ROWS = {
+    "mlp": ("mlp", "E16", "MLP (no graph)"),
+    "gcn": ("gcn", "E16", "E16 (GCN)"),
+    "E16": ("kappa-gcn", "E16", "E16 (κ-GCN)"),  # what is not curvature's doing
+    "H16": ("kappa-gcn", "H16", "H16 (κ-GCN)"),
+    "S16": ("kappa-gcn", "S16", "S16 (κ-GCN)"),
+    "H8xS8": ("kappa-gcn", "H8xS8", "H8×S8 (κ-GCN)"),
+}
+
+
+class Plan:
+    """Runs with a name, and the table they come to.
+
+    Args:
+        item: ``"search"``, ``"table2"``, ``"table3"`` or ``"further"``.
+        parts: Which datasets, rows or cells; all without any.
+        folder: Where records are kept, in a folder of their own for each item.
+        root: Folder in which datasets are looked for first.
+        configs: Folder of settings for the tables; by default those that come with the package.
+        splits: Per cell; 5 by default.
+        runs: Per split; by default 2 for the tables, 1 for further datasets.
+        quick: One split, one run and a tenth of the epochs, in a folder of their own.
+    """
+
+    def __init__(
+        self,
+        item: str,
+        parts: Sequence[str],
+        folder: Path,
+        root: str | Path | None = None,
+        *,
+        configs: Path | None = None,
+        splits: int | None = None,
+        runs: int | None = None,
+        quick: bool = False,
+    ) -> None:
+        if item == "search" and (splits, runs, quick) != (None, None, False):
+            raise ConfigError("search: expected its own budget, found splits, runs or quick.")
+        self.item, self.root, self.quick, self.configs = item, root, quick, configs or CONFIGS
+        self.splits = 1 if quick else splits or SPLITS
+        self.runs = 1 if quick else runs or (1 if item == "further" else RUNS)
+        self.folder = folder / ("quick" if quick else "") / ("table2" if item == "table3" else item)
+        self.cells = list(further_cells(parts) if item == "further" else cells(parts))
+        if item == "table3":
+            self.cells = [cell for cell in self.cells if cell.row in CURVED]
+        if not self.cells:
+            raise ConfigError(f"{item}: expected a cell of that table, found none in {' '.join(parts)}.")
+
+    def experiments(self) -> Iterator[tuple[Cell, Experiment]]:
+        """Cells and their settings; for the search all that it tries."""
+        for cell in self.cells:
+            for experiment in settings(cell) if self.item == "search" else [self._experiment(cell)]:
+                yield cell, shortened(experiment) if self.quick else experiment
+
+    def _experiment(self, cell: Cell) -> Experiment:
+        if self.item != "further":
+            return cell.experiment(self.configs)
+        model, space, _ = FURTHER_ROWS[cell.row]
+        measured = cell.dataset in MEASURED
+        normalize = "columns" if measured else "lengths"
+        return default_experiment(cell.dataset, space, model, words=not measured, normalize=normalize)
+
+    def jobs(self) -> list[tuple[Run, RecordFile]]:
+        """Runs and where each is kept."""
+        numbers = [(split, run) for split in range(self.splits) for run in range(self.runs)]
+        return [
+            (Job(experiment, split, run), record_file(self.folder, cell))
+            for cell, experiment in self.experiments()
+            for split, run in numbers
+        ]
+
+    def run(self, *, processes: int = 1, report: Report | None = None) -> None:
+        """Do what is not yet done."""
+        if self.item == "search":
+            search(self.cells, self.folder, root=self.root, processes=processes, report=report)
+        else:
+            run_all(self.jobs(), root=self.root, processes=processes, report=report)
+
+    def save_chosen(self, folder: Path) -> None:
+        """Write what the search chose, as settings that the tables take."""
+        for cell in self.cells:
+            save_experiment(chosen(cell, self.folder)[0], cell.config(folder))
+
+    def records(self) -> dict[Cell, list[Record]]:
+        """Of the runs that belong to the plan, and no others that its files may hold."""
+        wanted: dict[Path, set[str]] = {}
+        for job, file in self.jobs():
+            wanted.setdefault(file.path, set()).add(job.key)
+        found = {}
+        for cell in self.cells:
+            file = record_file(self.folder, cell)
+            found[cell] = [record for key, record in file.finished().items() if key in wanted[file.path]]
+        return found
+
+    def table(self) -> Table:
+        """What the records come to."""
+        if self.item == "search":
+            found = [(cell, *chosen(cell, self.folder)) for cell in self.cells]
+            return Table(
+                ["cell", "validation accuracy", "settings"],
+                [[cell.name, f"{score:.4f}", json.dumps(e.record(), ensure_ascii=False)] for cell, e, score in found],
+            )
+        if self.item == "further":
+            return further_table(self.records())
+        return (accuracy_table if self.item == "table2" else curvature_table)(self.records())
+
+
+def plan(
+    item: str, parts: Sequence[str], folder: Path, root: str | Path | None = None, **options: Any
+) -> Plan | EmbeddingPlan:
+    """What a name stands for.
+
+    Args:
+        item: ``"table1"``, ``"sweep"``, ``"large"``, ``"table2"``, ``"table3"``, ``"further"`` or ``"search"``.
+        parts: Which datasets, rows or cells; all without any.
+        folder: Where records are kept.
+        root: Folder in which datasets are looked for first.
+        options: Of `Plan`; embeddings know of `quick` alone.
+    """
+    if item not in ("table1", "sweep", "large"):
+        return Plan(item, parts, folder, root, **options)
+    for name in ("configs", "splits", "runs"):
+        if options.get(name) is not None:
+            raise ConfigError(f"{item}: expected no {name}, an embedding has none, found {options[name]}.")
+    return EmbeddingPlan(item, parts, folder, root, quick=bool(options.get("quick")))
+
+
+def line(record: Record) -> str:
+    """One run in one line."""
+    if "embedding" in record:
+        told = record["embedding"]
+        what = f"{told['graph']} {told['space']}, {told['method']}, start: {told['start']}"
+        score = record.get("failed") or f"distortion {record['average']:.5f}"
+        return f"{what}: {score}" + (f" after {record['seconds']:.0f} s" if record.get("seconds") else "")
+    experiment = Experiment.from_record(record["experiment"])
+    what = f"{experiment.dataset} {experiment.model} {experiment.space}, split {record['split']}, run {record['run']}"
+    if "failed" in record:
+        return f"{what}: {record['failed']}"
+    score = record["test"]["accuracy"] if "test" in record else record["validation_accuracy"]
+    which = "test" if "test" in record else "validation"
+    took = f"{record['epochs']} epochs, {record['seconds']:.0f} s"
+    return f"{what}: {which} accuracy {score:.3f} after {took}"
+
+
+def shortened(experiment: Experiment) -> Experiment:
+    """The same with a tenth of the epochs, to see that it runs."""
+    return replace(experiment, training=replace(experiment.training, epochs=experiment.training.epochs // 10))
+
+
+def further_cells(parts: Sequence[str]) -> list[Cell]:
+    """Cells of datasets beyond the paper's."""
+    every = [Cell(dataset, row) for dataset in FURTHER for row in FURTHER_ROWS]
+    return list(selected(every, parts))
+
+
+def further_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
+    """Mean test accuracy with its interval, datasets as rows."""
+    datasets, rows = (list(dict.fromkeys(getattr(cell, kind) for cell in records)) for kind in ("dataset", "row"))
+    lines = [
+        [FURTHER[dataset], *(str(accuracy(records.get(Cell(dataset, row), [])) or "no runs") for row in rows)]
+        for dataset in datasets
+    ]
+    return Table(["", *(FURTHER_ROWS[row][2] for row in rows)], lines)

@@ -1,0 +1,365 @@
+"""One run is one record; many runs go over processes, each with one thread, and never twice."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from kappagcn.errors import DivergedError, KappaGCNError, PrecisionWarning, RecordError
+from kappagcn.estimators.config import Experiment
+from kappagcn.graphs.datasets.benchmark import load_benchmark
+from kappagcn.training import final_evaluation, fit, seeded
+
+__all__ = ["Job", "RecordFile", "Run", "run", "run_all"]
+
+Record = dict[str, Any]
+Report = Callable[[Record, int, int], None]  # a finished record, how many are done and how many there are
+WATCH_SECONDS = 0.5
+PATH_POINTS = 20  # of the way of a curvature or a distortion that a record keeps
+PACKAGES = ("kappagcn", "torch", "torch_geometric", "numpy", "scipy", "numba")
+
+
+class Run(Protocol):
+    """Something to do once, whose record says which it was."""
+
+    @property
+    def key(self) -> str:
+        """The same for the same run."""
+
+    def run(self, root: str | Path | None) -> Record:
+        """Do it."""
+
+    def tidy(self) -> None:
+        """Remove what it left for being taken up again."""
+
+    @classmethod
+    def from_record(cls, record: Record) -> Run:
+        """Which run a record is of."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to do.
+
+    Args:
+        experiment: What.
+        split: Number of the split.
+        number: Of the run on it; the seed is 1000 · split + number.
+        purpose: ``"test"`` for reported numbers, ``"validation"`` for choosing: test nodes are then never looked at.
+
+    >>> from kappagcn.estimators import default_experiment
+    >>> Job(default_experiment("disease", "H8", words=False), split=2, number=1).seed
+    2001
+    """
+
+    experiment: Experiment
+    split: int
+    number: int = 0
+    purpose: str = "test"
+
+    @property
+    def seed(self) -> int:
+        """Of weights and dropout."""
+        return 1000 * self.split + self.number
+
+    @property
+    def key(self) -> str:
+        """The same for the same run."""
+        return canonical([self.experiment.record(), self.purpose, self.split, self.number])
+
+    def run(self, root: str | Path | None) -> Record:
+        """Train and evaluate."""
+        return run(self, root)
+
+    def tidy(self) -> None:
+        """A run of seconds leaves nothing."""
+
+    @classmethod
+    def from_record(cls, record: Record) -> Job:
+        """Which run a record is of."""
+        return cls(Experiment.from_record(record["experiment"]), record["split"], record["run"], record["purpose"])
+
+
+def canonical(told: Any) -> str:
+    """The same words for the same settings."""
+    return json.dumps(_numbers_as_floats(told), sort_keys=True)
+
+
+def _numbers_as_floats(value: Any) -> Any:
+    """1 and 1.0 are the same setting."""
+    if isinstance(value, dict):
+        return {key: _numbers_as_floats(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_numbers_as_floats(each) for each in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def versions() -> dict[str, str | None]:
+    """Of everything that moves digits; None for what is not installed."""
+    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def processor() -> str:
+    """Its name, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def machine() -> str:
+    """Processor, number of cores and system."""
+    return f"{processor()}, {os.cpu_count()} cores, {platform.system()}"
+
+
+def peak_memory() -> float | None:
+    """The most that this process ever held, in GiB; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    unit = 1 if platform.system() == "Darwin" else 2**10
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30, 2)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Sums in the same order whatever the machine and the number of processes."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def run(job: Job, root: str | Path | None = None) -> Record:
+    """Train and evaluate; a run that diverges is a record that says so.
+
+    Args:
+        job: What to run.
+        root: Folder in which datasets are looked for first.
+
+    >>> from kappagcn.training import TrainingConfig
+    >>> job = Job(Experiment("disease", "kappa-gcn", {"space": "H4"}, training=TrainingConfig(epochs=5)), split=0)
+    >>> run(job)["epochs"]
+    5
+    """
+    benchmark = load_benchmark(job.experiment.dataset, root)
+    split = benchmark.split(job.split, job.purpose)
+    record: Record = {
+        "experiment": job.experiment.record(),
+        "purpose": job.purpose,
+        "split": job.split,
+        "split_name": split.name,
+        "run": job.number,
+        "seed": job.seed,
+        "versions": versions(),
+        "machine": machine(),
+    }
+    start = time.perf_counter()
+    with one_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrecisionWarning)  # the record says how many
+        data = job.experiment.prepare(benchmark.data)
+        with seeded(job.seed):
+            model = job.experiment.build(data.num_features, benchmark.num_classes)
+        try:
+            result = fit(model, data, split, job.experiment.seeded(job.seed))
+        except DivergedError as problem:
+            return record | {"failed": str(problem), "seconds": round(time.perf_counter() - start, 2)}
+        if job.purpose == "test":
+            record["test"] = final_evaluation(model, data, split)
+    best = result.best
+    return record | {
+        "stopping_accuracy": best["stopping_accuracy"],
+        "validation_accuracy": best.get("validation_accuracy"),
+        "epochs": result.epochs,
+        "best_epoch": result.best_epoch,
+        "stopped_by": result.stopped_by,
+        "seconds": round(time.perf_counter() - start, 2),
+        "epoch_milliseconds": round(1000 * result.seconds / result.epochs, 2),
+        "curvatures": best["curvatures"],
+        "curvature_path": curvature_path(result.history),
+        "capped_rows": result.capped_rows,
+    }
+
+
+def thinned(history: list[Record]) -> list[Record]:
+    """Some epochs from the first to the last."""
+    step = max(1, -(-len(history) // PATH_POINTS))
+    return [*history[::step], *([] if (len(history) - 1) % step == 0 else [history[-1]])]
+
+
+def curvature_path(history: list[Record]) -> list[list[float]]:
+    """[epoch, κ …] for some epochs from the first to the last; nothing where there is no curvature."""
+    kept = thinned(history) if history[0]["curvatures"] else []
+    return [[each["epoch"], *(round(kappa, 5) for kappa in each["curvatures"])] for each in kept]
+
+
+class RecordFile:
+    """Records, one a line, appended as runs finish. A line that a kill cut short does not count.
+
+    Args:
+        path: The file.
+        kind: Of the runs in it.
+
+    >>> import tempfile
+    >>> file = RecordFile(Path(tempfile.mkdtemp()) / "records.jsonl")
+    >>> file.records()
+    []
+    """
+
+    def __init__(self, path: Path, kind: type[Run] = Job) -> None:
+        self.path, self.kind = path, kind
+
+    def records(self) -> list[Record]:
+        """All whole lines."""
+        if not self.path.exists():
+            return []
+        try:
+            lines = self.path.read_text(encoding="utf-8").split("\n")
+        except (OSError, UnicodeDecodeError) as problem:
+            raise RecordError(f"{self.path}: expected records, found {problem}.") from None
+        cut = len(lines) - 1  # what follows the last line's end is nothing, or a line that a kill cut short
+        return [self._record(line, number) for number, line in enumerate(lines[:cut], 1) if line]
+
+    def _record(self, line: str, number: int) -> Record:
+        try:
+            found: Record = json.loads(line)
+            self._key(found)
+        except (KappaGCNError, KeyError, TypeError, ValueError):
+            raise RecordError(
+                f"{self.path}, line {number}: expected one record a line, found {line[:40]!r}. Remove the line; its "
+                "run is then done again."
+            ) from None
+        return found
+
+    def prepare(self) -> None:
+        """Find out before a run that its record cannot be written, and cut off what a kill left of a line."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab") as file:
+                if file.tell():
+                    file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
+        except OSError as problem:
+            raise RecordError(f"{self.path}: cannot be written ({problem.strerror}).") from None
+
+    def append(self, record: Record) -> None:
+        """Add a record in one write."""
+        self.prepare()
+        try:
+            with self.path.open("ab") as file:
+                file.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
+        except OSError as problem:
+            raise RecordError(f"{self.path}: cannot be written ({problem.strerror}).") from None
+
+    def finished(self) -> dict[str, Record]:
+        """Records by the key of their run."""
+        return {self._key(record): record for record in self.records()}
+
+    def _key(self, record: Record) -> str:
+        return self.kind.from_record(record).key
+
+
+def run_all(
+    jobs: Iterable[tuple[Run, RecordFile]],
+    *,
+    root: str | Path | None = None,
+    processes: int = 1,
+    report: Report | None = None,
+) -> None:
+    """Do all runs that are not yet in their files.
+
+    Args:
+        jobs: Runs and where each is kept.
+        root: Folder in which datasets are looked for first.
+        processes: How many at once; numbers do not depend on it.
+        report: Called with each finished record, how many are done and how many there are.
+
+    >>> from dataclasses import replace
+    >>> from tempfile import TemporaryDirectory
+    >>> from kappagcn.estimators import default_experiment
+    >>> mine = default_experiment("disease", "H4", words=False)
+    >>> mine = replace(mine, training=replace(mine.training, epochs=2))
+    >>> with TemporaryDirectory() as folder:
+    ...     file = RecordFile(Path(folder) / "mine.jsonl")
+    ...     run_all([(Job(mine, split), file) for split in range(2)])
+    ...     [record["split"] for record in file.records()]
+    [0, 1]
+    """
+    known: dict[Path, set[str]] = {}
+    todo = []
+    for job, file in jobs:
+        if file.path not in known:
+            known[file.path] = set(file.finished())
+        if job.key not in known[file.path]:
+            known[file.path].add(job.key)
+            todo.append((job, file))
+    for file in {file.path: file for _, file in todo}.values():
+        file.prepare()
+    for done, (record, job, file) in enumerate(_results(todo, root, processes), 1):
+        file.append(record)
+        job.tidy()
+        if report is not None:
+            report(record, done, len(todo))
+
+
+def _start_watch(stop: Event) -> None:
+    threading.Thread(target=_watch, args=(stop,), daemon=True).start()
+
+
+def _watch(stop: Event) -> None:
+    """End the worker when it is told to, or when its parent was killed: it would wait for its next run forever."""
+    parent = parent_process()
+    while parent is not None and parent.is_alive() and not stop.wait(WATCH_SECONDS):
+        pass
+    os._exit(1)
+
+
+def _run(job: Run, root: str | Path | None) -> Record:
+    return job.run(root)
+
+
+def _results(
+    todo: list[tuple[Run, RecordFile]], root: str | Path | None, processes: int
+) -> Iterator[tuple[Record, Run, RecordFile]]:
+    if processes == 1 or len(todo) < 2:
+        yield from ((job.run(root), job, file) for job, file in todo)
+        return
+    context = get_context("spawn")
+    stop = context.Event()
+    pool = ProcessPoolExecutor(min(processes, len(todo)), context, initializer=_start_watch, initargs=(stop,))
+    try:
+        waiting = {pool.submit(_run, job, root): (job, file) for job, file in todo}
+        while waiting:
+            over = wait(waiting, return_when=FIRST_COMPLETED).done
+            for future in sorted(over, key=lambda each: each.exception() is not None):  # keep what went well first
+                yield future.result(), *waiting.pop(future)
+    except BaseException:
+        stop.set()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,195 @@
+"""The search for what the paper leaves open: on validation nodes alone, with the same budget for every network.
+
+For each cell of Table 2 some settings are trained on one split, the best few of them on more splits, and the one with
+the best mean accuracy on the validation nodes is chosen. How many is a `Budget`, the same for all networks. The first
+setting is the paper's own as far as it says, the others are drawn from lists. What networks have in common is drawn
+alike for all of them, but where a network without curvature would try the same twice.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kappagcn.estimators.config import Experiment, FeatureConfig
+from kappagcn.paper.cells import Cell, record_file
+from kappagcn.paper.runs import Job, Record, run_all
+from kappagcn.training import TrainingConfig
+
+__all__ = ["BUDGETS", "Budget", "chosen", "search", "settings"]
+
+
+class Budget(NamedTuple):
+    """How much is tried for a cell."""
+
+    draws: int  # settings on the first split
+    kept: int  # of them on the others
+    splits: int  # in all
+
+    @property
+    def runs(self) -> int:
+        """In all."""
+        return self.draws + self.kept * (self.splits - 1)
+
+
+BUDGETS = {
+    "airport": Budget(20, 5, 4),
+    "cora_ml": Budget(20, 5, 4),
+    "citeseer": Budget(20, 5, 4),
+    "pubmed": Budget(12, 3, 3),  # its runs take longest
+}
+
+# Features (normalize, enter, scale) and everything else to draw from; words are sparse counts, columns real numbers.
+WORDS: dict[str, tuple[Any, ...]] = {
+    "features": (
+        ("rows", "points", 1.0),
+        ("rows", "tangent", 1.0),
+        ("rows", "tangent", 3.0),
+        ("none", "points", 1.0),
+        ("none", "tangent", 1.0),
+    ),
+    "dropout": (0.3, 0.5, 0.7),
+    "adjacency_dropout": (0.0, 0.5),
+    "dropconnect": (0.0, 0.2),
+    "l2": (2e-3, 5e-3, 1e-2),
+    "normalize": ("symmetric", "row"),
+    "lr": (0.01, 0.02),
+}
+COLUMNS: dict[str, tuple[Any, ...]] = {
+    "features": (("columns", "tangent", 0.3), ("columns", "tangent", 1.0), ("columns", "tangent", 3.0)),
+    "dropout": (0.0, 0.1),
+    "adjacency_dropout": (0.0,),
+    "dropconnect": (0.0,),
+    "l2": (0.0, 1e-4),
+    "normalize": ("symmetric", "row"),
+    "lr": (0.01, 0.02),
+}
+CURVED: dict[str, tuple[Any, ...]] = {
+    "kappa": (0.03, 0.1, 0.3, 1.0),
+    "curvature_lr": (0.001, 0.01),
+    "signs": ("HS", "HH", "SS"),
+    "split_input": (True, False),
+}
+PAPER: dict[str, Any] = {
+    "dropout": 0.5,
+    "adjacency_dropout": 0.5,
+    "dropconnect": 0.2,
+    "l2": 5e-4,
+    "normalize": "symmetric",
+    "lr": 0.01,
+    "kappa": 1.0,
+    "curvature_lr": 0.01,
+    "signs": "HS",
+    "split_input": True,
+}
+
+
+def settings(cell: Cell) -> list[Experiment]:
+    """The settings to try for a cell, always the same.
+
+    >>> settings(Cell("cora_ml", "S16"))[0].space
+    'S16(1.0)'
+    """
+    lists = (COLUMNS if cell.dataset == "airport" else WORDS) | CURVED
+    papers = {**PAPER, "features": (lists["features"][0][0], "points", 1.0)}
+    found = [_setting(cell, papers)]
+    count = BUDGETS[cell.dataset].draws
+    for drawn in _draws(lists, count - 1):
+        setting = _setting(cell, drawn)
+        if setting not in found:  # a network without curvature may be drawn the same twice
+            found.append(setting)
+        if len(found) == count:
+            break
+    return found
+
+
+def _draws(lists: dict[str, tuple[Any, ...]], count: int) -> Iterator[dict[str, Any]]:
+    """Settings without end, in rounds of `count` in which each list is used evenly."""
+    rng = random.Random(0)
+    while True:
+        columns = {name: _evenly(values, count, rng) for name, values in lists.items()}
+        yield from ({name: column[i] for name, column in columns.items()} for i in range(count))
+
+
+def _evenly(values: tuple[Any, ...], count: int, rng: random.Random) -> list[Any]:
+    """Each value about as often as any other, in random order."""
+    repeated = list(values) * -(-count // len(values))
+    return rng.sample(repeated[:count], count)
+
+
+def _setting(cell: Cell, drawn: dict[str, Any]) -> Experiment:
+    options = {name: drawn[name] for name in ("dropout", "adjacency_dropout", "dropconnect", "normalize")}
+    training = TrainingConfig(lr=drawn["lr"], l2=drawn["l2"])
+    features = FeatureConfig(*drawn["features"])
+    starts = {"H": -drawn["kappa"], "S": drawn["kappa"]}
+    if cell.row == "gcn":
+        return Experiment(cell.dataset, "gcn", {"hidden": 16, **options}, features, training)
+    training = replace(training, curvature_lr=drawn["curvature_lr"])
+    if cell.row == "hgcn":
+        del options["adjacency_dropout"]  # theirs has none
+        return Experiment(cell.dataset, "hgcn", {"hidden": 16, "curvature": starts["H"], **options}, features, training)
+    if cell.row == "prod":
+        options["split_input"] = drawn["split_input"]
+        space = "x".join(f"{sign}8({starts[sign]})" for sign in drawn["signs"])
+    else:
+        space = f"{cell.row}({starts[cell.row[0]]})"
+    return Experiment(cell.dataset, "kappa-gcn", {"space": space, **options}, features, training)
+
+
+def _accuracy(record: Record) -> float:
+    return float(record.get("validation_accuracy") or 0.0)  # a run that diverged has none
+
+
+def search(
+    cells: list[Cell],
+    folder: Path,
+    *,
+    root: str | Path | None = None,
+    processes: int = 1,
+    report: Callable[[Record, int, int], None] | None = None,
+) -> dict[Cell, Experiment]:
+    """Do what is left of the search for some cells, and say what it chose.
+
+    Args:
+        cells: Of Table 2.
+        folder: Where its records are kept, one file a cell.
+        root: Folder in which datasets are looked for first.
+        processes: How many at once.
+        report: Called with each finished record, how many are done and how many there are.
+
+    >>> search([], Path("nowhere"))  # no cells, nothing to choose
+    {}
+    """
+    todo = [(Job(e, 0, 0, "validation"), record_file(folder, cell)) for cell in cells for e in settings(cell)]
+    run_all(todo, root=root, processes=processes, report=report)
+    todo = [
+        (Job(e, split, 0, "validation"), record_file(folder, cell))
+        for cell in cells
+        for e in kept(cell, folder)
+        for split in range(1, BUDGETS[cell.dataset].splits)
+    ]
+    run_all(todo, root=root, processes=processes, report=report)
+    return {cell: chosen(cell, folder)[0] for cell in cells}
+
+
+def kept(cell: Cell, folder: Path) -> list[Experiment]:
+    """The settings that the first split leaves in."""
+    finished = record_file(folder, cell).finished()
+    scores = [(_accuracy(finished[Job(e, 0, 0, "validation").key]), -i, e) for i, e in enumerate(settings(cell))]
+    best = [experiment for _, _, experiment in sorted(scores, reverse=True, key=lambda each: each[:2])]
+    return best[: BUDGETS[cell.dataset].kept]
+
+
+def chosen(cell: Cell, folder: Path) -> tuple[Experiment, float]:
+    """The setting with the best mean accuracy over the splits, and that mean."""
+    finished = record_file(folder, cell).finished()
+
+    def mean(experiment: Experiment) -> float:
+        keys = [Job(experiment, split, 0, "validation").key for split in range(BUDGETS[cell.dataset].splits)]
+        return sum(_accuracy(finished[key]) for key in keys) / len(keys)
+
+    best = max(kept(cell, folder), key=mean)
+    return best, mean(best)

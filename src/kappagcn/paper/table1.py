@@ -1,0 +1,173 @@
+"""The paper's Table 1 and its sweep of curvatures, and a graph with too many pairs: low-distortion embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kappagcn.errors import ConfigError
+from kappagcn.paper.cells import Cell, selected
+from kappagcn.paper.embeddings import EmbeddingExperiment, EmbeddingJob
+from kappagcn.paper.runs import Record, RecordFile, Report, Run, run_all
+from kappagcn.paper.tables import Table, paper
+
+__all__ = ["GRAPHS", "LARGE", "ROWS", "SWEEP", "WAYS", "ZERO", "EmbeddingPlan", "of_way"]
+
+GRAPHS = {"tree": "Tree", "torus": "Toroidal graph", "sphere": "Spherical graph"}
+ROWS: dict[str, tuple[str, dict[str, Any]]] = {
+    "E10-linear": ("E10 (GCN, linear)", {"space": "E10"}),
+    "E10-relu": ("E10 (GCN, ReLU)", {"space": "E10", "activation": "relu"}),
+    "H10": ("H10 (κ-GCN)", {"space": "H10"}),
+    "S10": ("S10 (κ-GCN)", {"space": "S10"}),
+    "H5xH5": ("H5×H5 (κ-GCN)", {"space": "H5xH5"}),
+    "S5xS5": ("S5×S5 (κ-GCN)", {"space": "S5xS5"}),
+    "H2^4": ("H2⁴ (κ-GCN)", {"space": "H2^4"}),
+    "S2^4": ("S2⁴ (κ-GCN)", {"space": "S2^4"}),
+}
+WAYS: dict[str, tuple[str, dict[str, Any]]] = {
+    "graph": ("start from the graph", {"method": "kappa-gcn", "start": "graph"}),
+    "paper": ("the paper's start", {"method": "kappa-gcn", "start": "paper"}),
+    "free": (
+        "free points",
+        {"method": "free", "start": "graph", "epochs": 2000, "lr": "auto", "curvature_lr": "auto"},
+    ),
+}
+FITS = {"tree": "H10", "torus": "S5xS5", "sphere": "S10"}  # the geometry that a graph is of
+PROTOCOL = {"epochs": 10_000, "lr": 0.01, "curvature_lr": 1e-4}
+SWEEP = [round(-5 + 10 * i / 199, 6) for i in range(200)]
+ZERO = [round(0.001 * i, 6) for i in range(-20, 21)]  # the same close to 0
+LARGE = {"wordnet_nouns": "WordNet nouns"}
+LARGE_ROWS = ("H10", "E10", "S10")
+LARGE_EPOCHS = 120
+SWEPT = {"method": "kappa-gcn", "start": "paper", "curvature_lr": 0.0, "epochs": 500, "lr": 0.01}
+
+
+class EmbeddingPlan:
+    """Embeddings with a name, and the table they come to.
+
+    Args:
+        item: ``"table1"``, ``"sweep"`` or ``"large"``.
+        parts: Of the table which graphs, rows or cells; all without any.
+        folder: Where records are kept, in a folder of their own for each item.
+        root: Folder in which datasets are looked for first.
+        quick: A hundredth of the epochs, in a folder of its own.
+    """
+
+    def __init__(
+        self, item: str, parts: Sequence[str], folder: Path, root: str | Path | None = None, *, quick: bool = False
+    ) -> None:
+        if item == "sweep" and parts:
+            raise ConfigError(f"sweep: expected no parts, found {parts[0]!r}.")
+        self.item, self.root, self.quick = item, root, quick
+        self.folder = folder / ("quick" if quick else "") / item
+        every = {
+            "table1": [Cell(graph, row) for graph in GRAPHS for row in ROWS],
+            "sweep": [Cell("small_tree", "sweep")],
+            "large": [Cell(graph, row) for graph in LARGE for row in LARGE_ROWS],
+        }
+        self.cells = list(selected(every[item], parts))
+
+    def experiments(self) -> list[tuple[Cell, EmbeddingExperiment]]:
+        """Cells and their settings."""
+        found = [(cell, each) for cell in self.cells for each in self._settings(cell)]
+        return [(cell, shortened(each)) for cell, each in found] if self.quick else found
+
+    def _settings(self, cell: Cell) -> list[EmbeddingExperiment]:
+        if self.item == "sweep":
+            spaces = ["E10", *(f"U10({kappa})" for kappa in SWEEP + ZERO)]
+            return [EmbeddingExperiment(cell.dataset, {**SWEPT, "space": space}) for space in spaces]
+        if self.item == "large":
+            return [EmbeddingExperiment(cell.dataset, {"space": cell.row, "epochs": LARGE_EPOCHS})]
+        own = ROWS[cell.row][1]
+        ways = [
+            way for name, (_, way) in WAYS.items() if name != "free" or cell.row in ("E10-linear", FITS[cell.dataset])
+        ]
+        return [EmbeddingExperiment(cell.dataset, {**PROTOCOL, **own, **way}) for way in ways]
+
+    def jobs(self) -> list[tuple[Run, RecordFile]]:
+        """Runs and where each is kept, those of the table's own protocol first."""
+        every = sorted(self.experiments(), key=lambda one: one[1].options.get("method") == "free")
+        return [(EmbeddingJob(each, scratch=self.folder / "running"), self._file(cell)) for cell, each in every]
+
+    def _file(self, cell: Cell) -> RecordFile:
+        return RecordFile(self.folder / cell.dataset / f"{cell.row}.jsonl", EmbeddingJob)
+
+    def run(self, *, processes: int = 1, report: Report | None = None) -> None:
+        """Do what is not yet done."""
+        run_all(self.jobs(), root=self.root, processes=processes, report=report)
+
+    def records(self) -> dict[Cell, list[Record]]:
+        """Of the runs that belong to the plan, and no others that its files may hold."""
+        wanted = {job.key for job, _ in self.jobs()}
+        return {
+            cell: [record for key, record in self._file(cell).finished().items() if key in wanted]
+            for cell in self.cells
+        }
+
+    def table(self) -> Table:
+        """What the records come to."""
+        return {"table1": distortion_table, "sweep": sweep_table, "large": large_table}[self.item](self.records())
+
+
+def shortened(experiment: EmbeddingExperiment) -> EmbeddingExperiment:
+    """The same with a hundredth of the epochs, to see that it runs."""
+    return EmbeddingExperiment(
+        experiment.graph, {**experiment.options, "epochs": max(1, experiment.options["epochs"] // 100)}
+    )
+
+
+def of_way(records: Sequence[Record], way: str) -> Record | None:
+    """The record of one way of training; None where there is none."""
+    wanted = WAYS[way][1]
+    names = ("method", "start")
+    found = [r for r in records if all(r["embedding"][name] == wanted[name] for name in names)]
+    return found[0] if found else None
+
+
+def distortion_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
+    """Table 1: the least average distortion from both starts, and of free points; the paper's in parentheses."""
+
+    def entry(cell: Cell) -> list[str]:
+        theirs = paper()["distortion"][cell.row][cell.dataset]
+        found = []
+        for way in WAYS:
+            record = of_way(records[cell], way)
+            if record is None:
+                found.append("")
+            else:
+                found.append((record.get("failed", "") and "diverged") or f"{record['average']:.4f}")
+        return [*found, f"{theirs:.4f}"]
+
+    lines = [[GRAPHS[cell.dataset], ROWS[cell.row][0], *entry(cell)] for cell in records]
+    return Table(["graph", "space", *(title for title, _ in WAYS.values()), "paper"], lines)
+
+
+def sweep_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
+    """Distortion by curvature."""
+    lines = [
+        [record["embedding"]["space"], f"{record['average']:.5f}" if "average" in record else "diverged"]
+        for each in records.values()
+        for record in each
+    ]
+    return Table(["space", "average distortion"], lines)
+
+
+def large_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
+    """Distortion as estimated from sources that nothing was trained or chosen on, precision, time and memory."""
+    lines = [
+        [
+            LARGE[cell.dataset],
+            cell.row,
+            f"{record['average']:.4f} ± {record['error']:.4f}",
+            f"{record['worst']:.0f}",
+            f"{record['precision']:.3f}",
+            ", ".join(f"{kappa:+.4f}" for kappa in record["curvatures"]).replace("-", "−"),
+            f"{record['seconds_in_all'] / 60:.1f} min",
+            f"{record['memory_gib']} GiB",
+        ]
+        for cell, each in records.items()
+        for record in each
+        if "failed" not in record
+    ]
+    return Table(["graph", "space", "average distortion", "worst", "precision", "learned κ", "time", "memory"], lines)

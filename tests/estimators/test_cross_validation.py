@@ -1,0 +1,58 @@
+"""Runs over splits in one folder: which is kept, which splits there are."""
+
+import json
+
+import pytest
+import torch
+
+from kappagcn import KappaGCNClassifier
+from kappagcn.errors import CheckpointError, GraphError, SplitError
+from kappagcn.estimators.cross_validation import _best, classify, labelled, splits_of
+from kappagcn.graphs import disease
+
+
+def test_stopping_nodes_choose_the_run_that_is_kept_and_test_nodes_do_not():
+    records = [
+        {"accuracy": 0.9, "stopping_accuracy": 0.7, "best_loss": 0.1},
+        {"accuracy": 0.5, "stopping_accuracy": 0.8, "best_loss": 0.4},
+        {"accuracy": 0.6, "stopping_accuracy": 0.8, "best_loss": 0.3},
+    ]
+    assert _best(records) == 2, "the best accuracy, of those the lowest loss"
+    assert _best([{**record, "stopping_accuracy": None} for record in records]) == 0
+
+
+def test_the_run_that_is_kept_is_the_one_that_is_written(tmp_path):
+    data = labelled("disease")
+    classifier = KappaGCNClassifier("H4", epochs=12, progress=False)
+    summary = classify(classifier, data, splits_of("disease", data, 2), tmp_path, runs=2)
+    kept = summary["kept"]
+    folder = tmp_path / "runs" / f"split{kept['split']}-run{kept['run']}"
+    assert (tmp_path / "metrics.jsonl").read_bytes() == (folder / "metrics.jsonl").read_bytes()
+    assert json.loads((folder / "record.json").read_text()) in summary["records"]
+    assert [r["seed"] for r in summary["records"]] == [0, 1, 1000, 1001]
+    again = KappaGCNClassifier.load(tmp_path / "model.safetensors")
+    assert again.predict_proba(data).shape == (1000, 2)
+    with pytest.raises(CheckpointError, match="holds a run already"):
+        classify(classifier, data, splits_of("disease", data, 2), tmp_path, runs=2)
+
+
+def test_masks_of_a_file_are_its_one_split():
+    data = disease(200)
+    data.train_mask = torch.arange(200) < 100
+    data.test_mask = ~data.train_mask
+    (split,) = splits_of("mine.npz", data, 1)
+    assert split.final_test_nodes().tolist() == list(range(100, 200))
+    with pytest.raises(SplitError, match="expected 1 split, the one of its masks"):
+        splits_of("mine.npz", data, 2)
+    data.y = None
+    with pytest.raises(GraphError, match="expected a graph with labels to learn from"):
+        splits_of("mine.npz", data, 1)
+
+
+def test_batches_evaluate_layer_by_layer_to_the_same_numbers():
+    data = labelled("disease")
+    whole = KappaGCNClassifier("H4xS4", epochs=5, batch_size=200, neighbours=3, progress=False).fit(data)
+    scores, points = whole.scores(), whole.embed()
+    whole.batch_size = None
+    assert torch.allclose(scores, whole.scores(), atol=1e-5)
+    assert torch.allclose(torch.from_numpy(points), torch.from_numpy(whole.embed()), atol=1e-5)

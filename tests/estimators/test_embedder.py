@@ -1,0 +1,276 @@
+"""GraphEmbedder."""
+
+import json
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from torch_geometric.data import Data
+
+from kappagcn import GraphEmbedder, ProductManifold
+from kappagcn.errors import CheckpointError, GraphError, SignatureError, TrainingError
+from kappagcn.geometry.signature import parse_signature
+from kappagcn.graphs import as_graph, balanced_tree, cycle, from_networkx, path, shortest_paths, star
+from kappagcn.training import Distortion, GraphDistances, measure
+
+TREE = balanced_tree(3, 3)
+
+
+QUICK = {"epochs": 60, "progress": False}
+
+
+def fitted(graph=TREE, space="H3", **options):
+    return GraphEmbedder(space, **{**QUICK, **options}).fit(graph)
+
+
+def test_points_distances_and_distortion_belong_together():
+    embedder = fitted(space="H2xS2", epochs=300, lr=0.02)
+    manifold = ProductManifold.from_signature(embedder.space_)
+    points = torch.from_numpy(embedder.embedding_)
+    there = torch.stack([manifold.dist(points[5], other) for other in points])
+    assert embedder.embedding_.shape == embedder.tangent_.shape == (40, 4)
+    np.testing.assert_allclose(embedder.distances([5])[0], there.numpy(), rtol=1e-3, atol=1e-3)
+    lengths = shortest_paths(TREE).double().numpy()
+    off = ~np.eye(40, dtype=bool)
+    ratio = embedder.distances()[off] / lengths[off]
+    assert embedder.distortion_.average == pytest.approx(((ratio**2 - 1) ** 2).sum() / 40**2, rel=1e-5)
+    assert embedder.distortion_.worst == pytest.approx(ratio.max() / ratio.min(), rel=1e-5)
+    assert embedder.distortion_.average == pytest.approx(
+        min(each["distortion"] for each in embedder.history_), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("method", ["free", "kappa-gcn"])
+def test_a_tree_fits_the_hyperbolic_space_better_than_plane_and_sphere(method):
+    found = {space: fitted(space=space, method=method, epochs=400, lr=0.02) for space in ("H4", "E4", "S4")}
+    average = {space: each.distortion_.average for space, each in found.items()}
+    assert average["H4"] < 0.04
+    assert average["H4"] < 0.5 * min(average["E4"], average["S4"])
+    assert found["H4"].precision_ > (0.95 if method == "free" else 0.6)  # smoothing keeps neighbours together
+
+
+def test_the_same_seed_gives_the_same_points_and_another_does_not():
+    one, same, other = fitted(), fitted(), fitted(seed=1)
+    assert np.array_equal(one.embedding_, same.embedding_)
+    assert not np.allclose(one.embedding_, other.embedding_)
+
+
+def test_every_kind_of_graph_is_the_same_graph():
+    graph = nx.karate_club_graph()
+    for _, _, link in graph.edges(data=True):
+        link.clear()
+    matrix = nx.to_scipy_sparse_array(graph, dtype=float)
+    kinds = [graph, matrix, matrix.toarray(), sp.coo_matrix(matrix), from_networkx(graph)]
+    found = [fitted(kind, "H2", epochs=20).embedding_ for kind in kinds]
+    assert all(np.array_equal(found[0], each) for each in found)
+    directed = Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 3]]), num_nodes=4)
+    assert np.array_equal(fitted(directed, "E2", epochs=5).embedding_, fitted(path(4), "E2", epochs=5).embedding_)
+
+
+def test_weights_are_lengths():
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([("a", "b", 2.0), ("b", "c", 0.5), ("a", "d", 8.0)])
+    embedder = fitted(graph, "E2", epochs=800)
+    d, a, b, c = (embedder.distances()[:, list(graph).index(name)] for name in "dabc")
+    at = {name: i for i, name in enumerate(graph)}
+    assert a[at["b"]] == pytest.approx(2, rel=0.05)
+    assert b[at["c"]] == pytest.approx(0.5, rel=0.05)
+    assert d[at["c"]] == pytest.approx(10.5, rel=0.05)
+    assert c[at["a"]] == pytest.approx(2.5, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"method": "kappa-gcn"}, {"sources": 20}], ids=["free", "kappa-gcn", "sampled"]
+)
+def test_units_of_length_do_not_matter(options):
+    found = {}
+    for unit in (1e-3, 1.0, 1e3):
+        tree = TREE.clone()
+        tree.edge_weight = torch.full((TREE.num_edges,), unit)
+        found[unit] = fitted(tree, "H3xS1(0.01)", **options)
+    one = found[1.0]
+    for unit in (1e-3, 1e3):
+        other = GraphEmbedder(f"H3xS1({0.01 / unit**2})", **{**QUICK, **options})
+        tree.edge_weight = torch.full((TREE.num_edges,), unit)
+        other.fit(tree)
+        assert other.distortion_.average == pytest.approx(one.distortion_.average, rel=1e-3)
+        np.testing.assert_allclose(other.distances() / unit, one.distances(), rtol=1e-2, atol=1e-3)
+        np.testing.assert_allclose(np.multiply(other.curvatures_, unit**2), one.curvatures_, rtol=1e-3)
+
+
+def test_components_are_left_out_and_said():
+    graph = nx.disjoint_union(nx.path_graph(3), nx.cycle_graph(4))
+    with pytest.warns(UserWarning, match="24 of 42 pairs of nodes have no path"):
+        embedder = GraphEmbedder("E2", epochs=600, lr=0.02, progress=False).fit(graph)
+    assert embedder.distortion_.left_out == 24
+    assert embedder.distances([0])[0, 1:3] == pytest.approx([1, 2], rel=0.05)
+
+
+@pytest.mark.parametrize("method", ["free", "kappa-gcn"])
+def test_one_node_and_two(method):
+    alone = fitted(nx.empty_graph(1), "H2", method=method)
+    assert alone.distortion_.average == 0
+    assert alone.embedding_.shape == (1, 2)
+    assert math.isnan(alone.precision_)
+    pair = fitted(nx.path_graph(2), "H2", method=method, epochs=500).distances([0])[0, 1]
+    # A κ-GCN cannot tell nodes apart that have all neighbours in common and each other.
+    assert pair == pytest.approx(1 if method == "free" else 0, abs=1e-2)
+
+
+def test_sampled_pairs_come_near_to_all_pairs():
+    tree = balanced_tree(4, 4)
+    whole = fitted(tree, "H5", epochs=400, lr=0.03)
+    some = fitted(tree, "H5", epochs=400, lr=0.1, sources=32)
+    assert some.distortion_.error > 0
+    exact = measure(torch.from_numpy(some.tangent_), some.manifold_, GraphDistances.of(tree))
+    assert abs(exact.average - some.distortion_.average) < 5 * some.distortion_.error
+    assert exact.average < 1.5 * whole.distortion_.average
+
+
+def test_what_is_reported_is_drawn_for_it_alone(monkeypatch):
+    from kappagcn.estimators import embedder as module
+
+    seen = []
+    real = GraphDistances.of.__func__
+
+    def noted(cls, data, sources=None, near=None):
+        seen.append(None if sources is None else set(torch.as_tensor(sources).tolist()))
+        return real(cls, data, sources, near)
+
+    monkeypatch.setattr(GraphDistances, "of", classmethod(noted))
+    monkeypatch.setattr(module, "MEASURED", 20)
+    tree = balanced_tree(4, 4)
+    fitted(tree, sources=8, epochs=5)
+    reported, watched, *trained = seen
+    assert len(reported) == 20
+    assert len(watched) == 16
+    assert not reported & watched
+    assert len(trained) == 5
+    assert all(len(each) == 8 for each in trained)
+    assert len(set.union(*trained)) > 20, "each step draws anew"
+    # Evenly drawn apart from training, the nodes are met in it as often as any others: 8 of 341 in a step.
+    assert all(len(each & (reported | watched)) <= 4 for each in trained)
+
+
+def test_components_of_a_sampled_graph_are_counted_as_a_whole():
+    graph = nx.disjoint_union(nx.path_graph(60), nx.path_graph(40))
+    with pytest.warns(UserWarning, match="4800 of 9900 pairs"):
+        found = GraphEmbedder("E2", sources=8, epochs=3, progress=False).fit(graph)
+    assert found.distortion_.left_out == 4800
+
+
+def test_more_sources_than_nodes_are_all_pairs():
+    assert fitted(star(5), sources=64).distortion_.error == 0
+    assert np.array_equal(fitted(TREE, sources=40).embedding_, fitted(TREE, sources=0).embedding_)
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "kappa-gcn"}, {"sources": 8}], ids=["free", "kappa-gcn", "sampled"])
+def test_a_resumed_run_comes_to_the_same_points(tmp_path, monkeypatch, options):
+    from kappagcn.training import Trainer
+
+    whole = fitted(epochs=30, **options)
+    step = Trainer.run_epoch
+
+    def interrupted(self):
+        if self.epoch == 13:
+            raise KeyboardInterrupt
+        return step(self)
+
+    monkeypatch.setattr("kappagcn.training.run.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(Trainer, "run_epoch", interrupted)
+    embedder = GraphEmbedder("H3", epochs=30, progress=False, **options)
+    with pytest.raises(KeyboardInterrupt):
+        embedder.fit(TREE, folder=tmp_path / "run")
+    monkeypatch.setattr(Trainer, "run_epoch", step)
+    embedder.fit(TREE, folder=tmp_path / "run", resume=True)
+    assert np.array_equal(whole.embedding_, embedder.embedding_)
+    assert [each["distortion"] for each in whole.history_] == [each["distortion"] for each in embedder.history_]
+
+
+def test_a_folder_holds_points_and_summary(tmp_path):
+    graph = nx.relabel_nodes(nx.path_graph(3), dict(enumerate("abc")))
+    embedder = GraphEmbedder("H2", **QUICK).fit(graph, folder=tmp_path / "run")
+    with np.load(tmp_path / "run" / "embedding.npz", allow_pickle=False) as found:
+        assert np.array_equal(found["points"], embedder.embedding_)
+        assert np.array_equal(found["tangent"], embedder.tangent_)
+        assert found["curvatures"].tolist() == embedder.curvatures_
+        assert found["names"].tolist() == ["a", "b", "c"]
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["average"] == embedder.distortion_.average
+    assert summary["learned_space"] == embedder.space_
+    with pytest.raises(CheckpointError, match="holds a run already"):
+        GraphEmbedder("H2", **QUICK).fit(graph, folder=tmp_path / "run")
+    with pytest.raises(CheckpointError, match=r"options.space H3 instead of H2"):
+        GraphEmbedder("H3", **QUICK).fit(graph, folder=tmp_path / "run", resume=True)
+
+
+def test_a_curvature_that_crossed_zero_is_written_as_free():
+    embedder = fitted(cycle(8), "H2(-0.01)", epochs=400, lr=0.02, curvature_lr=0.1)
+    assert embedder.curvatures_[0] > 0
+    assert embedder.space_.startswith("U2(")
+    assert parse_signature(embedder.space_)[0].kappa == pytest.approx(embedder.curvatures_[0], rel=1e-4)
+
+
+def test_the_learned_space_stays_when_arguments_change():
+    embedder = fitted(space="H2")
+    before = embedder.space_
+    assert embedder.set_params(space="S2xS2").space_ == before
+    assert embedder.fit_transform(TREE, None).shape == (40, 4)
+
+
+def test_nothing_is_drawn_without_progress(monkeypatch):
+    monkeypatch.setattr("kappagcn.estimators.embedder.reporting", lambda *_: pytest.fail("drawn"))
+    fitted(sources=np.int64(8))
+
+
+def test_a_finished_run_that_is_resumed_is_not_timed_anew(tmp_path):
+    folder = tmp_path / "run"
+    assert GraphEmbedder("H2", **QUICK).fit(TREE, folder=folder).summary()["seconds"] > 0
+    again = GraphEmbedder("H2", **QUICK).fit(TREE, folder=folder, resume=True)
+    assert again.summary()["seconds"] is None
+
+
+def test_arguments_as_scikit_learn_asks_for_them():
+    embedder = GraphEmbedder("S2", method="kappa-gcn")
+    assert embedder.get_params()["method"] == "kappa-gcn"
+    assert repr(embedder.set_params(epochs=5)) == "GraphEmbedder(space='S2', method='kappa-gcn', epochs=5)"
+    with pytest.raises(TrainingError, match="found 'colour'"):
+        embedder.set_params(colour=1)
+
+
+@pytest.mark.parametrize(
+    ("graph", "options", "error", "words"),
+    [
+        ("tree", {}, GraphError, "expected PyG's Data, a SciPy or NumPy adjacency matrix .* found str"),
+        (nx.empty_graph(0), {}, GraphError, "expected a graph with nodes, found none"),
+        (TREE, {"space": "X3"}, SignatureError, "found 'X'"),
+        (TREE, {"method": "gcn"}, TrainingError, "method: expected free or kappa-gcn, found 'gcn'"),
+        (TREE, {"start": "zero"}, TrainingError, "start: expected graph or paper, found 'zero'"),
+        (TREE, {"epochs": 0}, TrainingError, "epochs: expected at least 1, found 0"),
+        (TREE, {"lr": -1.0}, TrainingError, "lr: expected a number from 0, found -1.0"),
+        (TREE, {"lr": "fast"}, TrainingError, "lr: expected a number from 0, found 'fast'"),
+        (TREE, {"sources": -1}, TrainingError, 'sources: expected "auto" or a number from 0, found -1'),
+        (TREE, {"sources": "many"}, TrainingError, "found 'many'"),
+        (TREE, {"sources": True}, TrainingError, "found True"),
+        (TREE, {"hidden": 16.0}, TrainingError, "hidden: expected a number from 1, found 16.0"),
+        (TREE, {"seed": "a"}, TrainingError, "seed: expected a whole number, found 'a'"),
+        (TREE, {"method": "kappa-gcn", "space": "H1^4", "hidden": 2}, GraphError, "hidden: expected at least 4"),
+    ],
+)  # fmt: skip
+def test_wrong_input_is_named(graph, options, error, words):
+    with pytest.raises(error, match=words.replace("(", r"\(")):
+        GraphEmbedder(**{"space": "H2", **QUICK, **options}).fit(graph)
+
+
+def test_a_new_embedder_has_nothing_to_say():
+    for ask in (lambda e: e.curvatures_, lambda e: e.distances(), lambda e: e.summary()):
+        with pytest.raises(TrainingError, match="Call fit first"):
+            ask(GraphEmbedder())
+
+
+def test_graphs_of_many_kinds_are_read():
+    assert as_graph(nx.path_graph(3)).num_nodes == 3
+    assert isinstance(fitted(np.array([[0, 1], [1, 0]]), "E1").distortion_, Distortion)

@@ -1,0 +1,56 @@
+"""Labelled graphs with their splits."""
+
+import numpy as np
+import pytest
+import torch
+
+from kappagcn.errors import GraphError, SplitError
+from kappagcn.estimators import Experiment, FeatureConfig
+from kappagcn.graphs.datasets.benchmark import Benchmark
+from kappagcn.paper import Job, run
+from kappagcn.training import TrainingConfig
+from random_graphs import data_folder, needs_data
+
+SHORT = TrainingConfig(epochs=12, l2=0.0)
+
+
+CURVED = Experiment(
+    "disease", "kappa-gcn", {"space": "H3xS2", "dropout": 0.3}, FeatureConfig("columns", "tangent"), SHORT
+)
+
+
+def test_splits_for_choosing_and_for_reporting_share_test_nodes_only():
+    benchmark = Benchmark("disease")
+    chosen, reported = benchmark.split(0, "validation"), benchmark.split(0)
+    assert torch.equal(chosen.final_test_nodes(), reported.final_test_nodes())
+    assert not torch.equal(chosen.train, reported.train)
+    assert len({tuple(benchmark.split(i).train.tolist()) for i in range(5)}) == 5
+
+
+def test_a_graph_without_labels_is_refused():
+    with pytest.raises(GraphError, match="expected a graph with labels"):
+        Benchmark("tree")
+
+
+def test_splits_that_are_not_there_are_refused():
+    with pytest.raises(SplitError, match="expected a split from 0 to 19, found 20"):
+        run(Job(CURVED, 20))
+    with pytest.raises(SplitError, match="found 'testing'"):
+        run(Job(CURVED, 0, 0, "testing"))
+
+
+@needs_data
+def test_airport_comes_undivided_and_featureless_graphs_as_one_hot():
+    data_root = data_folder()
+    airport = Benchmark("airport", data_root).data
+    feat = np.asarray(airport.feat)
+    np.testing.assert_allclose(airport.x[:, :4], feat, rtol=1e-6)
+    assert set(airport.x[:, 4:].unique().tolist()) == {0.0, 1.0}
+    usa = Benchmark("airports_usa", data_root).data
+    assert torch.equal(usa.x.to_dense(), torch.eye(usa.num_nodes))
+    public = Benchmark("actor", data_root)
+    with pytest.raises(SplitError, match="validation nodes of one are test nodes of another"):
+        public.split(0, "validation")
+    with pytest.raises(SplitError, match="expected a split from 0 to 9"):
+        public.split(10)
+    assert [public.split(i).name for i in range(2)] == ["actor public 0", "actor public 1"]

@@ -1,0 +1,101 @@
+"""Points that are trained: free ones, and those of a κ-GCN on one-hot features."""
+
+import pytest
+import torch
+
+from kappagcn.errors import GraphError
+from kappagcn.graphs import balanced_tree, cycle
+from kappagcn.models import FreePoints, KappaGCN, NetworkPoints, hidden_space
+from kappagcn.training import (
+    DistortionTask,
+    GraphDistances,
+    RunFolder,
+    Trainer,
+    TrainingConfig,
+    distortion,
+    measure,
+    seeded,
+    train,
+)
+
+TREE = balanced_tree(3, 3)
+
+
+def trained(points, distances, epochs, lr=0.02):
+    trainer = Trainer(
+        points, DistortionTask(points, distances), TrainingConfig(epochs=epochs, patience=epochs, lr=lr, l2=0)
+    )
+    history = train(trainer)
+    trainer.take_best()
+    return history
+
+
+@pytest.mark.parametrize("make", [FreePoints, NetworkPoints], ids=["free", "network"])
+def test_a_tree_fits_the_hyperbolic_space_better_than_the_plane(make):
+    distances, found = GraphDistances.of(TREE), {}
+    for space in ("H4", "E4"):
+        with seeded(0):
+            points = make(TREE if make is NetworkPoints else TREE.num_nodes, space)
+        history = trained(points, distances, 400)
+        found[space] = measure(points(), points.manifold, distances).average
+        assert found[space] == pytest.approx(min(each["distortion"] for each in history), rel=1e-6)
+    assert found["H4"] < 0.03
+    assert found["H4"] < 0.5 * found["E4"]
+
+
+def test_one_pass_an_epoch_gives_the_numbers_of_two():
+    distances = GraphDistances.of(TREE)
+
+    class Twice(DistortionTask):
+        def loss(self):
+            return distortion(self.points(), self.points.manifold, self.distances)
+
+    found = []
+    for kind in (DistortionTask, Twice):
+        with seeded(1):
+            points = NetworkPoints(TREE, "H2xS2")
+        trainer = Trainer(points, kind(points, distances), TrainingConfig(epochs=20, patience=20, l2=0))
+        found.append([each["distortion"] for each in train(trainer)])
+    assert found[0] == found[1]
+
+
+def test_the_networks_points_are_the_kappa_gcns():
+    with seeded(2):
+        points = NetworkPoints(TREE, "H3xS2", hidden=7)
+    with seeded(2):
+        network = KappaGCN(40, None, ["H4xS3", "H3xS2"], activation="none", bias=False, double=True)
+    wanted = network(torch.eye(40), TREE.edge_index)
+    assert torch.allclose(points(), wanted, atol=1e-6)
+    assert points.manifold.dim == 5
+    before = points()
+    points.rescale(1e-3)
+    assert torch.allclose(points(), 1e-3 * before, rtol=0.2, atol=1e-6)
+
+
+def test_embedding_goes_on_after_an_interruption_to_the_same_numbers(tmp_path):
+    distances = GraphDistances.of(cycle(12))
+    config = TrainingConfig(epochs=30, patience=30, l2=0)
+
+    def trainer():
+        with seeded(3):
+            points = FreePoints(12, "S2(0.1)")
+        return Trainer(points, DistortionTask(points, distances), config)
+
+    whole = train(trainer())
+    half = trainer()
+    folder = RunFolder(tmp_path / "run")
+    history = folder.start({"graph": "cycle"}, half)
+    for _ in range(11):
+        history.append(half.run_epoch())
+    folder.save(half, history)
+    second = trainer()
+    folder = RunFolder(tmp_path / "run")
+    history = folder.start({"graph": "cycle"}, second, resume=True)
+    assert len(history) == 11
+    assert train(second, folder=folder, history=history) == whole
+
+
+def test_a_hidden_layer_needs_a_dimension_for_each_factor():
+    assert hidden_space("H5xS5(0.3)", 7) == "H4xS3(0.3)"
+    with pytest.raises(GraphError, match="hidden: expected at least 4 dimensions"):
+        hidden_space("H2^4", 3)

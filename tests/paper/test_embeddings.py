@@ -1,0 +1,130 @@
+"""Embeddings as runs with records: the same numbers whoever runs them, kills survived, tables from records."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kappagcn.errors import ConfigError
+from kappagcn.paper import reproduce
+from kappagcn.paper.cells import Cell
+from kappagcn.paper.embeddings import EmbeddingExperiment, EmbeddingJob
+from kappagcn.paper.runs import RecordFile, run_all
+from kappagcn.paper.table1 import GRAPHS, ROWS, SWEEP, ZERO, EmbeddingPlan, of_way
+from kappagcn.training import Trainer
+
+SHORT = EmbeddingExperiment("karate", {"space": "H2xS2", "method": "kappa-gcn", "epochs": 12})
+
+
+def without_time(record):
+    return {key: value for key, value in record.items() if key not in ("seconds", "seconds_in_all", "memory_gib")}
+
+
+def test_a_record_says_everything_and_is_the_same_twice():
+    first, second = (EmbeddingJob(SHORT, seed=3).run() for _ in range(2))
+    assert without_time(first) == without_time(second)
+    assert first["embedding"]["start"] == "graph", "defaults are written out"
+    assert first["seed"] == 3
+    assert EmbeddingJob.from_record(json.loads(json.dumps(first))).key == EmbeddingJob(SHORT, seed=3).key
+    assert first["average"] == pytest.approx(min(d for _, d in first["distortion_path"]), rel=1e-5)
+    assert [epoch for epoch, *_ in first["curvature_path"]][::11] == [1, 12]
+    other = EmbeddingJob(SHORT, seed=4).run()
+    assert other["average"] != first["average"]
+
+
+def test_runs_over_processes_give_the_records_of_one(tmp_path):
+    jobs = [EmbeddingJob(SHORT, seed) for seed in range(3)]
+    alone, several = (RecordFile(tmp_path / f"{name}.jsonl", EmbeddingJob) for name in "ab")
+    run_all([(job, alone) for job in jobs])
+    run_all([(job, several) for job in jobs], processes=2)
+    ours, theirs = ({key: without_time(r) for key, r in file.finished().items()} for file in (alone, several))
+    assert len(ours) == 3
+    assert ours == theirs
+
+
+def test_an_interrupted_run_goes_on_and_leaves_nothing(tmp_path, monkeypatch):
+    job = EmbeddingJob(SHORT, scratch=tmp_path / "running")
+    file = RecordFile(tmp_path / "records.jsonl", EmbeddingJob)
+    step, begun = Trainer.run_epoch, []
+
+    def interrupted(self):
+        begun.append(self.epoch)
+        if self.epoch == 7 and len(begun) == 8:
+            raise KeyboardInterrupt
+        return step(self)
+
+    monkeypatch.setattr("kappagcn.training.run.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(Trainer, "run_epoch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_all([(job, file)])
+    assert len(list((tmp_path / "running").iterdir())) == 1
+    run_all([(job, file)])
+    assert list((tmp_path / "running").iterdir()) == []
+    (record,) = file.records()
+    assert without_time(record) == without_time(EmbeddingJob(SHORT).run())
+
+
+def test_a_run_that_diverges_is_a_record_that_says_so():
+    record = EmbeddingJob(EmbeddingExperiment("karate", {"space": "E2", "epochs": 5, "lr": 1e38})).run()
+    assert "finite" in record["failed"]
+    assert "average" not in record
+
+
+def test_arguments_that_there_are_not_are_named():
+    with pytest.raises(ConfigError, match="colour"):
+        EmbeddingJob(EmbeddingExperiment("karate", {"colour": 1})).run()
+
+
+# Plans
+
+
+def test_the_table_has_the_papers_cells_in_both_starts():
+    plan = EmbeddingPlan("table1", [], Path("nowhere"))
+    assert {cell.name for cell in plan.cells} == {f"{graph}/{row}" for graph in GRAPHS for row in ROWS}
+    found = [(cell.name, e.options["method"], e.options["start"]) for cell, e in plan.experiments()]
+    assert all((cell.name, "kappa-gcn", start) in found for cell in plan.cells for start in ("graph", "paper"))
+    for _, each in plan.experiments():
+        if each.options["method"] == "kappa-gcn":
+            assert (each.options["epochs"], each.options["lr"], each.options["curvature_lr"]) == (10_000, 0.01, 1e-4)
+
+
+def test_the_sweep_holds_curvatures_and_has_the_plane_beside_them():
+    (cell,) = (plan := EmbeddingPlan("sweep", [], Path("nowhere"))).cells
+    spaces = [each.options["space"] for _, each in plan.experiments()]
+    assert spaces[0] == "E10"
+    assert [float(space[4:-1]) for space in spaces[1:]] == SWEEP + ZERO
+    assert (len(SWEEP), len(ZERO)) == (200, 41)
+    assert all(each.options["curvature_lr"] == 0 for _, each in plan.experiments())
+    assert cell == Cell("small_tree", "sweep")
+    record = EmbeddingJob(EmbeddingExperiment("small_tree", {**plan.experiments()[1][1].options, "epochs": 3})).run()
+    assert record["curvatures"] == [-5.0]
+
+
+def test_a_quick_table_runs_and_is_printed(tmp_path):
+    plan = reproduce.plan("table1", ["sphere/H10"], tmp_path, quick=True)
+    told = []
+    plan.run(report=lambda record, done, count: told.append((reproduce.line(record), done, count)))
+    assert [each[1:] for each in told] == [(1, 2), (2, 2)]
+    assert told[0][0].startswith("sphere H10, kappa-gcn, start: graph: distortion 0.")
+    (records,) = plan.records().values()
+    assert of_way(records, "graph")["embedding"]["start"] == "graph"
+    ((graph, space, ours, started, free, paper),) = plan.table().rows
+    assert (graph, space, paper) == ("Spherical graph", "H10 (κ-GCN)", "0.2670")
+    assert float(ours) == pytest.approx(of_way(records, "graph")["average"], abs=5e-5)
+    assert float(started) == pytest.approx(of_way(records, "paper")["average"], abs=5e-5)
+    assert free == ""
+    plan.run(report=lambda *_: pytest.fail("ran again"))
+
+
+@pytest.mark.parametrize(
+    ("item", "parts", "options", "words"),
+    [
+        ("table1", ["cora_ml"], {}, "expected one of tree, E10-linear"),
+        ("sweep", ["tree"], {}, "sweep: expected no parts, found 'tree'"),
+        ("table1", [], {"splits": 3}, "table1: expected no splits, an embedding has none, found 3"),
+        ("large", [], {"runs": 3}, "large: expected no runs"),
+    ],
+)
+def test_what_a_plan_does_not_know_is_named(tmp_path, item, parts, options, words):
+    with pytest.raises(ConfigError, match=words):
+        reproduce.plan(item, parts, tmp_path, **options)

@@ -1,0 +1,167 @@
+"""Runs and their records."""
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from kappagcn.errors import ConfigError, RecordError
+from kappagcn.estimators import Experiment, FeatureConfig
+from kappagcn.graphs import Split
+from kappagcn.paper import Job, RecordFile, run, run_all, runs
+from kappagcn.training import TrainingConfig
+
+SHORT = TrainingConfig(epochs=12, l2=0.0)
+
+
+CURVED = Experiment(
+    "disease", "kappa-gcn", {"space": "H3xS2", "dropout": 0.3}, FeatureConfig("columns", "tangent"), SHORT
+)
+
+
+def without_time(record):
+    return {key: value for key, value in record.items() if "seconds" not in key and key != "machine"}
+
+
+def test_the_same_run_gives_the_same_digits_whatever_the_threads(monkeypatch):
+    first = run(Job(CURVED, 1, 1))
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        torch.rand(3)
+        second = run(Job(CURVED, 1, 1))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert without_time(first) == without_time(second)
+    assert first["seed"] == 1001
+    assert first["curvature_path"][0][0] == 1
+    assert first["curvature_path"][-1][0] == 12
+    assert len(first["curvatures"]) == 2
+    assert set(first["versions"]) >= {"python", "torch", "kappagcn", "numba"}
+    other = run(Job(CURVED, 1, 0))
+    assert other["test"] != first["test"] or other["curvatures"] != first["curvatures"]
+
+
+def test_choosing_never_looks_at_test_nodes(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("test nodes were looked at")
+
+    monkeypatch.setattr(Split, "final_test_nodes", refuse)
+    record = run(Job(CURVED, 0, 0, "validation"))
+    assert "test" not in record
+    assert 0 <= record["validation_accuracy"] <= 1
+    with pytest.raises(AssertionError, match="looked at"):
+        run(Job(CURVED, 0, 0, "test"))
+
+
+def test_a_run_that_diverges_is_a_record_that_says_so():
+    record = run(Job(replace(CURVED, training=replace(SHORT, lr=1e38)), 0))
+    assert "expected a finite" in record["failed"]
+    assert "test" not in record
+
+
+def test_runs_over_processes_give_the_records_of_one(tmp_path):
+    jobs = [Job(CURVED, split) for split in range(3)]
+    alone, several = RecordFile(tmp_path / "1.jsonl"), RecordFile(tmp_path / "2.jsonl")
+    run_all([(job, alone) for job in jobs])
+    run_all([(job, several) for job in jobs], processes=2)
+    ours, theirs = ({key: without_time(r) for key, r in file.finished().items()} for file in (alone, several))
+    assert len(ours) == 3
+    assert ours == theirs
+
+
+def test_finished_runs_are_not_done_again_and_a_torn_line_is(tmp_path, monkeypatch):
+    file = RecordFile(tmp_path / "deep" / "records.jsonl")
+    jobs = [(Job(CURVED, split), file) for split in range(3)]
+    run_all(jobs)
+    whole = file.path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    file.path.write_bytes(lines[0] + lines[1] + lines[2][:50])
+    done = []
+    real = runs.run
+    monkeypatch.setattr(runs, "run", lambda job, root: done.append(job.split) or real(job, root))
+    seen = []
+    run_all(jobs, report=lambda record, number, count: seen.append((record["split"], number, count)))
+    assert done == [2]
+    assert seen == [(2, 1, 1)]
+    again = file.path.read_bytes().splitlines(keepends=True)
+    assert again[:2] == lines[:2]
+    assert without_time(json.loads(again[2])) == without_time(json.loads(lines[2]))
+    run_all([(Job(replace(CURVED, training=replace(SHORT, epochs=3)), 0), file)])
+    assert done == [2, 0]
+
+
+def test_a_damaged_line_is_named(tmp_path):
+    file = RecordFile(tmp_path / "records.jsonl")
+    for damaged in ("nonsense", "[1]", '{"a": 1}'):
+        file.path.write_text(f"{damaged}\n")
+        with pytest.raises(RecordError, match=r"records.jsonl, line 1: expected one record a line, found"):
+            file.records()
+
+
+def test_a_place_that_cannot_be_written_is_found_before_the_run(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(runs, "run", lambda *_: pytest.fail("ran first"))
+    with pytest.raises(RecordError, match="cannot be written"):
+        run_all([(Job(CURVED, 0), RecordFile(tmp_path / "file" / "below.jsonl"))])
+
+
+def test_the_same_run_twice_is_one_run(tmp_path):
+    file = RecordFile(tmp_path / "records.jsonl")
+    other = replace(CURVED, features=FeatureConfig("columns", "tangent", 1), options={**CURVED.options, "dropout": 0.3})
+    assert Job(other, 0).key == Job(CURVED, 0).key
+    run_all([(Job(CURVED, 0), file), (Job(CURVED, 0), file), (Job(other, 0), file)])
+    assert len(file.records()) == 1
+
+
+def test_what_went_well_is_kept_when_another_run_fails(tmp_path):
+    file = RecordFile(tmp_path / "records.jsonl")
+    wrong = replace(CURVED, options={"colour": 1})
+    with pytest.raises(ConfigError, match="colour"):
+        run_all([(Job(CURVED, 0), file), (Job(wrong, 0), file)])
+    assert len(file.records()) == 1
+
+
+LONG = """
+import sys
+from pathlib import Path
+from kappagcn.estimators import Experiment
+from kappagcn.paper import Job, RecordFile, run_all
+from kappagcn.training import TrainingConfig
+
+if __name__ == "__main__":
+    job = Experiment("disease", "gcn", {}, training=TrainingConfig(epochs=10**6, patience=10**6))
+    run_all([(Job(job, split), RecordFile(Path(sys.argv[1]))) for split in range(4)], processes=2)
+"""
+
+
+def children(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the system does not list processes in /proc")
+def test_workers_end_with_a_killed_parent(tmp_path):
+    script = tmp_path / "long.py"
+    script.write_text(LONG)
+    parent = subprocess.Popen([sys.executable, str(script), str(tmp_path / "records.jsonl")])
+    try:
+        wait_until(lambda: len(children(parent.pid)) >= 3)  # two workers, and Python's own keeper of resources
+        time.sleep(8)  # workers import before they can watch
+        workers = children(parent.pid)
+    finally:
+        parent.kill()
+        parent.wait()
+    wait_until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
+def wait_until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)

@@ -1,0 +1,90 @@
+"""The search for settings."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kappagcn.paper import DATASETS, ROWS, Cell, Job, cells, settings
+from kappagcn.paper.cells import record_file
+from kappagcn.paper.reproduce import Plan
+from kappagcn.paper.searching import BUDGETS, Budget, chosen, kept
+from kappagcn.training import TrainingConfig
+from random_graphs import data_folder, needs_data
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+EVERY = cells()
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_all_networks_have_the_same_budget_and_draws(dataset):
+    found = {row: settings(Cell(dataset, row)) for row in ROWS}
+    draws = BUDGETS[dataset].draws
+    for each in found.values():
+        assert len({json.dumps(e.record()) for e in each}) == draws
+    curved = {row: each for row, each in found.items() if row != "gcn" or dataset != "airport"}  # too few to draw from
+    for one in zip(*curved.values(), strict=True):
+        assert len({json.dumps(e.record()["features"]) for e in one}) == 1
+        assert len({(e.training.lr, e.training.l2, e.options["dropout"], e.options["dropconnect"]) for e in one}) == 1
+        assert all(e.training.epochs == 2000 and e.training.patience == 200 for e in one)
+        for row, experiment in zip(curved, one, strict=True):
+            assert experiment.model == (row if row in ("gcn", "hgcn") else "kappa-gcn")
+            build = experiment.build(30, 3)
+            assert build.hidden[0].weight.numel() == 30 * 16 or (row == "prod" and experiment.options["split_input"])
+    assert settings(Cell(dataset, "H16")) == found["H16"]
+    drawn = [e.training.lr for e in found["gcn"][1:]]
+    assert abs(drawn.count(0.01) - drawn.count(0.02)) <= 1
+    assert [k < 0 for e in found["H16"] for k in e.kappas()] == [True] * draws
+    assert [k > 0 for e in found["S16"] for k in e.kappas()] == [True] * draws
+
+
+@needs_data
+def test_what_a_search_chose_is_what_a_table_takes(tmp_path, monkeypatch):
+    monkeypatch.setitem(BUDGETS, "airport", Budget(3, 2, 2))
+    monkeypatch.setattr("kappagcn.paper.searching.TrainingConfig", partial(TrainingConfig, epochs=3))
+    plan = Plan("search", ["airport/S16"], tmp_path, data_folder())
+    plan.run()
+    assert len(record_file(tmp_path / "search", plan.cells[0]).records()) == 5
+    plan.save_chosen(tmp_path / "configs")
+    assert plan.table().rows[0][0] == "airport/S16"
+    table = Plan("table2", ["airport/S16"], tmp_path, data_folder(), configs=tmp_path / "configs", splits=1, runs=1)
+    [(cell, experiment)] = table.experiments()
+    assert experiment == chosen(cell, tmp_path / "search")[0]
+    table.run()
+    assert float(table.table().rows[0][1].split()[0]) > 0
+
+
+def test_the_search_keeps_the_best_of_one_split_and_chooses_the_best_mean(tmp_path):
+    cell = Cell("cora_ml", "S16")
+    budget = BUDGETS["cora_ml"]
+    file, every = record_file(tmp_path, cell), settings(cell)
+    first = dict(enumerate(np.random.default_rng(0).permutation(budget.draws) / 100))
+
+    def add(experiment, split, score):
+        job = Job(experiment, split, 0, "validation")
+        found = {} if score is None else {"validation_accuracy": score}
+        file.append({"experiment": job.experiment.record(), "purpose": "validation", "split": split, "run": 0, **found})
+
+    for i, experiment in enumerate(every):
+        add(experiment, 0, None if first[i] == 0.19 else first[i])  # the best diverged
+    stay = kept(cell, tmp_path)
+    order = sorted((i for i in first if first[i] < 0.19), key=lambda i: -first[i])[: budget.kept]
+    assert stay == [every[i] for i in order]
+    for place, experiment in enumerate(stay):
+        for split in range(1, budget.splits):
+            add(experiment, split, 0.5 if place == 2 else 0.3)
+    best, score = chosen(cell, tmp_path)
+    assert best == stay[2]
+    assert score == pytest.approx((first[order[2]] + 0.5 * (budget.splits - 1)) / budget.splits)
+
+
+@pytest.mark.parametrize("cell", EVERY, ids=lambda cell: cell.name)
+def test_the_committed_settings_are_those_the_committed_search_chose(cell):
+    best, _ = chosen(cell, RESULTS / "search")
+    assert cell.experiment() == best
+    assert len(record_file(RESULTS / "search", cell).finished()) == BUDGETS[cell.dataset].runs
+    assert all("test" not in record for record in record_file(RESULTS / "search", cell).records())

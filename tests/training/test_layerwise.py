@@ -1,0 +1,140 @@
+"""A network step by step: exact with all neighbours, layer by layer too."""
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from kappagcn.errors import TrainingError
+from kappagcn.models import GCN, HGCN, MLP, KappaGCN, NodeClassifier
+from kappagcn.nn import SparseMatrix
+from kappagcn.sparse import NeighbourSampler
+from kappagcn.training import (
+    MiniBatches,
+    fit_minibatch,
+    layerwise,
+    seeded,
+)
+from kappagcn.training.layerwise import steps, take_rows, through
+from small_networks import network
+
+MODELS = {
+    "hyperbolic": lambda: KappaGCN(10, 2, "H4"),
+    "product, three layers": lambda: KappaGCN(10, 2, "H2xS2xE2", layers=3, split_input=True),
+    "a space for each layer": lambda: KappaGCN(10, 2, ["S3", "H4"], normalize="row", activation="tanh"),
+    "without classes": lambda: KappaGCN(10, None, "S4"),
+    "at the nodes": lambda: KappaGCN(10, 2, "H4", aggregation="tangential-node", normalize="row"),
+    "Fréchet means": lambda: KappaGCN(10, 2, "H4", aggregation="frechet", double=True),
+    "without loops": lambda: KappaGCN(10, 2, "H4", normalize="none"),
+    "gcn": lambda: GCN(10, 2, layers=2),
+    "hgcn": lambda: HGCN(10, 2, layers=2),
+    "hgcn at nodes": lambda: HGCN(10, 2, layers=2, at_node=True),
+    "hgcn with attention": lambda: HGCN(10, 2, layers=2, attention=True),
+    "mlp": lambda: MLP(10, 2, layers=2),
+}
+
+
+def build(name):
+    with seeded(0):
+        model = MODELS[name]()
+        for p in model.parameters():  # biases and points that start at 0 as well
+            if p.dim():
+                p.data += 0.1 * torch.randn_like(p)
+    return model
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_batch_with_all_neighbours_gives_scores_and_gradients_of_the_whole_graph(name, data):
+    model = build(name).double()
+    x, seeds = data.x.double(), torch.tensor([5, 0, 17, 199])
+    hops = sum(step.aggregates for step in steps(model))
+    want = model(x, data.edge_index)[seeds]
+    weights = [p for p in model.parameters() if p.requires_grad]
+    slopes = torch.autograd.grad(want.square().sum(), weights, allow_unused=True)
+    found, nodes = None, seeds
+    if hops:
+        sample = NeighbourSampler(model.adjacency(x, data.edge_index), (-1,) * hops).sample(seeds)
+        assert sample.blocks[-1].shape[0] == len(seeds)
+        nodes, found = sample.nodes, through(model, x[sample.nodes], sample.blocks)
+    else:
+        found = through(model, x[nodes], [])
+    assert torch.allclose(found, want, atol=1e-9)
+    for one, other in zip(torch.autograd.grad(found.square().sum(), weights, allow_unused=True), slopes, strict=True):
+        assert (one is None) == (other is None)
+        assert one is None or torch.allclose(one, other, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR")
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_layer_by_layer_gives_what_the_whole_forward_gives(name, kind, data):
+    model = build(name).eval()
+    x = data.x if kind == "dense" else data.x.to_sparse_csr()
+    want = model(data.x, data.edge_index).detach()
+    for batch_size in (7, 200, 4096):
+        assert torch.allclose(layerwise(model, x, data.edge_index, batch_size=batch_size), want, atol=1e-6)
+    nodes = torch.tensor([150, 3, 3, 0])
+    assert torch.allclose(layerwise(model, x, data.edge_index, nodes=nodes, batch_size=3), want[nodes], atol=1e-6)
+
+
+def test_layer_by_layer_is_in_evaluation_and_leaves_the_network_as_it_was(data):
+    model = network()
+    assert model.training
+    found = layerwise(model, data.x, data.edge_index)
+    assert model.training
+    assert not found.requires_grad
+    assert torch.allclose(found, model.eval()(data.x, data.edge_index), atol=1e-6)
+    given = model.adjacency(data.x, data.edge_index)
+    assert torch.allclose(layerwise(model, SparseMatrix.from_tensor(data.x), given), found, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["hyperbolic", "hgcn", "gcn"])
+def test_nodes_that_are_new(name, data):
+    model = build(name).eval()
+    new = torch.tensor([200, 201])
+    x = torch.cat([data.x, 0.1 * torch.rand(2, 10)])
+    one_way = torch.tensor([[200, 200, 201, 200], [3, 50, 120, 201]])
+    edges = torch.cat([data.edge_index, one_way, one_way.flip(0)], 1)
+    want = model(x, edges)[new]
+    assert torch.allclose(layerwise(model, x, edges, nodes=new), want, atol=1e-6)
+    assert not torch.allclose(model(x, data.edge_index)[new], want, atol=1e-4)  # their edges count
+
+
+def test_weights_of_edges_count(data):
+    model, weight = build("hyperbolic").eval(), torch.rand(data.num_edges)
+    want = model(data.x, data.edge_index, weight)
+    assert torch.allclose(layerwise(model, data.x, data.edge_index, weight), want, atol=1e-6)
+
+
+def test_only_what_the_nodes_need_is_looked_at(data):
+    """Features that are NaN three hops away do not matter to a network of two."""
+    model = build("hyperbolic").eval()
+    near = torch.zeros(200, dtype=torch.bool)
+    near[0] = True
+    for _ in range(2):
+        near[data.edge_index[1][near[data.edge_index[0]]]] = True
+    assert not near.all()
+    x = data.x.masked_fill(~near.unsqueeze(1), torch.nan)
+    found = layerwise(model, x, data.edge_index, nodes=torch.tensor([0]))
+    assert torch.allclose(found, model(data.x, data.edge_index)[:1], atol=1e-6)
+
+
+def test_other_wrong_input(data, split):
+    class Own(NodeClassifier):
+        pass
+
+    own = Own({}, dropout=0.0, input_dropout=0.0, activation="relu")
+    with pytest.raises(TrainingError, match="expected KappaGCN, GCN, HGCN or MLP to take step by step, found Own"):
+        layerwise(own, data.x, data.edge_index)
+    with pytest.raises(TrainingError, match=r"blocks: expected 2, .* found 0"):
+        through(network(), data.x, [])
+    with pytest.raises(TrainingError, match="batch_size"):
+        layerwise(network(), data.x, data.edge_index, batch_size=0)
+    with pytest.raises(TrainingError, match="nodes: expected 0 to 199, found 3 to 200"):
+        layerwise(network(), data.x, data.edge_index, nodes=torch.tensor([3, 200]))
+    with pytest.raises(TrainingError, match="nodes: expected numbers of nodes"):
+        layerwise(network(), data.x, data.edge_index, nodes=[3])
+    with pytest.raises(TrainingError, match="expected a batch to be at hand"):
+        MiniBatches(network(), data, split).loss()
+    with pytest.raises(TrainingError, match="expected features"):
+        fit_minibatch(network(), Data(edge_index=data.edge_index, y=data.y), split)
+    assert torch.equal(take_rows(data.x, torch.tensor([3])), data.x[3:4])

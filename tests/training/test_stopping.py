@@ -1,0 +1,40 @@
+"""When training stops."""
+
+import torch
+
+from kappagcn.graphs import Split
+from kappagcn.training import (
+    EarlyStopping,
+    TrainingConfig,
+    fit,
+)
+from small_networks import network
+
+
+def test_early_stopping_follows_the_appendix():
+    rule = EarlyStopping(patience=3)
+    numbers = [(1.0, 0.5), (0.8, 0.6), (0.9, 0.7), (0.85, 0.7), (0.82, 0.65), (0.7, 0.1)]
+    kept = []
+    for epoch, (loss, score) in enumerate(numbers, 1):
+        if rule.update(epoch, loss, score):
+            kept.append(epoch)
+        if rule.is_over(epoch):
+            break
+    assert kept == [1, 2, 3, 4]  # epoch 4 has the score of 3 with a lower loss
+    assert epoch == 5  # three epochs after the lowest loss, in epoch 2
+    assert rule.best_epoch == 4
+
+
+def test_patience_ends_a_run(data, split):
+    result = fit(network(), data, split, TrainingConfig(epochs=3000, patience=5, lr=0.1))
+    assert result.stopped_by == "patience"
+    losses = [r["stopping_loss"] for r in result.history]
+    assert result.epochs - (losses.index(min(losses)) + 1) == 5
+
+
+def test_without_stopping_nodes_the_training_loss_decides(data):
+    nodes = torch.arange(200)
+    split = Split(nodes[:150], [], [], nodes[150:])
+    result = fit(network(dropout=0.0, adjacency_dropout=0.0, dropconnect=0.0), data, split, TrainingConfig(epochs=5))
+    assert "validation_accuracy" not in result.history[0]
+    assert result.epochs == 5

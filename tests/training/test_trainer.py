@@ -1,0 +1,208 @@
+"""One step of training, its state, and what happens when it diverges."""
+
+import itertools
+
+import pytest
+import torch
+from torch import nn
+
+from kappagcn.errors import DivergedError, TrainingError
+from kappagcn.graphs import disease, random_split
+from kappagcn.models import KappaGCN
+from kappagcn.training import (
+    RunFolder,
+    Trainer,
+    TrainingConfig,
+    fit,
+    seeded,
+    train,
+)
+from kappagcn.training.tasks import NodeClassification
+from small_networks import Poisoned, network, same
+
+
+def test_a_step_is_adam_for_weights_gradient_descent_for_curvature_and_l2_on_the_first_layer(data, split):
+    model = network("H2xS2", dropout=0.0, adjacency_dropout=0.0, dropconnect=0.0)
+    twin = network("H2xS2", dropout=0.0, adjacency_dropout=0.0, dropconnect=0.0)
+    config = TrainingConfig(lr=0.02, curvature_lr=0.3, l2=0.7)
+    trainer = Trainer(model, NodeClassification(model, data, split), config, regularised=model.first_layer())
+    for _ in range(3):
+        record = trainer.run_epoch()
+    first = twin.hidden[0].weight
+    kappas = [c.raw for c in twin.curvatures()]
+    others = [p for p in twin.parameters() if not any(p is q for q in [first, *kappas])]
+    adam = torch.optim.Adam([first, *others], lr=0.02)
+    for _ in range(3):
+        twin.zero_grad()
+        loss = nn.functional.cross_entropy(twin(data.x, data.edge_index)[split.train], data.y[split.train])
+        (loss + 0.35 * first.square().sum()).backward()
+        adam.step()
+        with torch.no_grad():
+            for kappa in kappas:
+                kappa -= 0.3 * kappa.grad
+    assert record["train_loss"] == pytest.approx(float(loss.detach()), rel=1e-4)  # the loss without the penalty
+    for (name, mine), its in zip(model.named_parameters(), twin.parameters(), strict=True):
+        assert torch.allclose(mine, its, atol=1e-4), name
+    assert record["curvatures"] == pytest.approx([float(k.detach()) for k in kappas], abs=1e-4)
+
+
+def test_a_curvature_started_at_plus_one_half_crosses_zero_without_a_jump():
+    """On a tree with an epidemic: the loss falls as evenly through κ = 0 as before it."""
+    data = disease()
+    data.x = 0.2 * data.x
+    with seeded(0):
+        model = KappaGCN(10, 2, "S4(0.5)")
+    split = random_split(data.y, 0)
+    result = fit(model, data, split, TrainingConfig(epochs=100, patience=100, curvature_lr=0.3, l2=0.0))
+    kappas = [record["curvatures"][0] for record in result.history]
+    losses = [record["train_loss"] for record in result.history]
+    assert kappas[0] > 0.45
+    crossing = next(i for i, kappa in enumerate(kappas) if kappa < 0)
+    assert kappas[-1] < -0.1
+    steps = [b - a for a, b in itertools.pairwise(losses)]
+    around = steps[crossing - 6 : crossing + 6]
+    assert all(-0.02 < step < 0 for step in around)  # ever downwards
+    assert max(abs(b - a) for a, b in itertools.pairwise(around)) < 0.002  # and ever as steeply
+    # The loss as a function of κ alone has no kink at 0: its slope changes there as little as elsewhere.
+    model = model.double()
+    task = NodeClassification(model, data.update({"x": data.x.double()}), split)
+    raw, values = model.curvatures()[0].raw, []
+    with torch.no_grad():
+        for kappa in torch.linspace(-0.004, 0.004, 9).tolist():
+            raw.fill_(kappa)
+            values.append(float(task.loss()))
+    once = [b - a for a, b in itertools.pairwise(values)]
+    twice = [b - a for a, b in itertools.pairwise(once)]
+    assert 0 < max(twice) < 3 * min(twice)  # ReLUs have kinks of their own, elsewhere
+
+
+def test_the_best_weights_are_kept_by_copy(data, split):
+    model = network()
+    seen = {}
+
+    def watch(record):
+        seen[record["epoch"]] = {name: t.clone() for name, t in model.state_dict().items()}
+
+    result = fit(model, data, split, TrainingConfig(epochs=300, patience=20, lr=0.05), callbacks=[watch])
+    assert 1 <= result.best_epoch < result.epochs
+    same(dict(model.state_dict()), seen[result.best_epoch])
+    scores = [(r["stopping_accuracy"], -r["stopping_loss"]) for r in result.history]
+    assert max(range(len(scores)), key=lambda i: scores[i]) == result.best_epoch - 1
+    assert result.best is result.history[result.best_epoch - 1]
+
+
+def test_a_seed_gives_the_same_numbers_and_leaves_the_callers_random_state(data, split):
+    config = TrainingConfig(epochs=20, seed=3)
+    torch.manual_seed(5)
+    drawn = torch.rand(3)
+    torch.manual_seed(5)
+    one = fit(first := network("H2xS2"), data, split, config)
+    assert torch.equal(torch.rand(3), drawn)
+    two = fit(second := network("H2xS2"), data, split, config)
+    assert one.history == two.history
+    same(dict(first.state_dict()), dict(second.state_dict()))
+    three = fit(network("H2xS2"), data, split, TrainingConfig(epochs=20, seed=4))
+    assert three.history != one.history
+
+
+@pytest.mark.parametrize(
+    ("where", "quantity"),
+    [
+        ("loss", "training loss"),
+        ("gradient", r"norm of the gradient of hidden\.0\.weight"),
+        ("stopping", "stopping loss"),
+    ],
+)
+def test_a_nan_in_mid_training_stops_with_the_last_good_state_saved(where, quantity, data, split, tmp_path):
+    config = TrainingConfig(epochs=20)
+    with seeded(0):
+        model = Poisoned(where, 7)
+    seen = []
+
+    def watch(record):
+        seen.append({name: t.clone() for name, t in model.state_dict().items()})
+
+    with pytest.raises(DivergedError, match=f"epoch 7: expected a finite {quantity}, found (nan|inf)") as caught:
+        fit(model, data, split, config, folder=tmp_path / "run", callbacks=[watch])
+    assert str(tmp_path / "run" / "checkpoint.safetensors") in str(caught.value)
+    assert caught.value.epoch == 7
+    assert len(seen) == 6
+    same(dict(model.state_dict()), seen[-1])
+    fresh = network("H4", seed=9, dropout=0.0, adjacency_dropout=0.0, dropconnect=0.0)
+    trainer = Trainer(fresh, NodeClassification(fresh, data, split), config)
+    from kappagcn.training.checkpoint import load_tensors
+
+    trainer.load(*load_tensors(tmp_path / "run" / "checkpoint.safetensors"))
+    same(dict(fresh.state_dict()), seen[-1])
+    assert trainer.epoch == 6
+    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 6
+
+
+def test_a_weight_that_overflows_is_named(data, split):
+    model = network()
+    with pytest.raises(DivergedError, match=r"epoch [12]: expected a finite norm of the weights \S+, found (inf|nan)"):
+        fit(model, data, split, TrainingConfig(epochs=50, lr=3.3e38))
+    assert all(torch.isfinite(p).all() for p in model.parameters())
+
+
+def test_a_nan_after_the_step_takes_adam_back_too(data, split, tmp_path):
+    """The saved state is that of a run that ended one epoch before."""
+    from kappagcn.training.checkpoint import load_tensors
+
+    with seeded(0):
+        model = Poisoned("stopping", 5)
+    with pytest.raises(DivergedError, match="epoch 5"):
+        fit(model, data, split, TrainingConfig(epochs=20), folder=tmp_path / "poisoned")
+    with seeded(0):
+        clean = Poisoned("never", 0)
+    fit(clean, data, split, TrainingConfig(epochs=4), folder=tmp_path / "clean")
+    saved, wanted = (load_tensors(tmp_path / name / "checkpoint.safetensors")[0] for name in ("poisoned", "clean"))
+    same(saved, wanted)
+
+
+def test_a_training_of_ones_own(tmp_path):
+    """Any module, with a task: folder, callbacks and resume as for node classifiers."""
+
+    class Line(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.slope = nn.Parameter(torch.zeros(()))
+
+    class Task:
+        def __init__(self, model):
+            self.model = model
+
+        def loss(self):
+            return (self.model.slope - 3) ** 2
+
+        def metrics(self):
+            return {"loss": float(self.loss())}
+
+        def watched(self, metrics):
+            return metrics["loss"], -metrics["loss"]
+
+    def run(folder, callbacks=(), resume=False):
+        model = Line()
+        trainer = Trainer(model, Task(model), TrainingConfig(epochs=600, patience=600, lr=0.1))
+        place = RunFolder(folder)
+        history = place.start({"task": "a line"}, trainer, resume=resume)
+        history = train(trainer, folder=place, history=history, callbacks=callbacks, checkpoint_seconds=0)
+        trainer.take_best()
+        return model, history
+
+    def stop(record):
+        if record["epoch"] == 50:
+            raise InterruptedError
+
+    model, history = run(tmp_path / "whole")
+    assert len(history) == 600
+    assert float(model.slope.detach()) == pytest.approx(3, abs=1e-3)
+    with pytest.raises(InterruptedError):
+        run(tmp_path / "stopped", [stop])
+    other, resumed = run(tmp_path / "stopped", resume=True)
+    assert resumed == history
+    assert torch.equal(other.slope, model.slope)
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    with pytest.raises(TrainingError, match="expected parameters to train, found none"):
+        Trainer(model, Task(model), TrainingConfig())
