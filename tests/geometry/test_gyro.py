@@ -36,6 +36,24 @@ def test_coaddition_is_its_definition(space):
         assert float(gap) <= space.tol()
 
 
+@EACH
+@pytest.mark.parametrize("k", [-1.0, -1e-2, -1e-5, -1e-9, 0.0, 1e-9, 1e-5, 1e-2, 1.0])
+def test_the_derivative_of_coaddition_by_the_curvature(dtype, k):
+    """Against 50 digits, relative to its own size or to what is left where it nearly cancels: 0.05·|x ⊞ y|·max|x|²."""
+    generator = torch.Generator().manual_seed(4)
+    x, y = (G.random_uniform(8, 3, radius=1.5, k=-1.0, dtype=dtype, generator=generator) for _ in range(2))
+    kappa = torch.full((8,), k, dtype=dtype, requires_grad=True)
+    total = G.coadd(x, y, k=kappa)
+    slopes = torch.stack([torch.autograd.grad(t.sum(), kappa, retain_graph=True)[0] for t in total.unbind(-1)], -1)
+    bound = {torch.float32: 2e-5, torch.float64: 1e-10}[dtype]
+    for a, b, value, found in zip(x, y, total.detach(), slopes, strict=True):
+        a, b = as_mp(a), as_mp(b)
+        expected = R.slope(lambda c, a=a, b=b: R.coadd(a, b, c), mpf(float(kappa[0].detach())))
+        gap = R.length([mpf(s) - t for s, t in zip(found.tolist(), expected, strict=True)])
+        unit = max(R.length(expected), 0.05 * R.length(as_mp(value)) * max(R.dot(a, a), R.dot(b, b)))
+        assert float(gap / unit) <= bound
+
+
 @given(spaces())
 def test_coaddition_commutes_and_has_a_neutral_element(space):
     x, y = space.points(N), space.points(N)

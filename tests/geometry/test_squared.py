@@ -24,6 +24,23 @@ def test_it_is_the_square_of_the_distance(space):
         assert found == pytest.approx(float(expected), rel=64 * torch.finfo(space.dtype).eps)
 
 
+@EACH
+@pytest.mark.parametrize("k", [-1.0, -1e-2, -1e-5, -1e-9, 0.0, 1e-9, 1e-5, 1e-2, 1.0])
+def test_the_derivative_by_the_curvature(dtype, k):
+    """Against 50 digits, relative to its own size or to what is left where it nearly cancels: 0.05·d²·max|x|²."""
+    generator = torch.Generator().manual_seed(4)
+    x, y = (G.random_uniform(12, 3, radius=1.5, k=-1.0, dtype=dtype, generator=generator) for _ in range(2))
+    kappa = torch.full((12,), k, dtype=dtype, requires_grad=True)
+    square = G.dist2(x, y, k=kappa)
+    (slopes,) = torch.autograd.grad(square.sum(), kappa)
+    bound = {torch.float32: 2e-5, torch.float64: 1e-10}[dtype]
+    for a, b, value, found in zip(x.tolist(), y.tolist(), square.tolist(), slopes.tolist(), strict=True):
+        a, b = [mpf(t) for t in a], [mpf(t) for t in b]
+        expected = float(R.slope(lambda c, a=a, b=b: R.dist(a, b, c) ** 2, mpf(float(kappa[0].detach()))))
+        unit = max(abs(expected), 0.05 * value * float(max(R.dot(a, a), R.dot(b, b))))
+        assert abs(found - expected) <= bound * unit
+
+
 @given(spaces(dtypes=[torch.float64]))
 def test_gradients_are_those_of_the_square(space):
     x, y = space.points(8), space.points(8)

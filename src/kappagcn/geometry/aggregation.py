@@ -68,8 +68,8 @@ def midpoint(x: Tensor, weights: Tensor | None = None, *, k: Scalar) -> Tensor:
         k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
 
     Raises:
-        UndefinedMidpointError: the weighted lifts sum to nothing in the space, as for weights (1, −1) with κ ≤ 0 or
-            two antipodes of equal weight.
+        UndefinedMidpointError: the weighted lifts sum to nothing in the space, as for weights that are all zero, for
+            (1, −1) with κ ≤ 0, or for two antipodes of equal weight.
 
     >>> midpoint(torch.tensor([[0.5, 0.1], [-0.3, 0.0], [0.0, 0.2]]), k=-1.0)
     tensor([0.0882, 0.0875])
