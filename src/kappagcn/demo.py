@@ -27,7 +27,7 @@ SPACES = ("H10", "E10", "S10")
 NETWORKS = {"E16": "GCN", "H16": "κ-GCN"}
 FULL = "tree", "the paper's tree, 1365 nodes", 3  # graph, its title, splits of the epidemic
 QUICK = "small_tree", "a tree of 85 nodes", 2
-QUICK_EPOCHS = 200
+QUICK_EPOCHS = 100
 DEPTH, BRANCHING = 5, 2
 SMALL = {
     "sphere": ("S2(0.05)", 0.0),
@@ -68,7 +68,7 @@ def run(out: Path, *, seed: int, epochs: int, quick: bool = False, console: Cons
         out: Folder for pictures and reports.
         seed: Of whatever is drawn.
         epochs: Of the tree's embeddings; the others have theirs in proportion.
-        quick: Take a smaller tree, at most 200 epochs and two splits.
+        quick: Take a smaller tree, at most 100 epochs and two splits.
         console: For lines and bars.
     """
     graph, title, splits = QUICK if quick else FULL
