@@ -1,7 +1,6 @@
-"""Processes of test_communicator: python group_worker.py CASE RANK WORLD_SIZE FOLDER."""
+"""Processes of test_communicator."""
 
 import json
-import sys
 import warnings
 from datetime import timedelta
 
@@ -34,15 +33,15 @@ def histories(group=None):
     return {name: estimator.history_ for name, estimator in fits.items()}
 
 
-def unshared(rank):
-    """Rank 0 fits alone; rank 1 takes part in nothing until its standard input is closed."""
+def unshared(rank, over):
+    """Rank 0 fits alone; rank 1 takes part in nothing until that is over."""
     if rank == 0:
         return histories()
-    sys.stdin.read()
+    over.wait()
     return {}
 
 
-def shared(rank):
+def shared(rank, over):
     """Ranks 1 and 2 share the work as ranks 0 and 1 of a group of their own, while rank 0 works alone."""
     group = dist.new_group([1, 2])
     if rank == 0:
@@ -85,11 +84,7 @@ def collectives(communicator):
     }
 
 
-def main(case, rank, world_size, folder):
+def main(case, rank, world_size, folder, over):
     options = {"rank": rank, "world_size": world_size, "timeout": timedelta(seconds=TIMEOUT)}
     dist.init_process_group("gloo", init_method=f"file://{folder}/store", **options)
-    print(json.dumps({"unshared": unshared, "shared": shared}[case](rank)))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    print(json.dumps({"unshared": unshared, "shared": shared}[case](rank, over)))

@@ -1,7 +1,6 @@
-"""What each worker of the tests does: python part_worker.py OUT NAMES, started by torchrun."""
+"""What each worker of the tests does, with torchrun's variables: main(out, names)."""
 
 import json
-import sys
 import warnings
 
 import torch
@@ -124,7 +123,3 @@ def embedding(communicator):
     seen = {"watched": task.metrics()["distortion"]}
     seen["alone"] = float(distortion(points(), points.manifold, GraphDistances.of(graph, torch.arange(7))))
     return {"theirs": theirs, "ours": ours, **seen}
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])

@@ -1,7 +1,6 @@
-"""Workers of the tests, one of whom is stuck or gone: python stuck_worker.py HOW, with torchrun's variables."""
+"""Workers of the tests, one of whom is stuck or gone, with torchrun's variables: main(how)."""
 
 import os
-import sys
 import time
 
 import torch.distributed as dist
@@ -20,7 +19,3 @@ def main(how):
             dist.barrier()
     except WorkerLostError as problem:
         print(problem, flush=True)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

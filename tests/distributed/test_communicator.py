@@ -2,41 +2,34 @@
 
 import copy
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 
 import group_worker
+import workers
 from kappagcn.distributed import Communicator
 from kappagcn.errors import TrainingError
 from kappagcn.estimators import GraphEmbedder
 from kappagcn.graphs import torus
 
-WORKER = Path(__file__).parent / "group_worker.py"
-
 
 def outcomes(case, world_size, folder):
-    """What each process printed; rank 0 ends first, and the others may wait for that."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(WORKER), case, str(rank), str(world_size), str(folder)], env=environment, **pipes
-        )
-        for rank in range(world_size)
-    ]
+    """What each process printed; the others may wait for rank 0 to be over."""
+    over = workers.CONTEXT.Event()
+    first, *others = (
+        workers.Worker(group_worker.main, case, rank, world_size, folder, over) for rank in range(world_size)
+    )
     try:
-        printed = [process.communicate(timeout=120) for process in processes]
+        results = [first.ended()]
+        over.set()
+        results += [process.ended() for process in others]
     finally:
-        for process in processes:
+        for process in (first, *others):
             process.kill()
-    for process, (_, complaints) in zip(processes, printed, strict=True):
-        assert process.returncode == 0, complaints[-3000:]
-    return [json.loads(out.splitlines()[-1]) for out, _ in printed]
+    for _, complaints, code in results:
+        assert code == 0, complaints[-3000:]
+    return [json.loads(out.splitlines()[-1]) for out, _, _ in results]
 
 
 @pytest.fixture(scope="module")

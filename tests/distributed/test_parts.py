@@ -1,31 +1,23 @@
 """Workers together have the loss, gradients, curvatures and weights of one process."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 
 import part_worker
+import workers as processes
 from kappagcn.distributed import partition
 from kappagcn.errors import GraphError
 from kappagcn.graphs import torus
 from kappagcn.training import NodeClassification, Trainer, fit
 
-HERE = Path(__file__).parent
-
 
 def together(workers, out, names):
     """What so many workers found."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(workers)]
-    path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
-    arguments = [str(HERE / "part_worker.py"), str(out), *names]
-    done = subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr[-3000:]
+    for process in processes.group(part_worker.main, workers, out, names):
+        _, complaints, code = process.ended(240)
+        assert code == 0, complaints[-3000:]
     return json.loads(out.read_text())
 
 

@@ -128,39 +128,40 @@ def test_what_went_well_is_kept_when_another_run_fails(tmp_path):
     assert len(file.records()) == 1
 
 
-LONG = """
-import sys
+ENDLESS = """
+import os, sys, time
 from pathlib import Path
 from kappagcn.estimators import Experiment
 from kappagcn.paper import Job, RecordFile, run_all
-from kappagcn.training import TrainingConfig
+
+class Endless(Job):
+    def run(self, root):
+        (root / str(os.getpid())).touch()
+        while True:
+            time.sleep(1)
 
 if __name__ == "__main__":
-    job = Experiment("disease", "gcn", {}, training=TrainingConfig(epochs=10**6, patience=10**6))
-    run_all([(Job(job, split), RecordFile(Path(sys.argv[1]))) for split in range(4)], processes=2)
+    root = Path(sys.argv[1])
+    jobs = [Endless(Experiment("disease", "gcn", {}), split) for split in range(4)]
+    run_all([(job, RecordFile(root.parent / "records.jsonl")) for job in jobs], root=root, processes=2)
 """
-
-
-def children(pid):
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the system does not list processes in /proc")
 def test_workers_end_with_a_killed_parent(tmp_path):
-    script = tmp_path / "long.py"
-    script.write_text(LONG)
-    parent = subprocess.Popen([sys.executable, str(script), str(tmp_path / "records.jsonl")])
+    script, begun = tmp_path / "endless.py", tmp_path / "begun"
+    script.write_text(ENDLESS)
+    begun.mkdir()
+    parent = subprocess.Popen([sys.executable, str(script), str(begun)])
     try:
-        wait_until(lambda: len(children(parent.pid)) >= 3)  # two workers, and Python's own keeper of resources
-        time.sleep(8)  # workers import before they can watch
-        workers = children(parent.pid)
+        wait_until(lambda: len(list(begun.iterdir())) == 2)
     finally:
         parent.kill()
         parent.wait()
-    wait_until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+    wait_until(lambda: not any(Path("/proc", worker.name).exists() for worker in begun.iterdir()))
 
 
-def wait_until(condition, seconds=60):
+def wait_until(condition, seconds=120):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end

@@ -1,14 +1,12 @@
 """Training on mini-batches, alone and with several workers."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 import torch
 from torch import nn
 
+import training_worker
 from kappagcn.errors import DivergedError, PrecisionWarning, TrainingError
 from kappagcn.graphs import Split
 from kappagcn.models import GCN, HGCN, MLP, KappaGCN
@@ -24,6 +22,7 @@ from kappagcn.training import (
     seeded,
 )
 from small_networks import network, same
+from workers import Worker
 
 MODELS = {
     "hyperbolic": lambda: KappaGCN(10, 2, "H4"),
@@ -212,41 +211,13 @@ def test_rows_beyond_the_precision_are_counted_around_a_batch_and_warned_of(data
     assert result.capped_rows > 0
 
 
-WORKER = """
-import json, sys, torch
-from torch import distributed
-from kappagcn.graphs import disease, random_split
-from kappagcn.models import KappaGCN
-from kappagcn.training import TrainingConfig, fit_minibatch, seeded
-torch.set_num_threads(1)
-rank, folder = int(sys.argv[1]), sys.argv[2]
-distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
-data = disease(200)
-data.x = 0.1 * data.x
-for neighbours, p in ((3, 0.3), (-1, 0.0)):
-    with seeded(rank):  # other weights at first: those of worker 0 count
-        model = KappaGCN(10, 2, "H2xS2", dropout=p, adjacency_dropout=p, dropconnect=p)
-    result = fit_minibatch(model, data, random_split(data.y, 0), TrainingConfig(epochs=5), batch_size=17,
-                           neighbours=neighbours, group=distributed.group.WORLD, folder=f"{folder}/run{neighbours}")
-    torch.save(model.state_dict(), f"{folder}/weights{neighbours}-{rank}.pt")
-    print(json.dumps(result.history))
-"""
-
-
 def test_workers_end_with_the_same_weights(data, split, tmp_path):
     """120 nodes in batches of 17: the last has one node, so that one worker has no share of it."""
     assert len(split.train) % 17 == 1
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", WORKER, str(rank), str(tmp_path)],
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )
-        for rank in (0, 1)
-    ]
-    said = [process.communicate(timeout=100)[0].splitlines() for process in started]
-    assert [process.returncode for process in started] == [0, 0]
+    started = [Worker(training_worker.share_batches, rank, tmp_path) for rank in (0, 1)]
+    ended = [process.ended() for process in started]
+    assert [code for _, _, code in ended] == [0, 0], ended[0][1]
+    said = [out.splitlines() for out, _, _ in ended]
     assert said[0] == said[1]
     for neighbours in (3, -1):
         one, two = (torch.load(tmp_path / f"weights{neighbours}-{rank}.pt") for rank in (0, 1))

@@ -1,17 +1,12 @@
 """Whole runs and their directories: resumed, killed, damaged."""
 
 import json
-import os
-import random
-import re
 import signal
-import subprocess
-import sys
-import time
 
 import pytest
 import torch
 
+import training_worker
 from kappagcn.errors import CheckpointError, PrecisionWarning
 from kappagcn.graphs import random_split
 from kappagcn.models import GCN, HGCN, MLP
@@ -23,6 +18,7 @@ from kappagcn.training import (
     seeded,
 )
 from small_networks import network, same
+from workers import Worker
 
 
 @pytest.mark.parametrize("build", [network, lambda: GCN(10, 2), lambda: HGCN(10, 2), lambda: MLP(10, 2)])
@@ -61,43 +57,16 @@ def test_a_resumed_run_ends_in_the_same_bits(stop, data, split, tmp_path):
     assert again.history == whole.history
 
 
-KILLED = """
-import sys, torch
-from kappagcn.graphs import disease, random_split
-from kappagcn.models import KappaGCN
-from kappagcn.training import TrainingConfig, fit, seeded
-torch.set_num_threads(1)
-data = disease(200)
-data.x = 0.1 * data.x
-with seeded(0):
-    model = KappaGCN(10, 2, "H2xS2", dropout=0.3, adjacency_dropout=0.2)
-say = lambda record: print(record["epoch"], flush=True)
-fit(model, data, random_split(data.y, 0), TrainingConfig(epochs=int(sys.argv[2]), patience=10_000), folder=sys.argv[1],
-    resume=True, callbacks=[say], checkpoint_seconds=0.02)
-"""
-
-
-def test_a_run_killed_at_a_random_moment_ends_in_the_same_bits(tmp_path):
-    epochs = "150"
-
-    def start(folder):
-        command = [sys.executable, "-c", KILLED, str(folder), epochs]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-
-    def finish(process):
-        process.communicate()
-        assert process.returncode == 0
-
-    process = start(tmp_path / "killed")
-    process.stdout.readline()  # training has begun
-    time.sleep(random.SystemRandom().random())
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    finish(start(tmp_path / "killed"))
-    finish(start(tmp_path / "whole"))
+@pytest.mark.parametrize("moment", [{"epoch": 1}, {"epoch": 37}, {"write": 2}, {"write": 9}], ids=str)
+def test_a_killed_run_ends_in_the_same_bits(tmp_path, moment):
+    killed = Worker(training_worker.be_killed, tmp_path / "killed", 60, moment)
+    assert killed.ended()[2] == -signal.SIGKILL
+    assert not (tmp_path / "killed" / "model.safetensors").exists()
+    for name in ("killed", "whole"):
+        training_worker.train(tmp_path / name, 60)
     for file in ("metrics.jsonl", "model.safetensors", "checkpoint.safetensors"):
         assert (tmp_path / "killed" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes(), file
-    assert len((tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()) == 150
+    assert len((tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()) == 60
     assert not list((tmp_path / "killed").glob("*.part"))
 
 
@@ -163,21 +132,14 @@ def test_a_run_goes_on_only_with_its_own_data_and_nodes(data, split, tmp_path):
         )
 
 
-INTERRUPTED = KILLED.replace("checkpoint_seconds=0.02", "checkpoint_seconds=1000")
-
-
 def test_ctrl_c_saves_the_last_whole_epoch(tmp_path):
-    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "run"), "100000"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    for _ in range(20):
-        process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate()
-    last = int(re.search(r"KeyboardInterrupt: after epoch (\d+), saved in", err)[1])
-    assert last >= 20
-    assert "resume=True goes on from there" in err
-    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == last
+    def interrupt(record):
+        if record["epoch"] == 20:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt, match=r"after epoch 20, saved in .*; resume=True goes on from there"):
+        training_worker.train(tmp_path / "run", 100_000, [interrupt], checkpoint_seconds=1000)
+    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 20
 
 
 def test_garbage_in_the_metrics_is_named(data, split, tmp_path):

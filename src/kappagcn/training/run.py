@@ -83,11 +83,13 @@ class RunFolder:
             trainer: Whose state is saved, or takes the saved one.
             resume: Whether a run that is there may be gone on with; it is never overwritten.
         """
-        if not is_to_go_on(self.path, config, resume=resume):
+        resumes = is_to_go_on(self.path, config, resume=resume)
+        for file in (self.config, self.checkpoint, self.metrics, self.model):
+            for part in self.path.glob(f"{file.name}.*.part"):  # of a write that a kill cut short
+                part.unlink()
+        if not resumes:
             self._begin(config, trainer)
             return []
-        for part in self.path.glob("*.part"):  # of a write that a kill cut short
-            part.unlink()
         return self._load(trainer)
 
     def _begin(self, config: dict[str, Any], trainer: Trainer) -> None:

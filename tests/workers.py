@@ -1,0 +1,65 @@
+"""Processes for tests, forked from one that has imported the package: they start in milliseconds, not in seconds.
+
+What a worker calls must be a function of an importable file, such as part_worker.py; it may be killed or stopped.
+"""
+
+import multiprocessing
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from pathlib import Path
+
+STREAMS = ("out", "err")
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["kappagcn.cli", "kappagcn.distributed", "kappagcn.estimators", "kappagcn.paper"])
+
+
+class Worker:
+    """A process that calls a function; what it prints goes into files until it is over."""
+
+    def __init__(self, function, *arguments, environment=None):
+        self.folder = Path(tempfile.mkdtemp(prefix="kappagcn-worker-"))
+        more = (function, arguments, environment or {}, self.folder)
+        self.process = CONTEXT.Process(target=_call, args=more, daemon=True)
+        self.process.start()
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def ended(self, seconds=120):
+        """Standard output, standard error and exit code of the process, once it is over."""
+        self.process.join(seconds)
+        code = self.process.exitcode
+        self.process.kill()
+        self.process.join()
+        out, err = ((self.folder / name).read_text() for name in STREAMS)
+        shutil.rmtree(self.folder)
+        assert code is not None, f"expected the process to end within {seconds} s, found it running:\n{out}\n{err}"
+        return out, err, code
+
+    def kill(self):
+        """End the process, whatever it does; nothing where it is over."""
+        self.process.kill()
+        self.process.join()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _call(function, arguments, environment, folder):
+    for number, name in enumerate(STREAMS, 1):
+        file = os.open(folder / name, os.O_WRONLY | os.O_CREAT, 0o600)
+        os.dup2(file, number)
+        os.close(file)
+    os.environ.update(environment)
+    sys.argv = ["kappagcn"]
+    function(*arguments)
+
+
+def group(function, count, *arguments):
+    """Workers with the variables of the environment that torchrun would set."""
+    with socket.socket() as port:
+        port.bind(("127.0.0.1", 0))
+        address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port.getsockname()[1]), "WORLD_SIZE": str(count)}
+    return [Worker(function, *arguments, environment={**address, "RANK": str(rank)}) for rank in range(count)]
