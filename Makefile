@@ -57,9 +57,11 @@ docs: $(READY) ## build the documentation into site/
 
 figures: $(READY) ## the paper's figures and the demo's picture into docs/images; the histograms need KAPPAGCN_DATA once
 	@$(BIN)/python benchmarks/figures.py && $(BIN)/python benchmarks/demo.py
+	@$(BIN)/python benchmarks/targets.py demo
 
 growing: $(READY) ## a million nodes, mini-batches, several workers beside one process; docs/growing.md; needs KAPPAGCN_DATA
 	@$(BIN)/python benchmarks/minibatch.py && $(BIN)/python benchmarks/growing.py
+	@$(BIN)/python benchmarks/targets.py minibatch growing
 
 bench: $(READY) ## speed and memory against geoopt; keeps the record, docs/speed.md and the README's table
 	@$(BIN)/python benchmarks/geometry.py && $(BIN)/python benchmarks/readme.py
@@ -69,9 +71,11 @@ accuracy: $(READY) ## errors against 50-digit mpmath beside geoopt's; keeps the 
 
 graphs: $(READY) ## shortest paths against their peers, curvature of all datasets; needs KAPPAGCN_DATA
 	@$(BIN)/python benchmarks/graphs.py && $(BIN)/python benchmarks/curvature.py && $(BIN)/python benchmarks/readme.py
+	@$(BIN)/python benchmarks/targets.py graphs
 
 layers: $(READY) ## κ-GCN layers against PyG's and our own GCN, precision by radius, κ through zero; needs KAPPAGCN_DATA
 	@$(BIN)/python benchmarks/layers.py && $(BIN)/python benchmarks/crossing.py && $(BIN)/python benchmarks/readme.py
+	@$(BIN)/python benchmarks/targets.py layers
 
 tables: $(READY) ## node classification: the paper's Tables 2 and 3 and more graphs, from records; runs what is missing; needs KAPPAGCN_DATA
 	@$(BIN)/kappagcn reproduce table2 && $(BIN)/kappagcn reproduce table3 && $(BIN)/kappagcn reproduce further
@@ -81,6 +85,7 @@ embeddings: $(READY) ## an epoch beside geoopt; the paper's Table 1, the sweep o
 	@$(BIN)/python benchmarks/distortion.py
 	@$(BIN)/kappagcn reproduce table1 && $(BIN)/kappagcn reproduce sweep && $(BIN)/kappagcn reproduce large
 	@$(BIN)/python benchmarks/embeddings.py && $(BIN)/python benchmarks/readme.py
+	@$(BIN)/python benchmarks/targets.py distortion large
 
 clean: ## remove the virtual environment and caches
 	@rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info src/*.egg-info

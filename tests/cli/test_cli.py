@@ -56,7 +56,6 @@ def test_what_the_demo_says_is_so():
     """By the record of a run with its own settings."""
     (epochs,) = (p for p in get_command(app).commands["demo"].params if p.name == "epochs")
     assert epochs.default == kept_demo.EPOCHS == record.load("demo")["epochs"]
-    assert record.load("demo")["seconds"] < 90
     found = kept_demo.parts()
     distortion = {r["space"]: r["distortion"] for r in found["tree"]}
     assert distortion["H10"] < 0.5 * distortion["E10"]
