@@ -58,8 +58,8 @@ def cdist2(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
 
     Shapes and arguments are those of :func:`cdist`; the Hessian by x_i where x_i = y_j is 2λ² times the identity.
 
-    >>> cdist2(torch.zeros(1, 2), torch.tensor([[0.5, 0.0], [0.0, 0.0]]), k=0.0)
-    tensor([[1., 0.]])
+    >>> cdist2(torch.zeros(1, 2), torch.tensor([[0.3, 0.0], [0.0, 0.0]]), k=0.0)
+    tensor([[0.3600, 0.0000]])
     """
     batch = read_sets(x=x, y=y)
     k = as_curvature(k, x, batch, trailing=2)
