@@ -96,10 +96,10 @@ torch.set_num_threads(2)
 first = run()
 child = os.fork()
 if child == 0:
-    from kappagcn.nn import kernels
+    from kappagcn.nn.kernels import blocks
     work = []
-    kernels._in_blocks(n, lambda block, number: work.append(number))
-    os._exit(0 if len(work) == -(-n // kernels.BLOCK) else 1)
+    blocks.in_blocks(n, lambda block, number: work.append(number))
+    os._exit(0 if len(work) == -(-n // blocks.BLOCK) else 1)
 assert os.waitpid(child, 0)[1] == 0
 """
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}

@@ -118,10 +118,10 @@ class KappaGCN(NodeClassifier):
 
     @torch.no_grad()
     def capped_rows(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> int:
-        """How many midpoints of all layers lie farther out than the precision resolves."""
+        """Number of rows of all layers that lie farther out than float64 resolves."""
         adjacency, count = self.adjacency(x, edge_index, edge_weight), 0
         for i, conv in enumerate(self.hidden):
             if conv.aggregation == "midpoint":
                 v = conv.linear(self._through(self.hidden[:i], x, adjacency) if i else x)
-                count += capped_rows(v, adjacency, conv.manifold, double=conv.double_precision)
+                count += capped_rows(v, adjacency, conv.manifold)
         return count

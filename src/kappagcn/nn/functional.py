@@ -18,6 +18,7 @@ from kappagcn.geometry import ProductManifold, Stereographic
 from kappagcn.nn.hyperplanes import hyperplane_logits
 from kappagcn.nn.midpoints import count_edge_rows, midpoints
 from kappagcn.nn.neighbourhoods import frechet, tangential_at_nodes
+from kappagcn.nn.precision import at_least_single, is_lowered
 from kappagcn.sparse import SparseMatrix
 
 __all__ = [
@@ -84,24 +85,20 @@ def aggregate(
     """
     if aggregation not in AGGREGATIONS:
         raise GraphError(f"expected aggregation {', '.join(AGGREGATIONS)}, found {aggregation!r}.")
-    if _is_half(v):
+    if is_lowered(v):
         with torch.autocast(v.device.type, enabled=False):
-            return aggregate(v.float(), adjacency, manifold, aggregation=aggregation, double=double).to(v.dtype)
+            return aggregate(at_least_single(v), adjacency, manifold, aggregation=aggregation, double=double).to(
+                v.dtype
+            )
     k, dims = factors_of(v, manifold)
     if aggregation == "midpoint":
         return midpoints(v, adjacency.to(v.dtype), k, dims, double=double)
-    dtype = torch.float64 if double else v.dtype
-    wide, adjacency = v.to(dtype), adjacency.to(dtype)
     if aggregation == "tangential":
-        return adjacency.product(wide).to(v.dtype)
+        dtype = torch.float64 if double else v.dtype
+        return adjacency.to(dtype).product(v.to(dtype)).to(v.dtype)
     in_space = tangential_at_nodes if aggregation == "tangential-node" else frechet
-    parts = zip(wide.split(dims, -1), k.to(dtype).unbind(), strict=True)
-    return torch.cat([in_space(part, adjacency, kappa) for part, kappa in parts], -1).to(v.dtype)
-
-
-def _is_half(v: Tensor) -> bool:
-    """Half precision, as under autocast: the geometry of it is done in single."""
-    return v.dtype in (torch.float16, torch.bfloat16)
+    parts = zip(v.split(dims, -1), k.unbind(), strict=True)
+    return torch.cat([in_space(part, adjacency, kappa) for part, kappa in parts], -1)
 
 
 def factors_of(v: Tensor, manifold: Manifold) -> tuple[Tensor, list[int]]:
@@ -114,16 +111,16 @@ def factors_of(v: Tensor, manifold: Manifold) -> tuple[Tensor, list[int]]:
     return manifold.k.reshape(1), [v.shape[-1]]
 
 
-def capped_rows(v: Tensor, adjacency: SparseMatrix, manifold: Manifold, *, double: bool = False) -> int:
-    """How many rows lie farther out than the precision resolves (κ < 0), before and after the product: they are capped.
+def capped_rows(v: Tensor, adjacency: SparseMatrix, manifold: Manifold) -> int:
+    """Number of rows farther out than float64 resolves (κ < 0), before and after the product: midpoints cap them.
 
     >>> from kappagcn.nn import normalized_adjacency
     >>> pair = normalized_adjacency(torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
     >>> capped_rows(torch.tensor([[30.0, 0.0], [30.0, 0.0]]), pair, Stereographic(-1.0))
-    4
+    2
     """
     k, dims = factors_of(v, manifold)
-    return count_edge_rows(v, adjacency.to(v.dtype), k, dims, double=double)
+    return count_edge_rows(v, adjacency, k, dims)
 
 
 def logits(v: Tensor, p: Tensor, a: Tensor, manifold: Manifold) -> Tensor:
@@ -145,9 +142,9 @@ def logits(v: Tensor, p: Tensor, a: Tensor, manifold: Manifold) -> Tensor:
     >>> logits(torch.tensor([[0.3, 0.0]]), torch.zeros(1, 2), torch.tensor([[1.0, 0.0]]), Stereographic(0.0))
     tensor([[1.2000]])
     """
-    if _is_half(v) or torch.is_autocast_enabled(v.device.type):
+    if is_lowered(v):
         with torch.autocast(v.device.type, enabled=False):
-            return logits(v.float(), p.float(), a.float(), manifold).to(v.dtype)
+            return logits(at_least_single(v), at_least_single(p), at_least_single(a), manifold).to(v.dtype)
     k, dims = factors_of(v, manifold)
     if p.shape != a.shape or p.dim() != 2 or p.shape[1] != v.shape[-1]:
         raise GraphError(f"expected p and a as (C, {v.shape[-1]}), found {tuple(p.shape)} and {tuple(a.shape)}.")
@@ -188,7 +185,8 @@ def pool(
         raise GraphError("expected graph numbers as integers and one weight per node, found otherwise.")
     if not torch.compiler.is_compiling() and len(v) and not 0 <= int(batch.min()) <= int(batch.max()) < num_graphs:
         raise GraphError(f"expected graphs 0 to {num_graphs - 1}, found {int(batch.min())} to {int(batch.max())}.")
-    share = torch.ones(len(v), dtype=v.dtype, device=v.device) if weight is None else weight.to(v.dtype)
+    dtype = at_least_single(v).dtype  # half precision does not count to 300
+    share = torch.ones(len(v), dtype=dtype, device=v.device) if weight is None else weight.to(dtype)
     total = share.new_zeros(num_graphs).index_add(0, batch, share)
     share = share / total.masked_fill(total == 0, 1)[batch]
     return aggregate(v, SparseMatrix(batch, nodes, share, (num_graphs, len(v))), manifold, double=double)

@@ -9,11 +9,10 @@ from torch_geometric.utils import softmax
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, Stereographic
-from kappagcn.geometry.numerics import ROW_TRANSLATED, arsinc, positive_root
-from kappagcn.geometry.vectors import norm
+from kappagcn.geometry.numerics import ROW_TRANSLATED
 from kappagcn.nn.functional import aggregate, dropconnect, linear
 from kappagcn.nn.inputs import Adjacency, Features, SparseInput, as_adjacency, check_rows
-from kappagcn.nn.rows import lift_rows
+from kappagcn.nn.rows import lift_rows, log_rows, within
 from kappagcn.sparse import SparseMatrix
 
 __all__ = ["HGCNConv"]
@@ -23,22 +22,16 @@ def translated(v: Tensor, b: Tensor, k: Tensor) -> Tensor:
     r"""log_0(exp_0(v) ⊕ exp_0(b)) for κ < 0, (N, D) and (D,) → (N, D). κ → 0: v + b.
 
     With the lifts (X, h) and (B, g) the sum is (B + cX, gh − κ⟨X, B⟩), c = g − κ⟨X, B⟩/(1 + h), a point of the
-    hyperboloid whose distance from the origin is arsin_κ of its first part: exact however far out, in float64.
+    hyperboloid whose distance from the origin is arsin_κ of its first part: exact however far out, in float64. Rows
+    are cut where squares of sines still fit float64; out there a translation only adds to the radius.
     """
-    dtype, k = v.dtype, k.double()
-    near, excess = _within(v.double(), k)
-    e, shift = lift_rows(near, k), lift_rows(_within(b.double().unsqueeze(0), k)[0], k)
+    wide, k = v.double(), k.double()
+    near = within(wide, k, ROW_TRANSLATED)
+    e, shift = lift_rows(near, k), lift_rows(within(b.double().unsqueeze(0), k, ROW_TRANSLATED), k)
     x, h, other, g = e[:, :-1], e[:, -1:], shift[:, :-1], shift[:, -1:]
     along = k * (x * other).sum(-1, keepdim=True)
-    moved = other + (g - along / (1 + h)) * x
-    return (0.5 * arsinc(k * (moved * moved).sum(-1, keepdim=True)) * moved + excess).to(dtype)
-
-
-def _within(v: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-    """v cut where squares of sines still fit float64, and the rest: out there a translation only adds to the radius."""
-    radius = 2 * positive_root(-k) * norm(v)
-    near = v * (ROW_TRANSLATED / radius.clamp(min=ROW_TRANSLATED))
-    return near, v - near
+    moved = torch.cat((other + (g - along / (1 + h)) * x, g * h - along), -1)
+    return (log_rows(moved, k) + (wide - near)).to(v.dtype)
 
 
 class HGCNConv(SparseInput):

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from kappagcn.geometry.numerics import ROW_EXPONENT
 from kappagcn.nn.rows import any_far, edge_rows, first_order, lift_rows, lower_rows
-from kappagcn.sparse import SparseMatrix, multiply
+from kappagcn.sparse import SparseMatrix
 
 __all__ = ["compiled", "count_edge_rows", "kernels_for", "midpoints", "torch_only"]
 
@@ -38,20 +38,21 @@ class _Compiled(torch.autograd.Function):
         ctx.adjacency = adjacency
         weight = adjacency.row_sums()
         ctx.kernels, ctx.factors = kernels, kernels.Factors(dims, k.tolist())
-        lifted, lifts = kernels.lift(v, ctx.factors, dtype)
-        out, sums, lowers = kernels.sum_and_lower(adjacency.gather(lifted), matrix, ctx.factors, weight, v.dtype)
-        ctx.save_for_backward(v, k, weight, lifts, sums, lowers)
+        rows = adjacency.gather(v)
+        lifted, lifts = kernels.lift(rows, ctx.factors, dtype, ROW_EXPONENT[torch.float64])
+        out, sums = kernels.sum_and_lower(rows, lifted, lifts, matrix, ctx.factors, weight)
+        ctx.save_for_backward(rows, k, weight, lifts, *sums)
         return out  # type: ignore[no-any-return]
 
     @staticmethod
     @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
-        v, k, weight, lifts, sums, lowers = ctx.saved_tensors
-        by_sums, by_k = ctx.kernels.lower_backward(sums, ctx.factors, weight, lowers, grad)
-        by_lifted = ctx.adjacency.give_back(multiply(ctx.transpose, by_sums))
-        by_v, by_k_too = ctx.kernels.lift_backward(v, ctx.factors, lifts, by_lifted)
-        by_k = (by_k.sum(0) if len(by_k) > 1 else by_k[0]) + (by_k_too.sum(0) if len(by_k_too) > 1 else by_k_too[0])
-        return by_v, torch.from_numpy(by_k).to(k.dtype), None, None, None, None
+        rows, k, weight, lifts, *sums = ctx.saved_tensors
+        kernels, factors = ctx.kernels, ctx.factors
+        by_lifted, by_k = kernels.lower_backward(kernels.Sums(*sums), ctx.transpose, factors, weight, grad)
+        by_rows, by_k_too = kernels.lift_backward(rows, factors, lifts, by_lifted)
+        by_k = by_k.sum(0) + by_k_too.sum(0)
+        return ctx.adjacency.give_back(by_rows), torch.from_numpy(by_k).to(k.dtype), None, None, None, None
 
 
 @cache
@@ -112,22 +113,21 @@ def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *,
 
 
 def _by_torch(v: Tensor, adjacency: SparseMatrix, kappa: Tensor) -> Tensor:
-    lifted = lift_rows(v, kappa)
+    lifted, weight = lift_rows(v, kappa), adjacency.row_sums()
     sums = adjacency.product(lifted)
-    if not torch.compiler.is_compiling() and v.dtype != torch.float64 and adjacency.anywhere(any_far(sums, kappa)):
-        # Far out the digits that a sum in float32 loses count.
-        wide = adjacency.to(torch.float64)
-        return lower_rows(wide.product(lifted.double()), kappa.double(), wide.row_sums()).to(v.dtype)
-    return lower_rows(sums, kappa, adjacency.row_sums())
+    in_single = not torch.compiler.is_compiling() and v.dtype != torch.float64
+    if in_single and adjacency.anywhere(any_far(v, sums, kappa, weight)):
+        # Far out the digits that float32 loses count.
+        return _by_torch(v.double(), adjacency.to(torch.float64), kappa.double()).to(v.dtype)
+    return lower_rows(sums, kappa, weight)
 
 
 @torch.no_grad()
-def count_edge_rows(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *, double: bool = False) -> int:
-    """How many rows lie beyond what the precision resolves for κ < 0: on the way up, and on the way down."""
-    if double:
-        v, adjacency = v.double(), adjacency.to(torch.float64)
+def count_edge_rows(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int]) -> int:
+    """Number of rows beyond what float64 resolves for κ < 0: on the way up, and on the way down."""
+    v, adjacency, k = v.double(), adjacency.to(torch.float64), k.double()
     count = 0
-    for part, kappa in zip(v.split(dims, -1), k.to(v.dtype).unbind(), strict=True):
+    for part, kappa in zip(v.split(dims, -1), k.unbind(), strict=True):
         far = 2 * (-kappa).clamp(min=0).sqrt() * part.norm(dim=-1) > ROW_EXPONENT[part.dtype]
         count += int(far.sum()) + int(edge_rows(adjacency.product(lift_rows(part, kappa)), kappa))
     return count

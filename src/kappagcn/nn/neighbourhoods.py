@@ -1,8 +1,4 @@
-"""Aggregations that look at each neighbourhood's points: in the node's own tangent space, and by Fréchet means.
-
-Both work on the entries of the sparse matrix, (E, D), never on all pairs of nodes; one space at a time, since both are
-the factors' own in a product.
-"""
+"""Aggregations that look at each neighbourhood by itself: at the node, and Fréchet means. All in float64 inside."""
 
 from __future__ import annotations
 
@@ -10,27 +6,60 @@ import torch
 from torch import Tensor
 
 from kappagcn.errors import GraphError
-from kappagcn.geometry import expmap, expmap0, frechet_mean, logmap, logmap0
+from kappagcn.geometry import expmap0, frechet_mean, logmap0, tangent_dist
+from kappagcn.geometry.numerics import ROW_LEAST_SINC, ROW_RESOLVED, ROW_TRANSLATED, cosc, positive_root, sinc
+from kappagcn.geometry.vectors import norm
+from kappagcn.nn.rows import lift_rows, log_rows, within
 from kappagcn.sparse import SparseMatrix
 
 __all__ = ["frechet", "tangential_at_nodes"]
 
 
 def tangential_at_nodes(v: Tensor, adjacency: SparseMatrix, k: Tensor) -> Tensor:
-    """log_0 of exp_x(Σ_j A_ij log_x(x_j)) at x = x_i (definition 3), (N, D) → (N, D)."""
+    r"""log_0 of exp_x(Σ_j A_ij log_x(x_j)) at x = x_i (definition 3), (N, D) → (N, D), in float64.
+
+    With lifts E and distances θ_ij from the tangent vectors, the logarithm in ambient coordinates is
+
+        log_x(x_j) = θ_ij/sin_κ(θ_ij) · (E_j − cos_κ(θ_ij) E_i),
+
+    so no point of the ball is needed. Points farther out than 30/√−κ count as lying there.
+    """
     if adjacency.shape[0] != len(v):
         raise GraphError(
             f"expected as many targets as sources to aggregate at the node itself, found {adjacency.shape}; use "
             f"aggregation midpoint, tangential or frechet."
         )
-    x = expmap0(v, k=k)
-    to_neighbours = logmap(x[adjacency.rows], adjacency.spread(x)[adjacency.cols], k=k)
-    pull = torch.zeros_like(x).index_add(0, adjacency.rows, adjacency.values.unsqueeze(-1) * to_neighbours)
-    return logmap0(expmap(x, pull, k=k), k=k)
+    rows, cols, k = adjacency.rows, adjacency.cols, k.double()
+    points = adjacency.spread(within(v.double(), k, ROW_RESOLVED))
+    e = lift_rows(points, k)
+    own = e[: len(v)]
+    angle = tangent_dist(points[rows], points[cols], k=k, keepdim=True)
+    z = k * angle * angle
+    weights = adjacency.values.double().unsqueeze(-1) / sinc(z).clamp(min=ROW_LEAST_SINC)
+    # The last column is that of cosines.
+    terms = torch.cat((weights * e[cols], weights * cosc(z)), -1)
+    sums = terms.new_zeros(len(v), terms.shape[1]).index_add(0, rows, terms)
+    return _from_nodes(own, sums[:, :-1] - sums[:, -1:] * own, k).to(v.dtype)
+
+
+def _from_nodes(e: Tensor, pull: Tensor, k: Tensor) -> Tensor:
+    """log_0 of exp_x(pull), from the lifts e of x and tangent vectors at them in ambient coordinates."""
+    n, h = e[:, :-1], e[:, -1:]
+    # The pull's length is that of its transport to the origin or, from beyond the equator, to the origin's antipode.
+    side = torch.where((k > 0) & (h < 0), -1, 1)
+    length = norm(pull[:, :-1] - side * pull[:, -1:] / (1 + side * h) * n)
+    longest = ROW_TRANSLATED / positive_root(-k)
+    part = torch.where((k < 0) & (length > longest), longest / length.clamp(min=longest), 1)
+    z = k * (part * length).square()
+    v = log_rows(cosc(z) * e + part * sinc(z) * pull, k)
+    # A longer pull only adds to the radius.
+    rest, reached = 0.5 * (1 - part) * length, norm(v)
+    return v * (1 + rest / torch.where(rest > 0, reached, 1))
 
 
 def frechet(v: Tensor, adjacency: SparseMatrix, k: Tensor) -> Tensor:
-    """(Σ_j A_ij) times log_0 of the Fréchet mean of the points with weights A_i, (N, D) → (M, D)."""
+    """(Σ_j A_ij) times log_0 of the Fréchet mean of the points with weights A_i, (N, D) → (M, D), in float64."""
+    dtype, v, k, adjacency = v.dtype, v.double(), k.double(), adjacency.to(torch.float64)
     x = adjacency.spread(expmap0(v, k=k))
     order = adjacency.rows.argsort(stable=True)
     degrees = torch.bincount(adjacency.rows, minlength=adjacency.shape[0])
@@ -45,7 +74,7 @@ def frechet(v: Tensor, adjacency: SparseMatrix, k: Tensor) -> Tensor:
         some = torch.where(total == 0, within.to(weights.dtype), weights)  # without weight any mean will do: times 0
         means = logmap0(frechet_mean(x[adjacency.cols[entries]], some, k=k), k=k)
         out = out.index_put((nodes,), total * means)
-    return out
+    return out.to(dtype)
 
 
 def _by_width(degrees: Tensor) -> list[tuple[Tensor, int]]:

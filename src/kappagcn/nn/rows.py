@@ -10,12 +10,14 @@ and with Q = h² + κ|n|², G = (h/Q − u)/(2κ|n|²) (a power series where κ|
 
 .. math:: \partial u = 2\kappa G\, n\cdot\partial n - \partial h/Q + |n|^2 G\,\partial\kappa .
 
-For κ < 0 an |n| that rounding brings to the edge of the cone, √−κ|n| ≥ h, counts as just inside: no row is ever
-infinite or NaN. ``edge_rows`` counts such rows.
+For κ < 0 a row that does not point into the space, √−κ|n| ≥ h up to rounding, is capped: it counts as the farthest
+point that its dtype resolves, at distance artanh(1 − 4ε)/√−κ in the direction of n, and its derivatives are those of
+that point. So no row is ever infinite or NaN. ``edge_rows`` counts such rows.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -25,19 +27,29 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from kappagcn.errors import GeometryError
-from kappagcn.geometry.numerics import ROW_EXPONENT, ball_gap, row_series
+from kappagcn.geometry.numerics import ROW_EXPONENT, arsinc, ball_gap, positive_root, row_series
 from kappagcn.geometry.numerics import ROW_FAR as FAR
 from kappagcn.geometry.numerics import ROW_FAR_TANGENT as FAR_TANGENT
 from kappagcn.geometry.numerics import ROW_LEAST as LEAST
 from kappagcn.geometry.numerics import ROW_LEAST_COSINE as LEAST_COSINE
+from kappagcn.geometry.vectors import norm
 
-__all__ = ["any_far", "arsin_rows", "edge_rows", "first_order", "lift_rows", "lower_rows"]
+__all__ = [
+    "any_far",
+    "arsin_rows",
+    "edge_rows",
+    "first_order",
+    "lift_rows",
+    "log_rows",
+    "lower_rows",
+    "within",
+]
 
 Kappa = float | Tensor
 
 
 def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """A backward that has no derivative of its own, and says so where one is asked for."""
+    """A backward without a derivative of its own, which says so where one is asked for; autocast does not lower it."""
     once = once_differentiable(backward)
 
     @wraps(backward)
@@ -48,13 +60,17 @@ def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:
                 "expected first derivatives alone of this layer, found create_graph=True; the functions of "
                 "kappagcn.geometry have second ones."
             )
+        if torch.is_autocast_enabled(grads[0].device.type):
+            with torch.autocast(grads[0].device.type, enabled=False):
+                return once(ctx, *grads)
         return once(ctx, *grads)
 
     return checked
 
 
-def _kappa(k: Tensor) -> Kappa:
+def read_kappa(k: Tensor) -> Kappa:
     """κ as a number where reading it is free; a tensor where a compiler or another device would have to wait for it."""
+    k = k.detach()
     return k.double() if torch.compiler.is_compiling() or k.device.type != "cpu" else float(k)
 
 
@@ -65,7 +81,7 @@ def _squares(v: Tensor) -> Tensor:
     return squares
 
 
-def _by_sign(kappa: Kappa, positive: Callable[[], Tensor], other: Callable[[], Tensor]) -> Tensor:
+def by_sign(kappa: Kappa, positive: Callable[[], Tensor], other: Callable[[], Tensor]) -> Tensor:
     """What holds for κ > 0, or what holds for κ ≤ 0."""
     if isinstance(kappa, Tensor):
         return torch.where(kappa > 0, positive(), other())
@@ -75,25 +91,25 @@ def _by_sign(kappa: Kappa, positive: Callable[[], Tensor], other: Callable[[], T
 class _Lift(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, v: Tensor, k: Tensor) -> Tensor:
-        kappa, limit = _kappa(k), ROW_EXPONENT[v.dtype]
+        kappa, limit = read_kappa(k), ROW_EXPONENT[v.dtype]
         q = _squares(v)
         s = (q * (4 * kappa)).abs().sqrt().clamp(min=LEAST)
-        sinc = _by_sign(kappa, lambda: s.sin() / s, lambda: s.clamp(max=limit).sinh() / s)
-        cosc = _by_sign(kappa, s.cos, lambda: s.clamp(max=limit).cosh())
+        sinc = by_sign(kappa, lambda: s.sin() / s, lambda: s.clamp(max=limit).sinh() / s)
+        cosc = by_sign(kappa, s.cos, lambda: s.clamp(max=limit).cosh())
         twice = (2 * sinc).to(v.dtype).unsqueeze(-1)
         ctx.save_for_backward(v, k, q, sinc, cosc, twice)
         height = cosc
         if v.dtype != torch.float64:
             # The height of the point that the rounded factor leads to: far out, lowering needs them to agree.
             rounded = (1 - kappa * twice.squeeze(-1).double().square() * q).clamp(min=0).sqrt()
-            height = _by_sign(kappa, lambda: cosc, lambda: torch.where(cosc > FAR, rounded, cosc))
+            height = by_sign(kappa, lambda: cosc, lambda: torch.where(cosc > FAR, rounded, cosc))
         return torch.cat((v * twice, height.to(v.dtype).unsqueeze(-1)), dim=-1)
 
     @staticmethod
     @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         v, k, q, sinc, cosc, twice = ctx.saved_tensors
-        kappa = _kappa(k)
+        kappa = read_kappa(k)
         gn, gh = grad[..., :-1], grad[..., -1]
         z = q * (4 * kappa)
         slope = row_series("sinc", z, (cosc - sinc) / (2 * z))
@@ -106,16 +122,22 @@ class _Lift(torch.autograd.Function):
         return by_v, by_k
 
 
+def _capped(size: Tensor, h: Tensor, e: Tensor) -> Tensor:
+    """Whether rows of height h and √−κ|n| = size, κ ≤ 0, point out of the space as far as e's dtype resolves it."""
+    return size >= (1 - ball_gap(e)) * h
+
+
 class _Lower(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, e: Tensor, k: Tensor, weight: Tensor) -> Tensor:
-        kappa = _kappa(k)
+        kappa = read_kappa(k)
         n, h = e[..., :-1], e[..., -1].double()
         # A row of negative weight is that of the opposite weights, turned back by the weight itself.
         h = torch.where(weight < 0, -h, h)
         p = _squares(n)
         size = (p * kappa).abs().sqrt()
         divisor = size.clamp(min=LEAST)
+        edge = 1 - ball_gap(e)
 
         def spherical() -> Tensor:
             u = torch.atan2(divisor, h) / divisor
@@ -123,10 +145,11 @@ class _Lower(torch.autograd.Function):
 
         def hyperbolic() -> Tensor:
             ahead = h.clamp(min=LEAST)
-            t = (size / ahead).clamp(min=LEAST, max=1 - ball_gap(e))
-            return torch.where(size / ahead < 1 - ball_gap(e), t.atanh() / (t * ahead), t.atanh() / divisor)
+            t = (size / ahead).clamp(min=LEAST, max=edge)
+            farthest = torch.where(size == 0, 0, math.atanh(edge) / divisor)
+            return torch.where(_capped(size, h, e), farthest, t.atanh() / (t * ahead))
 
-        u = _by_sign(kappa, spherical, hyperbolic)
+        u = by_sign(kappa, spherical, hyperbolic)
         whole = weight.abs() * u
         flat = kappa == 0  # there the weight is the height, and may be 0
         whole = torch.where(flat, 1, whole) if isinstance(flat, Tensor) else (torch.ones_like(u) if flat else whole)
@@ -138,17 +161,16 @@ class _Lower(torch.autograd.Function):
     @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         e, k, p, h, u, weight, scale = ctx.saved_tensors
-        kappa, n = _kappa(k), e[..., :-1]
+        kappa, n = read_kappa(k), e[..., :-1]
         along = 0.5 * torch.linalg.vecdot(grad, n).double()
         sign = torch.where(weight < 0, -1.0, 1.0).double()
         pull = weight.abs() * along
-        square, bent = h * h, p * kappa
-        least = (ball_gap(e) * square).clamp(min=LEAST)  # as near the edge of the cone as forward lets rows come
-        inverse = 1 / torch.maximum(square + bent, least)
-        ahead = h.clamp(min=LEAST)
+        bent, ahead = p * kappa, h.clamp(min=LEAST)
+        capped = (bent <= 0) & _capped((-bent).clamp(min=0).sqrt(), h, e)
+        inverse = torch.where(capped, 0, 1 / (h * h + bent).clamp(min=LEAST))
         near = row_series("artanc", bent / (ahead * ahead), torch.nan) / (ahead * ahead * ahead)
         closed = (h * inverse - u) / (2 * bent)
-        slope = torch.where(near.isnan(), torch.where(bent == 0, 0, closed), near)
+        slope = torch.where(near.isnan() | capped, torch.where(bent == 0, 0, closed), near)
         by_e = by_k = by_weight = None
         if ctx.needs_input_grad[0]:
             by_n = torch.addcmul(grad * scale, n, (slope * pull * (2 * kappa)).to(e.dtype).unsqueeze(-1))
@@ -163,10 +185,10 @@ class _Lower(torch.autograd.Function):
 class _Arsin(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, sine: Tensor, k: Tensor) -> Tensor:
-        kappa, s = _kappa(k), sine.double()
+        kappa, s = read_kappa(k), sine.double()
         root = k.detach().double().abs().sqrt().clamp(min=LEAST)
         t = s * root
-        length = _by_sign(kappa, lambda: t.clamp(-1, 1).asin() / root, lambda: t.asinh() / root)
+        length = by_sign(kappa, lambda: t.clamp(-1, 1).asin() / root, lambda: t.asinh() / root)
         ctx.save_for_backward(sine, k, length)
         return length.to(sine.dtype)
 
@@ -174,7 +196,7 @@ class _Arsin(torch.autograd.Function):
     @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         sine, k, length = ctx.saved_tensors
-        kappa, s = _kappa(k), sine.double()
+        kappa, s = read_kappa(k), sine.double()
         z = s * s * kappa
         slope = (1 - z).clamp(min=LEAST_COSINE**2).rsqrt()
         by_sine = by_k = None
@@ -185,6 +207,22 @@ class _Arsin(torch.autograd.Function):
             near = row_series("arsinc", z, torch.nan) * s * s * s
             by_k = (grad * torch.where(near.isnan(), closed, near)).sum().to(k.dtype)
         return by_sine, by_k
+
+
+def log_rows(e: Tensor, k: Tensor) -> Tensor:
+    """log_0 of points whose lifts are e itself, not just along it: (N, D+1) → (N, D), however far out, in float64."""
+
+    def by_sine() -> Tensor:
+        n = e[..., :-1]
+        return 0.5 * arsinc(k.clamp(max=0) * (n * n).sum(-1, keepdim=True)) * n
+
+    return by_sign(read_kappa(k), lambda: lower_rows(e, k, e.new_ones(len(e))), by_sine)
+
+
+def within(v: Tensor, k: Tensor, limit: float) -> Tensor:
+    """Tangent vectors at the origin whose points for κ < 0 are at most limit/√−κ from it, others cut to that."""
+    radius = 2 * positive_root(-k) * norm(v)
+    return torch.where((k < 0) & (radius > limit), limit / radius.clamp(min=limit), 1) * v
 
 
 def arsin_rows(sine: Tensor, k: Tensor) -> Tensor:
@@ -205,19 +243,23 @@ def lower_rows(e: Tensor, k: Tensor, weight: Tensor) -> Tensor:
     return lowered
 
 
-def any_far(e: Tensor, k: Tensor) -> bool:
-    """Whether some row lies so far out (κ < 0) that the rounding errors of the sum it came from count."""
+def any_far(v: Tensor, e: Tensor, k: Tensor, weight: Tensor) -> bool:
+    """Whether some row of e, a sum of lifted rows v (κ < 0), lies so far out that rounding errors of the sum count.
+
+    So it is where v's dtype does not hold a lift, and where a sum points out of the space.
+    """
     kappa = float(k.detach())
     if kappa >= 0:
         return False
     with torch.no_grad():
-        n, h = e[..., :-1], e[..., -1]
-        return bool((-kappa * torch.linalg.vecdot(n, n) > FAR_TANGENT * h * h).any())
+        h = torch.where(weight < 0, -1, 1) * e[..., -1].double()
+        far = -kappa * _squares(e[..., :-1]) > FAR_TANGENT * h.clamp(min=0).square()
+        beyond = -4 * kappa * _squares(v) > ROW_EXPONENT[v.dtype] ** 2
+        return bool(far.any()) or bool(beyond.any())
 
 
 def edge_rows(e: Tensor, k: Tensor) -> Tensor:
-    """How many rows lie at or beyond the edge of what the dtype resolves for κ < 0, and so count as just inside."""
-    n, h = e[..., :-1].detach().double(), e[..., -1].detach().double()
-    k = k.detach().double()
-    beyond: Tensor = (k < 0) & ((-k).clamp(min=0).sqrt() * n.norm(dim=-1) > (1 - ball_gap(e)) * h)
+    """Number of rows at or beyond the edge of what the dtype resolves for κ < 0, which count as just inside."""
+    size = (-k.detach().double()).clamp(min=0).sqrt() * _squares(e[..., :-1].detach()).sqrt()
+    beyond: Tensor = (size > 0) & _capped(size, e[..., -1].detach().double(), e)
     return beyond.sum()
