@@ -74,7 +74,7 @@ def test_rows_beyond_the_precision_are_told(data, split):
     data.x = torch.ones(200, 10)
     model = network(activation="none", dropout=0.0)
     model.hidden[0].weight.data.fill_(1.0)
-    with pytest.warns(PrecisionWarning, match="double=True"):
+    with pytest.warns(PrecisionWarning, match="scale the features"):
         result = fit(model, data, split, TrainingConfig(epochs=1))
     assert result.capped_rows > 0
 

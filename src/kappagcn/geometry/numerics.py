@@ -65,10 +65,9 @@ ROW_VALUE_SERIES_BELOW = {"sinc": 0.25, "artanc": 0.03, "arsinc": 0.03}
 ROW_VALUE_TERMS = {"sinc": 7, "cosc": 8, "artanc": 10, "arsinc": 10}
 ROW_TRANSLATED = 150.0  # √−κ·r whose exponential, times another's and squared, fits float64
 ROW_RESOLVED = 30.0  # √−κ·r up to which float64 tells lifted points apart
-ROW_LEAST_SINC = 1e-7  # sin(θ)/θ of points next to each other's antipodes, to which every direction leads
 ROW_FAR = 2.0  # cosh of a radius beyond which rounding errors grow
 ROW_FAR_TANGENT = 0.95  # tanh² of a radius beyond which a sum's own rounding errors count
-ROW_LEAST_COSINE = 1e-7  # of a distance to a hyperplane: a quarter turn away its derivative is infinite
+ROW_LEAST_COSINE = 1e-7  # of a distance to a hyperplane, or half that to a point: a quarter turn away there is no slope
 ROW_LEAST_LAMBDA = 1e-6  # of a hyperplane through the antipode of the origin, where its logits vanish
 ROW_LEAST = 1e-30  # of a divisor in float64; nothing of interest is smaller
 # sinh of more, divided by √−κ down to 1e-6, would overflow.

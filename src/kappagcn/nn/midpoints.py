@@ -51,7 +51,7 @@ class _Compiled(torch.autograd.Function):
         kernels, factors = ctx.kernels, ctx.factors
         by_lifted, by_k = kernels.lower_backward(kernels.Sums(*sums), ctx.transpose, factors, weight, grad)
         by_rows, by_k_too = kernels.lift_backward(rows, factors, lifts, by_lifted)
-        by_k = by_k.sum(0) + by_k_too.sum(0)
+        by_k = (by_k.sum(0) if len(by_k) > 1 else by_k[0]) + (by_k_too.sum(0) if len(by_k_too) > 1 else by_k_too[0])
         return ctx.adjacency.give_back(by_rows), torch.from_numpy(by_k).to(k.dtype), None, None, None, None
 
 
@@ -116,7 +116,7 @@ def _by_torch(v: Tensor, adjacency: SparseMatrix, kappa: Tensor) -> Tensor:
     lifted, weight = lift_rows(v, kappa), adjacency.row_sums()
     sums = adjacency.product(lifted)
     in_single = not torch.compiler.is_compiling() and v.dtype != torch.float64
-    if in_single and adjacency.anywhere(any_far(v, sums, kappa, weight)):
+    if in_single and adjacency.anywhere(any_far(lifted, sums, kappa, weight)):
         # Far out the digits that float32 loses count.
         return _by_torch(v.double(), adjacency.to(torch.float64), kappa.double()).to(v.dtype)
     return lower_rows(sums, kappa, weight)

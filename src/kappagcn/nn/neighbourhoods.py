@@ -6,8 +6,18 @@ import torch
 from torch import Tensor
 
 from kappagcn.errors import GraphError
-from kappagcn.geometry import expmap0, frechet_mean, logmap0, tangent_dist
-from kappagcn.geometry.numerics import ROW_LEAST_SINC, ROW_RESOLVED, ROW_TRANSLATED, cosc, positive_root, sinc
+from kappagcn.geometry import expmap0, frechet_mean, logmap0
+from kappagcn.geometry.numerics import (
+    ROW_LEAST,
+    ROW_LEAST_COSINE,
+    ROW_RESOLVED,
+    ROW_TRANSLATED,
+    arsinc,
+    cosc,
+    positive_root,
+    sin_k,
+    sinc,
+)
 from kappagcn.geometry.vectors import norm
 from kappagcn.nn.rows import lift_rows, log_rows, within
 from kappagcn.sparse import SparseMatrix
@@ -18,9 +28,9 @@ __all__ = ["frechet", "tangential_at_nodes"]
 def tangential_at_nodes(v: Tensor, adjacency: SparseMatrix, k: Tensor) -> Tensor:
     r"""log_0 of exp_x(Σ_j A_ij log_x(x_j)) at x = x_i (definition 3), (N, D) → (N, D), in float64.
 
-    With lifts E and distances θ_ij from the tangent vectors, the logarithm in ambient coordinates is
+    With lifts E and z = κ sin_κ²(θ_ij/2) of the distances θ_ij, the logarithm in ambient coordinates is
 
-        log_x(x_j) = θ_ij/sin_κ(θ_ij) · (E_j − cos_κ(θ_ij) E_i),
+        log_x(x_j) = θ/sin_κ(θ) · (E_j − cos_κ(θ) E_i) = arsinc(z)/√(1 − z) · (E_j − (1 − 2z) E_i),
 
     so no point of the ball is needed. Points farther out than 30/√−κ count as lying there.
     """
@@ -29,17 +39,26 @@ def tangential_at_nodes(v: Tensor, adjacency: SparseMatrix, k: Tensor) -> Tensor
             f"expected as many targets as sources to aggregate at the node itself, found {adjacency.shape}; use "
             f"aggregation midpoint, tangential or frechet."
         )
-    rows, cols, k = adjacency.rows, adjacency.cols, k.double()
+    k = k.double()
     points = adjacency.spread(within(v.double(), k, ROW_RESOLVED))
     e = lift_rows(points, k)
-    own = e[: len(v)]
-    angle = tangent_dist(points[rows], points[cols], k=k, keepdim=True)
-    z = k * angle * angle
-    weights = adjacency.values.double().unsqueeze(-1) / sinc(z).clamp(min=ROW_LEAST_SINC)
+    z = k * _haversines(points, adjacency.rows, adjacency.cols, k)
+    cosine = (1 - z).clamp(min=ROW_LEAST_COSINE**2).sqrt()
+    weights = adjacency.values.double().unsqueeze(-1) * arsinc(z) / cosine
     # The last column is that of cosines.
-    terms = torch.cat((weights * e[cols], weights * cosc(z)), -1)
-    sums = terms.new_zeros(len(v), terms.shape[1]).index_add(0, rows, terms)
+    terms = torch.cat((weights * e.index_select(0, adjacency.cols), weights * (1 - 2 * z)), -1)
+    sums, own = terms.new_zeros(len(v), terms.shape[1]).index_add(0, adjacency.rows, terms), e[: len(v)]
     return _from_nodes(own, sums[:, :-1] - sums[:, -1:] * own, k).to(v.dtype)
+
+
+def _haversines(v: Tensor, rows: Tensor, cols: Tensor, k: Tensor) -> Tensor:
+    """sin_κ²(θ/2) of the distances between points v[rows] and v[cols], (E, 1), by the κ-haversine of `tangent_dist`."""
+    length = norm(v).clamp(min=ROW_LEAST)  # at the origin the direction is 0, with a derivative that is right
+    direction, sine = v / length, length * sinc(4 * k * length * length)
+    apart = direction.index_select(0, rows) - direction.index_select(0, cols)
+    radial = length.index_select(0, rows) - length.index_select(0, cols)
+    across = sine.index_select(0, rows) * sine.index_select(0, cols) * (apart * apart).sum(-1, keepdim=True)
+    return (sin_k(radial, k=k).square() + across).clamp(min=0)
 
 
 def _from_nodes(e: Tensor, pull: Tensor, k: Tensor) -> Tensor:

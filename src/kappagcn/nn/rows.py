@@ -243,19 +243,20 @@ def lower_rows(e: Tensor, k: Tensor, weight: Tensor) -> Tensor:
     return lowered
 
 
-def any_far(v: Tensor, e: Tensor, k: Tensor, weight: Tensor) -> bool:
-    """Whether some row of e, a sum of lifted rows v (κ < 0), lies so far out that rounding errors of the sum count.
+def any_far(lifted: Tensor, e: Tensor, k: Tensor, weight: Tensor) -> bool:
+    """Whether some row of e, a sum of lifted rows, lies so far out (κ < 0) that its rounding errors count.
 
-    So it is where v's dtype does not hold a lift, and where a sum points out of the space.
+    So it is where the dtype does not hold a lift, and where a sum points out of the space.
     """
     kappa = float(k.detach())
-    if kappa >= 0:
+    if kappa >= 0 or not len(lifted):
         return False
     with torch.no_grad():
-        h = torch.where(weight < 0, -1, 1) * e[..., -1].double()
-        far = -kappa * _squares(e[..., :-1]) > FAR_TANGENT * h.clamp(min=0).square()
-        beyond = -4 * kappa * _squares(v) > ROW_EXPONENT[v.dtype] ** 2
-        return bool(far.any()) or bool(beyond.any())
+        n, h = e[..., :-1], torch.where(weight < 0, -1, 1) * e[..., -1]
+        square = torch.linalg.vecdot(n, n)
+        near = (-kappa * square < FAR_TANGENT * h.clamp(min=0).square()) | (square == 0)  # not so if they overflow
+        beyond = math.acosh(max(1.0, float(lifted[:, -1].max()))) > (1 - ball_gap(e)) * ROW_EXPONENT[e.dtype]
+        return beyond or not bool(near.all())
 
 
 def edge_rows(e: Tensor, k: Tensor) -> Tensor:

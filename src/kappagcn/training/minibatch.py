@@ -265,8 +265,7 @@ def fit_minibatch(
     if result.capped_rows:
         warnings.warn(
             f"{result.capped_rows} rows around one batch lie farther out than {model.options['space']} resolves in "
-            "this precision and were taken as just inside; scale the features (TangentFeatures, PointFeatures), or "
-            "build the network with double=True.",
+            "float64 and were taken as just inside; scale the features (TangentFeatures, PointFeatures).",
             PrecisionWarning,
             stacklevel=2,
         )

@@ -411,9 +411,8 @@ def fit(
     result.capped_rows = model.capped_rows(task.x, task.adjacency)
     if result.capped_rows:
         warnings.warn(
-            f"{result.capped_rows} rows lie farther out than {model.options['space']} resolves in this precision and "
-            "were taken as just inside; scale the features (TangentFeatures, PointFeatures), or build the network "
-            "with double=True.",
+            f"{result.capped_rows} rows lie farther out than {model.options['space']} resolves in float64 and "
+            "were taken as just inside; scale the features (TangentFeatures, PointFeatures).",
             PrecisionWarning,
             stacklevel=2,
         )

@@ -32,26 +32,103 @@ ARTANC, ARTANC_BELOW = coefficients("artanc"), ROW_VALUE_SERIES_BELOW["artanc"]
 
 
 @compiled
-def _exact_sum(
-    i: int, starts: Array, columns: Array, values: Array, v: Array, lifts: Array, f: int, ends: Array, out: Array
-) -> float:
-    """Row i of A · lift(v) for one factor, lifted and summed in float64: its coordinates into `out`, its height."""
-    h = 0.0
-    for j in range(ends[f], ends[f + 1]):
-        out[np.uintp(j)] = 0
-    for entry in range(starts[i], starts[i + 1]):
-        row, a = np.uintp(columns[entry]), np.float64(values[entry])
-        h += a * lifts[row, f, 2]
-        for j in range(ends[f], ends[f + 1]):
-            out[np.uintp(j)] += 2 * a * lifts[row, f, 1] * v[row, np.uintp(j)]
-    return h
+def _stretch(kappa: float, p: float, h: float) -> float:
+    """ρ/|n| from |n|² = p and h, tan_κ(ρ) = |n|/h; a row that points out of the space (κ < 0) is at its edge."""
+    size, z = math.sqrt(abs(kappa * p)), kappa * p / max(h, LEAST) ** 2
+    if kappa == 0:
+        return 1 / h if h != 0 else 0.0
+    if abs(z) < ARTANC_BELOW and h > 0:
+        return horner(ARTANC, z) / h
+    if size == 0:
+        return 0.0  # no weight at all, or the origin's antipode: no direction
+    if kappa > 0:
+        return math.atan2(size, h) / size
+    t = EDGE if size >= EDGE * h else size / h
+    return math.log((1 + t) / (1 - t)) / (2 * size)
+
+
+@compiled
+def _slopes(kappa: float, p: float, h: float, u: float) -> tuple[float, float]:
+    """1/Q and G of the derivative of u = ρ/|n| (see `kappagcn.nn.rows`)."""
+    bent, ahead = kappa * p, max(h, LEAST)
+    capped = bent <= 0 and (h <= 0 or -bent >= EDGE * EDGE * h * h)
+    inverse = 0.0 if capped else 1 / max(h * h + bent, LEAST)
+    z = bent / (ahead * ahead)
+    if abs(z) < SERIES_BELOW and not capped:
+        return inverse, (ARTANC_FIRST + ARTANC_SECOND * z) / (ahead * ahead * ahead)
+    return inverse, 0.0 if bent == 0 else (h * inverse - u) / (2 * bent)
 
 
 @compiled
 def _lower(
+    e: Array, ends: Array, kappas: Array, weight: Array, in_single: bool, out: Array, kept: Array, far: Array
+) -> int:
+    """Lower rows, but for those that lie too far out for float32, which are marked as far; how many those are."""
+    (rows, dim), count = out.shape, 0
+    for i in range(rows):
+        # A row of negative weight is that of the opposite weights, turned back by the weight itself.
+        sign = -1.0 if weight[i] < 0 else 1.0
+        for f in range(kappas.shape[0]):
+            start, end, kappa = ends[f], ends[f + 1], kappas[f]
+            p, h = 0.0, sign * e[i, dim + f]
+            for j in range(start, end):
+                p += np.float64(e[i, np.uintp(j)]) * np.float64(e[i, np.uintp(j)])
+            if in_single and kappa < 0:
+                # So they do where float32 overflows and numbers are infinite, or none at all.
+                near = p == 0 or -kappa * p < FAR_TANGENT * max(h, 0.0) ** 2
+                far[i, f] = not near
+                if not near:
+                    count += 1
+                    continue
+            u = _stretch(kappa, p, h)
+            kept[i, f, 0], kept[i, f, 1], kept[i, f, 2] = p, u, h
+            # At κ = 0 the weight is the height, and may be 0.
+            scale = 0.5 if kappa == 0 else 0.5 * weight[i] * sign * u
+            for j in range(start, end):
+                out[i, np.uintp(j)] = scale * e[i, np.uintp(j)]
+    return count
+
+
+@compiled
+def _lower_backward(
+    e: Array,
+    ends: Array,
+    kappas: Array,
+    weight: Array,
+    kept: Array,
+    far: Array,
+    grad: Array,
+    by_e: Array,
+    by_kappa: Array,
+) -> None:
+    """Gradients by rows that are not far; by far ones 0."""
+    rows, dim = grad.shape
+    for i in range(rows):
+        sign = -1.0 if weight[i] < 0 else 1.0
+        for f in range(kappas.shape[0]):
+            start, end, kappa = ends[f], ends[f + 1], kappas[f]
+            if far[i, f]:
+                by_e[i, start:end] = 0
+                by_e[i, dim + f] = 0
+                continue
+            p, u, h = kept[i, f, 0], kept[i, f, 1], kept[i, f, 2]
+            along = 0.0
+            for j in range(start, end):
+                along += np.float64(grad[i, np.uintp(j)]) * np.float64(e[i, np.uintp(j)])
+            pull = 0.5 * abs(weight[i]) * along
+            inverse, slope = _slopes(kappa, p, h, u)
+            by_kappa[f] += pull * slope * p
+            scale = 0.5 if kappa == 0 else 0.5 * abs(weight[i]) * u
+            turn = 2 * kappa * slope * pull
+            for j in range(start, end):
+                by_e[i, np.uintp(j)] = scale * grad[i, np.uintp(j)] + turn * e[i, np.uintp(j)]
+            by_e[i, dim + f] = -sign * pull * inverse
+
+
+@compiled
+def _lower_far(
     first: int,
     last: int,
-    e: Array,
     starts: Array,
     columns: Array,
     values: Array,
@@ -60,102 +137,65 @@ def _lower(
     ends: Array,
     kappas: Array,
     weight: Array,
+    far: Array,
     out: Array,
     kept: Array,
-    far: Array,
     wide: Array,
 ) -> None:
-    """Rows first to last of e = A · lift(v), lowered; far rows from sums in float64, which stay in `wide`."""
-    dim, in_single = out.shape[1], wide.shape[0] > 0
+    """Far rows of first to last: lifted, summed (the sums stay in `wide`) and lowered in float64."""
     for i in range(first, last):
-        # A row of negative weight is that of the opposite weights, turned back by the weight itself.
         sign = -1.0 if weight[i] < 0 else 1.0
         for f in range(kappas.shape[0]):
-            start, end, kappa = ends[f], ends[f + 1], kappas[f]
-            p, h = 0.0, sign * e[i, dim + f]
+            if not far[i, f]:
+                continue
+            start, end = ends[f], ends[f + 1]
+            h = 0.0
+            wide[i, start:end] = 0
+            for entry in range(starts[i], starts[i + 1]):
+                row, a = np.uintp(columns[entry]), np.float64(values[entry])
+                h += a * lifts[row, f, 2]
+                for j in range(start, end):
+                    wide[i, np.uintp(j)] += 2 * a * lifts[row, f, 1] * v[row, np.uintp(j)]
+            p, h = 0.0, sign * h
             for j in range(start, end):
-                p += np.float64(e[i, np.uintp(j)]) * np.float64(e[i, np.uintp(j)])
-            # Far out the digits that float32 loses count. So they do where its numbers are infinite or not numbers.
-            near = p == 0 or -kappa * p < FAR_TANGENT * max(h, 0.0) ** 2
-            far[i, f] = in_single and kappa < 0 and not near
-            if far[i, f]:
-                h = sign * _exact_sum(i, starts, columns, values, v, lifts, f, ends, wide[i])
-                p = 0.0
-                for j in range(start, end):
-                    p += wide[i, np.uintp(j)] * wide[i, np.uintp(j)]
-            size = math.sqrt(abs(kappa * p))
-            z = kappa * p / max(h, LEAST) ** 2
-            if kappa == 0:
-                u = 1 / h if h != 0 else 0.0
-            elif abs(z) < ARTANC_BELOW and h > 0:
-                u = horner(ARTANC, z) / h
-            elif size == 0:
-                u = 0.0  # no weight at all, or the origin's antipode: no direction
-            elif kappa > 0:
-                u = math.atan2(size, h) / size
-            else:
-                t = EDGE if size >= EDGE * h else size / h
-                u = math.log((1 + t) / (1 - t)) / (2 * size)
+                p += wide[i, np.uintp(j)] * wide[i, np.uintp(j)]
+            u = _stretch(kappas[f], p, h)
             kept[i, f, 0], kept[i, f, 1], kept[i, f, 2] = p, u, h
-            # At κ = 0 the weight is the height, and may be 0.
-            scale = 0.5 if kappa == 0 else 0.5 * weight[i] * sign * u
-            if far[i, f]:
-                for j in range(start, end):
-                    out[i, np.uintp(j)] = scale * wide[i, np.uintp(j)]
-            else:
-                for j in range(start, end):
-                    out[i, np.uintp(j)] = scale * e[i, np.uintp(j)]
+            for j in range(start, end):
+                out[i, np.uintp(j)] = 0.5 * weight[i] * sign * u * wide[i, np.uintp(j)]
 
 
 @compiled
-def _lower_backward(
-    e: Array,
+def _lower_far_backward(
     wide: Array,
-    far: Array,
     ends: Array,
     kappas: Array,
     weight: Array,
     kept: Array,
+    far: Array,
     grad: Array,
     by_e: Array,
-    by_far: Array,
     by_kappa: Array,
 ) -> None:
-    """Gradients by e; by sums of far rows in float64 instead."""
+    """Gradients by far rows, in float64."""
     rows, dim = grad.shape
     for i in range(rows):
+        sign = -1.0 if weight[i] < 0 else 1.0
         for f in range(kappas.shape[0]):
+            if not far[i, f]:
+                continue
             start, end, kappa = ends[f], ends[f + 1], kappas[f]
-            sign = -1.0 if weight[i] < 0 else 1.0
             p, u, h = kept[i, f, 0], kept[i, f, 1], kept[i, f, 2]
             along = 0.0
-            if far[i, f]:
-                for j in range(start, end):
-                    along += grad[i, np.uintp(j)] * wide[i, np.uintp(j)]
-            else:
-                for j in range(start, end):
-                    along += np.float64(grad[i, np.uintp(j)]) * np.float64(e[i, np.uintp(j)])
+            for j in range(start, end):
+                along += grad[i, np.uintp(j)] * wide[i, np.uintp(j)]
             pull = 0.5 * abs(weight[i]) * along
-            bent, ahead = kappa * p, max(h, LEAST)
-            capped = bent <= 0 and math.sqrt(-bent) >= EDGE * h
-            inverse = 0.0 if capped else 1 / max(h * h + bent, LEAST)
-            z = bent / (ahead * ahead)
-            if abs(z) < SERIES_BELOW and not capped:
-                slope = (ARTANC_FIRST + ARTANC_SECOND * z) / (ahead * ahead * ahead)
-            else:
-                slope = 0.0 if bent == 0 else (h * inverse - u) / (2 * bent)
+            inverse, slope = _slopes(kappa, p, h, u)
             by_kappa[f] += pull * slope * p
-            scale = 0.5 if kappa == 0 else 0.5 * abs(weight[i]) * u
-            turn, by_height = 2 * kappa * slope * pull, -sign * pull * inverse
-            if far[i, f]:
-                for j in range(start, end):
-                    by_far[i, np.uintp(j)] = scale * grad[i, np.uintp(j)] + turn * wide[i, np.uintp(j)]
-                    by_e[i, np.uintp(j)] = 0
-                by_far[i, dim + f], by_e[i, dim + f] = by_height, 0
-            else:
-                for j in range(start, end):
-                    by_e[i, np.uintp(j)] = scale * grad[i, np.uintp(j)] + turn * e[i, np.uintp(j)]
-                by_e[i, dim + f] = by_height
+            scale, turn = 0.5 * abs(weight[i]) * u, 2 * kappa * slope * pull
+            for j in range(start, end):
+                by_e[i, np.uintp(j)] = scale * grad[i, np.uintp(j)] + turn * wide[i, np.uintp(j)]
+            by_e[i, dim + f] = -sign * pull * inverse
 
 
 @compiled
@@ -167,19 +207,19 @@ def _add_far(
     values: Array,
     far: Array,
     ends: Array,
-    by_far: Array,
+    by_e: Array,
     out: Array,
 ) -> None:
-    """Add rows first to last of Aᵀ · by_far, of which only far rows count, by the rows and columns of Aᵀ."""
+    """Add rows first to last of Aᵀ · by_e, of which only far rows count; starts, columns and values are Aᵀ's."""
     dim = ends[-1]
     for j in range(first, last):
         for entry in range(starts[j], starts[j + 1]):
             row, a = np.uintp(columns[entry]), np.float64(values[entry])
             for f in range(far.shape[1]):
                 if far[row, f]:
-                    out[j, dim + f] += a * by_far[row, dim + f]
+                    out[j, dim + f] += a * by_e[row, dim + f]
                     for c in range(ends[f], ends[f + 1]):
-                        out[j, np.uintp(c)] += a * by_far[row, np.uintp(c)]
+                        out[j, np.uintp(c)] += a * by_e[row, np.uintp(c)]
 
 
 def _entries(matrix: Tensor) -> tuple[Array, Array, Array]:
@@ -190,10 +230,10 @@ def _entries(matrix: Tensor) -> tuple[Array, Array, Array]:
 class Sums(NamedTuple):
     """Sums of lifted rows and what else the backward of lowering them needs."""
 
-    e: Tensor
-    kept: Tensor
-    far: Tensor
-    wide: Tensor
+    e: Tensor  # (M, D+F)
+    kept: Tensor  # |n|², ρ/|n| and h, (M, F, 3)
+    far: Tensor  # whether a row is far in a factor, (M, F)
+    wide: Tensor  # sums of far rows in float64, (M, D); without far rows (0, D)
 
 
 def sum_and_lower(
@@ -209,50 +249,36 @@ def sum_and_lower(
         factors: Where columns belong.
         weight: Sums of the rows of A, (M,).
     """
-    m, count = matrix.shape[0], len(factors.kappas)
-    # Of `wide` only far rows are written: what is never touched takes no memory.
-    rows = m if lifted.dtype == torch.float32 else 0
-    sums = Sums(
-        multiply(matrix, lifted),
-        v.new_empty(m, count, 3, dtype=torch.float64),
-        v.new_empty(m, count, dtype=torch.bool),
-        v.new_empty(rows, v.shape[1], dtype=torch.float64),
-    )
-    lowered, entries = v.new_empty(m, v.shape[1]), _entries(matrix)
-    e, own, far, wide = (as_array(part) for part in sums)
-    x, kept, w, out = as_array(v), lifts.numpy(), as_array(weight), lowered.numpy()
-    in_blocks(
-        m,
-        lambda b, _: _lower(
-            b.start, b.stop, e, *entries, x, kept, factors.ends, factors.kappas, w, out, own, far, wide
-        ),
-    )
-    return lowered, sums
+    (m, _), dim, count = matrix.shape, v.shape[1], len(factors.kappas)
+    sums, lowered = multiply(matrix, lifted), v.new_empty(m, dim)
+    kept, far = v.new_empty(m, count, 3, dtype=torch.float64), v.new_zeros(m, count, dtype=torch.bool)
+    ends, kappas, in_single = factors.ends, factors.kappas, lifted.dtype == torch.float32
+    e, w, out, own, marks = as_array(sums), as_array(weight), lowered.numpy(), kept.numpy(), far.numpy()
+    counts: list[int] = []
+    in_blocks(m, lambda b, _: counts.append(_lower(e[b], ends, kappas, w[b], in_single, out[b], own[b], marks[b])))
+    wide = v.new_empty(m if sum(counts) else 0, dim, dtype=torch.float64)
+    if sum(counts):
+        entries, sums_of_far = (*_entries(matrix), as_array(v), lifts.numpy()), wide.numpy()
+        in_blocks(m, lambda b, _: _lower_far(b.start, b.stop, *entries, ends, kappas, w, marks, out, own, sums_of_far))
+    return lowered, Sums(sums, kept, far, wide)
 
 
 def lower_backward(
     sums: Sums, transpose: Tensor, factors: Factors, weight: Tensor, grad: Tensor
 ) -> tuple[Tensor, Array]:
     """Gradients by lifted rows, (N, D+F), and by the curvatures, block by block, (B, F)."""
-    by_e, any_far = torch.empty_like(sums.e), bool(sums.far.any())
-    by_far = sums.e.new_empty(sums.e.shape if any_far else (0, 0), dtype=torch.float64)
-    e, kept, far, wide = (as_array(part) for part in sums)
-    w, g, out, out_far, by_k = (
-        as_array(weight),
-        as_array(grad),
-        by_e.numpy(),
-        by_far.numpy(),
-        factors.empty_sums(len(e)),
-    )
-    in_blocks(
-        len(e),
-        lambda b, number: _lower_backward(
-            e[b], wide[b], far[b], factors.ends, factors.kappas, w[b], kept[b], g[b], out[b], out_far[b], by_k[number]
-        ),
-    )
+    m, ends, kappas = len(grad), factors.ends, factors.kappas
+    by_e, by_k = torch.empty_like(sums.e), factors.empty_sums(m)
+    e, kept, far, w, g = as_array(sums.e), sums.kept.numpy(), sums.far.numpy(), as_array(weight), as_array(grad)
+    out = by_e.numpy()
+    in_blocks(m, lambda b, n: _lower_backward(e[b], ends, kappas, w[b], kept[b], far[b], g[b], out[b], by_k[n]))
     by_lifted = multiply(transpose, by_e)
-    if any_far:
-        by_lifted = by_lifted.double()
-        entries, total = _entries(transpose), by_lifted.numpy()
-        in_blocks(len(total), lambda b, _: _add_far(b.start, b.stop, *entries, far, factors.ends, out_far, total))
+    if len(sums.wide):
+        wide, by_far = sums.wide.numpy(), np.empty(out.shape)
+        in_blocks(
+            m, lambda b, n: _lower_far_backward(wide[b], ends, kappas, w[b], kept[b], far[b], g[b], by_far[b], by_k[n])
+        )
+        by_lifted, entries = by_lifted.double(), _entries(transpose)
+        total = by_lifted.numpy()
+        in_blocks(len(total), lambda b, _: _add_far(b.start, b.stop, *entries, far, ends, by_far, total))
     return by_lifted, by_k
