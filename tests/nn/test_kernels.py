@@ -96,7 +96,7 @@ torch.set_num_threads(2)
 first = run()
 child = os.fork()
 if child == 0:
-    from kappagcn.nn.kernels import blocks
+    from kappagcn.kernels import blocks
     work = []
     blocks.in_blocks(n, lambda block, number: work.append(number))
     os._exit(0 if len(work) == -(-n // blocks.BLOCK) else 1)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from kappagcn.geometry.numerics import ROW_EXPONENT
 from kappagcn.nn.rows import any_far, edge_rows, first_order, lift_rows, lower_rows
-from kappagcn.sparse import SparseMatrix
+from kappagcn.sparse import SparseMatrix, multiply
 
 __all__ = ["compiled", "count_edge_rows", "kernels_for", "midpoints", "torch_only"]
 
@@ -40,16 +40,18 @@ class _Compiled(torch.autograd.Function):
         ctx.kernels, ctx.factors = kernels, kernels.Factors(dims, k.tolist())
         rows = adjacency.gather(v)
         lifted, lifts = kernels.lift(rows, ctx.factors, dtype, ROW_EXPONENT[torch.float64])
-        out, sums = kernels.sum_and_lower(rows, lifted, lifts, matrix, ctx.factors, weight)
-        ctx.save_for_backward(rows, k, weight, lifts, *sums)
-        return out  # type: ignore[no-any-return]
+        sums = multiply(matrix, lifted)
+        lowered = kernels.lower(sums, matrix, rows, lifts, ctx.factors, weight)
+        ctx.save_for_backward(rows, k, weight, lifts, sums, *lowered[1:])
+        return lowered.rows  # type: ignore[no-any-return]
 
     @staticmethod
     @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
-        rows, k, weight, lifts, *sums = ctx.saved_tensors
-        kernels, factors = ctx.kernels, ctx.factors
-        by_lifted, by_k = kernels.lower_backward(kernels.Sums(*sums), ctx.transpose, factors, weight, grad)
+        rows, k, weight, lifts, sums, *kept = ctx.saved_tensors
+        kernels, factors, lowered = ctx.kernels, ctx.factors, ctx.kernels.Lowered(grad, *kept)
+        by_sums, by_far, by_k = kernels.lower_backward(sums, lowered, factors, weight, grad)
+        by_lifted = kernels.add_far(multiply(ctx.transpose, by_sums), ctx.transpose, lowered.far, by_far, factors)
         by_rows, by_k_too = kernels.lift_backward(rows, factors, lifts, by_lifted)
         by_k = (by_k.sum(0) if len(by_k) > 1 else by_k[0]) + (by_k_too.sum(0) if len(by_k_too) > 1 else by_k_too[0])
         return ctx.adjacency.give_back(by_rows), torch.from_numpy(by_k).to(k.dtype), None, None, None, None
@@ -58,10 +60,10 @@ class _Compiled(torch.autograd.Function):
 @cache
 def _kernels() -> ModuleType | None:
     try:
-        from kappagcn.nn import kernels
+        from kappagcn.kernels import rows
     except ImportError:  # numba is an extra
         return None
-    return kernels
+    return rows
 
 
 @contextmanager

@@ -20,10 +20,9 @@ from kappagcn.geometry.numerics import (
     ROW_VALUE_SERIES_BELOW,
     row_series_terms,
 )
-from kappagcn.nn.kernels.blocks import Array, Factors, as_array, coefficients, compiled, horner, in_blocks
-from kappagcn.sparse import multiply
+from kappagcn.kernels.blocks import Array, Factors, as_array, coefficients, compiled, horner, in_blocks
 
-__all__ = ["Sums", "lower_backward", "sum_and_lower"]
+__all__ = ["Lowered", "add_far", "lower", "lower_backward"]
 
 FAR_TANGENT, LEAST, SERIES_BELOW = ROW_FAR_TANGENT, ROW_LEAST, ROW_SERIES_BELOW
 EDGE = 1 - ROUNDING * float(np.finfo(np.float64).eps)  # tanh of the farthest radius that float64 resolves
@@ -227,32 +226,30 @@ def _entries(matrix: Tensor) -> tuple[Array, Array, Array]:
     return matrix.crow_indices().numpy(), matrix.col_indices().numpy(), matrix.values().numpy()
 
 
-class Sums(NamedTuple):
-    """Sums of lifted rows and what else the backward of lowering them needs."""
+class Lowered(NamedTuple):
+    """Lowered rows and what the backward needs."""
 
-    e: Tensor  # (M, D+F)
+    rows: Tensor  # (M, D)
     kept: Tensor  # |n|², ρ/|n| and h, (M, F, 3)
     far: Tensor  # whether a row is far in a factor, (M, F)
     wide: Tensor  # sums of far rows in float64, (M, D); without far rows (0, D)
 
 
-def sum_and_lower(
-    v: Tensor, lifted: Tensor, lifts: Tensor, matrix: Tensor, factors: Factors, weight: Tensor
-) -> tuple[Tensor, Sums]:
-    """Lowered rows of A · lifted in v's dtype, (N, D+F) → (M, D).
+def lower(sums: Tensor, matrix: Tensor, v: Tensor, lifts: Tensor, factors: Factors, weight: Tensor) -> Lowered:
+    """Weighted sums of lifted rows, lowered in v's dtype, (M, D+F) → (M, D).
 
     Args:
-        v: Tangent vectors at the origin, (N, D).
-        lifted: Their lifts, (N, D+F).
-        lifts: What `lift` kept, (N, F, 3).
+        sums: A · lift(v), (M, D+F).
         matrix: A, (M, N), CSR.
+        v: Tangent vectors at the origin, (N, D).
+        lifts: What `kappagcn.kernels.lifting.lift` kept of them, (N, F, 3).
         factors: Where columns belong.
         weight: Sums of the rows of A, (M,).
     """
-    (m, _), dim, count = matrix.shape, v.shape[1], len(factors.kappas)
-    sums, lowered = multiply(matrix, lifted), v.new_empty(m, dim)
-    kept, far = v.new_empty(m, count, 3, dtype=torch.float64), v.new_zeros(m, count, dtype=torch.bool)
-    ends, kappas, in_single = factors.ends, factors.kappas, lifted.dtype == torch.float32
+    (m, _), dim, count = sums.shape, v.shape[1], len(factors.kappas)
+    lowered, far = v.new_empty(m, dim), v.new_zeros(m, count, dtype=torch.bool)
+    kept = v.new_empty(m, count, 3, dtype=torch.float64)
+    ends, kappas, in_single = factors.ends, factors.kappas, sums.dtype == torch.float32
     e, w, out, own, marks = as_array(sums), as_array(weight), lowered.numpy(), kept.numpy(), far.numpy()
     counts: list[int] = []
     in_blocks(m, lambda b, _: counts.append(_lower(e[b], ends, kappas, w[b], in_single, out[b], own[b], marks[b])))
@@ -260,25 +257,32 @@ def sum_and_lower(
     if sum(counts):
         entries, sums_of_far = (*_entries(matrix), as_array(v), lifts.numpy()), wide.numpy()
         in_blocks(m, lambda b, _: _lower_far(b.start, b.stop, *entries, ends, kappas, w, marks, out, own, sums_of_far))
-    return lowered, Sums(sums, kept, far, wide)
+    return Lowered(lowered, kept, far, wide)
 
 
 def lower_backward(
-    sums: Sums, transpose: Tensor, factors: Factors, weight: Tensor, grad: Tensor
-) -> tuple[Tensor, Array]:
-    """Gradients by lifted rows, (N, D+F), and by the curvatures, block by block, (B, F)."""
+    sums: Tensor, lowered: Lowered, factors: Factors, weight: Tensor, grad: Tensor
+) -> tuple[Tensor, Tensor, Array]:
+    """Gradients by sums, (M, D+F), by far ones in float64 apart, and by the curvatures, block by block, (B, F)."""
     m, ends, kappas = len(grad), factors.ends, factors.kappas
-    by_e, by_k = torch.empty_like(sums.e), factors.empty_sums(m)
-    e, kept, far, w, g = as_array(sums.e), sums.kept.numpy(), sums.far.numpy(), as_array(weight), as_array(grad)
-    out = by_e.numpy()
+    by_sums, by_k = torch.empty_like(sums), factors.empty_sums(m)
+    e, kept, far, w, g = as_array(sums), lowered.kept.numpy(), lowered.far.numpy(), as_array(weight), as_array(grad)
+    out = by_sums.numpy()
     in_blocks(m, lambda b, n: _lower_backward(e[b], ends, kappas, w[b], kept[b], far[b], g[b], out[b], by_k[n]))
-    by_lifted = multiply(transpose, by_e)
-    if len(sums.wide):
-        wide, by_far = sums.wide.numpy(), np.empty(out.shape)
+    by_far = sums.new_empty(len(lowered.wide), sums.shape[1], dtype=torch.float64)
+    if len(by_far):
+        wide, exact = lowered.wide.numpy(), by_far.numpy()
         in_blocks(
-            m, lambda b, n: _lower_far_backward(wide[b], ends, kappas, w[b], kept[b], far[b], g[b], by_far[b], by_k[n])
+            m, lambda b, n: _lower_far_backward(wide[b], ends, kappas, w[b], kept[b], far[b], g[b], exact[b], by_k[n])
         )
-        by_lifted, entries = by_lifted.double(), _entries(transpose)
-        total = by_lifted.numpy()
-        in_blocks(len(total), lambda b, _: _add_far(b.start, b.stop, *entries, far, ends, by_far, total))
-    return by_lifted, by_k
+    return by_sums, by_far, by_k
+
+
+def add_far(by_lifted: Tensor, transpose: Tensor, far: Tensor, by_far: Tensor, factors: Factors) -> Tensor:
+    """Aᵀ · by_sums, (N, D+F), with the share of far sums added, in float64 then."""
+    if not len(by_far):
+        return by_lifted
+    by_lifted, entries = by_lifted.double(), _entries(transpose)
+    total, marks, exact = by_lifted.numpy(), far.numpy(), by_far.numpy()
+    in_blocks(len(total), lambda b, _: _add_far(b.start, b.stop, *entries, marks, factors.ends, exact, total))
+    return by_lifted

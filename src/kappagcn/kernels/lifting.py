@@ -15,7 +15,7 @@ from kappagcn.geometry.numerics import (
     ROW_VALUE_SERIES_BELOW,
     row_series_terms,
 )
-from kappagcn.nn.kernels.blocks import Array, Factors, as_array, coefficients, compiled, horner, in_blocks
+from kappagcn.kernels.blocks import Array, Factors, as_array, coefficients, compiled, horner, in_blocks
 
 __all__ = ["lift", "lift_backward"]
 

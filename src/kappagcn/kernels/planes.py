@@ -14,7 +14,7 @@ from kappagcn.geometry.numerics import (
     ROW_VALUE_SERIES_BELOW,
     row_series_terms,
 )
-from kappagcn.nn.kernels.blocks import BLOCK, Array, as_array, coefficients, compiled, horner, in_blocks
+from kappagcn.kernels.blocks import BLOCK, Array, as_array, coefficients, compiled, horner, in_blocks
 
 __all__ = ["distances", "distances_backward"]
 
