@@ -1,116 +1,120 @@
-"""Files from their public sources: fetched whole or not at all, and checked before anything reads them."""
+"""Download of dataset files with pooch: a file appears under its name only when it is complete and verified."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import http.client
 import time
-import urllib.error
-import urllib.request
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from kappagcn.errors import DownloadError, IntegrityError
 from kappagcn.graphs.datasets.sources import Source
-from kappagcn.io_atomic import replacing
 from kappagcn.progress import bar
 
-__all__ = ["checked_bytes", "fetch", "hash_words"]
+__all__ = ["expected_hash", "fetch", "verified_bytes"]
 
-CHUNK = 2**16
-UNKNOWN_SIZE_LIMIT = 2**28  # bytes taken from a source whose size is not known
-STALE = 24 * 3600  # seconds after which a part file belongs to a process that died
-RETRIED = (urllib.error.URLError, TimeoutError, ConnectionError, http.client.HTTPException)
+CHUNK_SIZE = 2**16
+PERMANENT = (401, 403, 404, 410)  # HTTP statuses that another attempt would not change
+STALE = 24 * 3600  # seconds after which a temporary file belongs to a process that was killed
 
 
-def hash_words(source: Source) -> str:
-    """What the file should hash to, for messages."""
+def expected_hash(source: Source) -> str:
+    """The hash that the file should have, for messages."""
     return f"SHA-256 {source.sha256}" if source.sha256 else f"git blob {source.git_blob}"
 
 
-def checked_bytes(path: Path, source: Source) -> bytes:
-    """The bytes of a file, if they are those the catalogue promises."""
+def verified_bytes(path: Path, source: Source) -> bytes:
+    """The content of a file, if it has the hash of the catalogue."""
     content = path.read_bytes()
-    _check(content, source, str(path))
+    _verify(content, source, str(path))
     return content
 
 
-def _check(content: bytes, source: Source, what: str) -> None:
-    found = {"sha256": hashlib.sha256(content).hexdigest()}
-    if source.git_blob:
-        found["git_blob"] = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+def _verify(content: bytes, source: Source, origin: str) -> None:
+    """Refuse content whose hash differs from the catalogue's; `origin` is its path or address."""
     if not (source.sha256 or source.git_blob):
-        raise IntegrityError(f"{what}: expected a known hash to check it against, found none in the catalogue.")
-    for kind, value in found.items():
+        raise IntegrityError(f"{origin}: expected a known hash to check it against, found none in the catalogue.")
+    blob = b"blob %d\0" % len(content) + content
+    hashes = {
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "git_blob": hashlib.sha1(blob, usedforsecurity=False).hexdigest(),
+    }
+    for kind, value in hashes.items():
         expected = getattr(source, kind)
         if expected and expected != value:
             raise IntegrityError(
-                f"{what}: expected {kind} {expected}, found {value} ({len(content):,} bytes). "
+                f"{origin}: expected {kind} {expected}, found {value} ({len(content):,} bytes). "
                 "It was not read; remove it, or put the right file in its place."
             )
 
 
-def fetch(
-    source: Source,
-    folder: Path,
-    *,
-    timeout: float = 30.0,
-    attempts: int = 3,
-    pause: float = 1.0,
-    progress: bool = True,
-) -> Path:
-    """Download a file into a folder; it appears there under its name only when complete and checked.
+def fetch(source: Source, folder: Path, *, timeout: float = 30.0, retries: int = 2, progress: bool = True) -> Path:
+    """Download a file into a folder, unless it is there with the right SHA-256.
 
     Args:
-        source: The file.
-        folder: Where to put it; made if it does not exist.
+        source: The file's name, address and hashes.
+        folder: Folder for the file; created if it does not exist.
         timeout: Seconds without an answer after which an attempt is given up.
-        attempts: How often to try when the connection fails.
-        pause: Seconds before the second attempt; doubled before each further one.
+        retries: Number of further attempts when the connection fails or bytes are missing.
         progress: Show a bar on a terminal.
     """
+    import pooch
+    import requests
+
     if not source.url.startswith(("https://", "http://")):
         raise DownloadError(f"{source.name}: expected an http address, found {source.url!r}.")
-    _sweep(folder)
-    for attempt in range(attempts):
-        try:
-            content = _get(source, timeout, progress)
-            break
-        except RETRIED as error:
-            permanent = isinstance(error, urllib.error.HTTPError) and error.code < 500 and error.code not in (408, 429)
-            if permanent or attempt == attempts - 1:
-                reason = getattr(error, "reason", None) or error
-                raise DownloadError(f"{source.url} could not be fetched ({reason}).") from None
-            time.sleep(pause * 2**attempt)
-    _check(content, source, source.url)
+    _remove_stale_files(folder)
+    if not source.sha256:
+        (folder / source.name).unlink(missing_ok=True)  # pooch knows no git blobs and would keep it
+    pooch.get_logger().setLevel("WARNING")
+    registry = {source.name: source.sha256 and f"sha256:{source.sha256}"}
+    cache = pooch.Pooch(folder, "", registry, {source.name: source.url}, retry_if_failed=retries)
+
+    def download(url: str, output_file: str, _: Any) -> None:
+        with bar(source.name, source.bytes, shown=progress, in_bytes=True) as advance:
+            downloader = pooch.HTTPDownloader(
+                _Progress(advance), CHUNK_SIZE, timeout=timeout, headers={"User-Agent": "kappagcn"}
+            )
+            try:
+                downloader(url, output_file, None)
+            except requests.HTTPError as error:
+                if getattr(error.response, "status_code", None) in PERMANENT:
+                    raise DownloadError(f"{source.url} could not be fetched ({error}).") from None
+                raise
+        content = Path(output_file).read_bytes()
+        if source.bytes and len(content) < source.bytes:
+            raise requests.ConnectionError(f"expected {source.bytes:,} bytes, found {len(content):,}")
+        _verify(content, source, source.url)
+
     try:
-        with replacing(folder / source.name) as file:
-            file.write(content)
+        return Path(cache.fetch(source.name, downloader=download))
+    except requests.RequestException as error:
+        cause = error.args[0] if error.args else error
+        raise DownloadError(f"{source.url} could not be fetched ({getattr(cause, 'reason', cause)}).") from None
     except OSError as error:
         raise DownloadError(f"{source.name} could not be kept in {folder} ({error.strerror or error}).") from None
-    return folder / source.name
 
 
-def _get(source: Source, timeout: float, progress: bool) -> bytes:
-    limit = source.bytes if source.bytes is not None else UNKNOWN_SIZE_LIMIT
-    content = bytearray()
-    request = urllib.request.Request(source.url, headers={"User-Agent": "kappagcn"})
-    with (
-        urllib.request.urlopen(request, timeout=timeout) as answer,
-        bar(source.name, source.bytes, shown=progress, in_bytes=True) as advance,
-    ):
-        while chunk := answer.read(CHUNK):
-            content += chunk
-            advance(len(chunk))
-            if len(content) > limit:
-                raise IntegrityError(f"{source.url}: expected {limit:,} bytes, found more. Nothing was kept.")
-    if source.bytes is not None and len(content) < source.bytes:
-        raise http.client.IncompleteRead(bytes(content), source.bytes - len(content))
-    return bytes(content)
+class _Progress:
+    """A progress bar as pooch calls it."""
+
+    total = 0
+
+    def __init__(self, advance: Callable[[int], None]) -> None:
+        self.update = advance
+
+    def reset(self) -> None:
+        self.update = lambda steps: None  # at the end pooch counts all bytes once more
+
+    def close(self) -> None:
+        pass
 
 
-def _sweep(folder: Path) -> None:
-    for part in folder.glob("*.part"):
-        with contextlib.suppress(OSError):  # another process may have swept it first
-            if time.time() - part.stat().st_mtime > STALE:
-                part.unlink()
+def _remove_stale_files(folder: Path) -> None:
+    """Remove temporary files that killed processes have left."""
+    for path in folder.glob("tmp????????"):
+        with contextlib.suppress(OSError):  # another process may have removed it first
+            if time.time() - path.stat().st_mtime > STALE:
+                path.unlink()

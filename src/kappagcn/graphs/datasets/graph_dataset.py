@@ -14,7 +14,7 @@ from torch_geometric.data import Data, InMemoryDataset
 
 from kappagcn.errors import DataMissingError, DownloadError, GraphError, GraphFileError, IntegrityError
 from kappagcn.graphs.datasets.airport import airport_features
-from kappagcn.graphs.datasets.download import checked_bytes, fetch, hash_words
+from kappagcn.graphs.datasets.download import expected_hash, fetch, verified_bytes
 from kappagcn.graphs.datasets.raw_formats import READERS
 from kappagcn.graphs.datasets.sources import Entry, Source, find_entry
 from kappagcn.graphs.datasets.splits import Split, airport_split, ppnp_split, public_splits, random_split
@@ -142,12 +142,12 @@ def locate(entry: Entry, root: str | Path | None = None, *, cache: str | Path | 
 def _from_folder(entry: Entry, folder: Path) -> dict[str, Array] | None:
     npz = folder / f"{entry.name}.npz"
     if npz.is_file():
-        checked_bytes(npz, Source(npz.name, "", None, entry.sha256, None))
+        verified_bytes(npz, Source(npz.name, "", None, entry.sha256, None))
         return read_arrays(npz)
     for files in entry.sources:
         paths = [folder / entry.name / file.name for file in files]
         if all(path.is_file() for path in paths):
-            return _read(entry, {f.name: checked_bytes(p, f) for f, p in zip(files, paths, strict=True)})
+            return _read(entry, {f.name: verified_bytes(p, f) for f, p in zip(files, paths, strict=True)})
     return None
 
 
@@ -155,30 +155,21 @@ def _from_source(entry: Entry, root: Any, store: Path, download: bool, progress:
     reasons, mismatched = [], None
     for files in entry.sources if download else ():
         try:
-            paths = [_kept(file, store / entry.name, progress) for file in files]
+            paths = [fetch(file, store / entry.name, progress=progress) for file in files]
         except (DownloadError, IntegrityError) as error:
             reasons.append(str(error))
             mismatched = error if isinstance(error, IntegrityError) else mismatched
             continue
-        return _read(entry, {f.name: checked_bytes(p, f) for f, p in zip(files, paths, strict=True)})
+        return _read(entry, {f.name: verified_bytes(p, f) for f, p in zip(files, paths, strict=True)})
     if mismatched:
         raise mismatched
-    wanted = "; ".join(f"{file.name} ({hash_words(file)})" for file in entry.sources[0])
+    wanted = "; ".join(f"{file.name} ({expected_hash(file)})" for file in entry.sources[0])
     raise DataMissingError(
         f"{entry.name}: expected {entry.name}.npz (SHA-256 {entry.sha256}) in {root or store}, found none, and "
         + (" ".join(reasons) if download else "downloading was not allowed.")
         + " Put that file there (or into a folder named by root=, --data or KAPPAGCN_DATA), "
         f"or its originals into {store / entry.name}: {wanted}."
     )
-
-
-def _kept(file: Source, folder: Path, progress: bool) -> Path:
-    path = folder / file.name
-    try:
-        checked_bytes(path, file)
-    except (OSError, IntegrityError):
-        return fetch(file, folder, progress=progress)
-    return path
 
 
 def _read(entry: Entry, files: dict[str, bytes]) -> dict[str, Array]:
