@@ -1,7 +1,7 @@
-"""Graphs as PyG ``Data``: the paper's synthetic ones, the datasets, users' own files, their distances and curvature.
+"""Graphs as PyG ``Data``: generated graphs, published datasets, users' own files; their distances and curvature.
 
 Every graph here is undirected, without self-loops, with ``edge_index`` in both directions; ``data.report`` says in one
-line what it is and what was done to it. Nothing in this package knows of manifolds.
+line what it is and what was changed. Nothing in this package knows of manifolds.
 
 >>> from kappagcn import graphs
 >>> print(graphs.describe(graphs.cycle(8)).advice)

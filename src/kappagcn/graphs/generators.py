@@ -1,4 +1,4 @@
-"""The paper's synthetic graphs, and the small ones its appendix argues with. All are deterministic given their seed."""
+"""Generated graphs: the paper's synthetic ones, the small ones of its appendix, and an epidemic with labels."""
 
 from __future__ import annotations
 
@@ -16,15 +16,19 @@ from kappagcn.graphs.measures.components import largest_component
 
 __all__ = ["balanced_tree", "cycle", "disease", "path", "sphere", "star", "torus"]
 
-READINGS = 5  # of each kind
-FRAIL = 0.8  # share of the nodes that fall ill easily
-FRAIL_CHANCE, HARDY_CHANCE = 0.9, 0.02  # of catching it from an infected neighbour in one step
+READINGS = 5  # noisy features for each of the two properties
+FRAIL_SHARE = 0.8  # fraction of susceptible nodes
+FRAIL_RATE, HARDY_RATE = 0.9, 0.02  # probability of an infection by one infected neighbour in one step
 
 
 def balanced_tree(depth: int = 5, branching: int = 4) -> Data:
-    """The tree in which every inner node has as many children; nodes level by level, the root first.
+    """The tree in which every inner node has the same number of children; nodes level by level, the root first.
 
     The defaults are the paper's tree: 1365 nodes and 1364 edges, as printed.
+
+    Args:
+        depth: Number of levels below the root.
+        branching: Number of children of an inner node.
 
     >>> tree = balanced_tree()
     >>> tree.num_nodes, tree.num_edges // 2
@@ -44,6 +48,11 @@ def torus(num_nodes: int = 1000, radius: float = 0.1, seed: int = 0) -> Data:
     is the square of 0.1, with which the expected count, both directions, is 1000 · 999 · π/100 ≈ 31 385. The paper's
     seed is not known, so its count is met only up to chance (seed 0: 31 442; over seeds about 31 385 ± 250).
 
+    Args:
+        num_nodes: Number of points.
+        radius: Largest distance of joined points.
+        seed: Seed of the points.
+
     >>> graph = torus()
     >>> graph.num_nodes, graph.num_edges, graph.pos.shape
     (1000, 31442, torch.Size([1000, 2]))
@@ -52,7 +61,7 @@ def torus(num_nodes: int = 1000, radius: float = 0.1, seed: int = 0) -> Data:
     if not 0 < radius < 0.5:
         raise GraphError(f"expected a radius between 0 and 1/2, found {radius}.")
     points = np.random.default_rng(seed).random((num_nodes, 2))
-    return _joined(points, cKDTree(points, boxsize=1), radius, "torus")
+    return _geometric_graph(points, cKDTree(points, boxsize=1), radius, "torus")
 
 
 def sphere(num_nodes: int = 1000, radius: float = 0.2, seed: int = 4) -> Data:
@@ -62,6 +71,11 @@ def sphere(num_nodes: int = 1000, radius: float = 0.2, seed: int = 4) -> Data:
     expected count, both directions, would be 1000 · 999 · sin²(0.1) ≈ 9 957, where the paper prints 1000 nodes and
     17 640 edges. With uniform angles it is 17 020 ± 1 220 over seeds, and a few nodes may fall off with the smaller
     components. The paper's seed is not known; 4 is the first from 0 whose graph is connected (17 688 edges).
+
+    Args:
+        num_nodes: Number of points.
+        radius: Largest geodesic distance of joined points.
+        seed: Seed of the points.
 
     >>> graph = sphere()
     >>> graph.num_nodes, graph.num_edges, graph.pos.shape
@@ -75,16 +89,17 @@ def sphere(num_nodes: int = 1000, radius: float = 0.2, seed: int = 4) -> Data:
         [np.sin(colatitude) * np.cos(longitude), np.sin(colatitude) * np.sin(longitude), np.cos(colatitude)], axis=1
     )
     chord = 2 * np.sin(radius / 2)
-    return largest_component(_joined(points, cKDTree(points), chord, "sphere"))
+    return largest_component(_geometric_graph(points, cKDTree(points), chord, "sphere"))
 
 
-def _joined(points: NDArray[Any], tree: cKDTree, radius: float, name: str) -> Data:
+def _geometric_graph(points: NDArray[Any], tree: cKDTree, radius: float, name: str) -> Data:
+    """The graph that joins points closer than `radius`."""
     pairs = tree.query_pairs(radius, output_type="ndarray")
     return assemble(pairs[:, 0], pairs[:, 1], len(points), pos=torch.from_numpy(points).float(), name=name)
 
 
 def cycle(num_nodes: int = 4) -> Data:
-    """The cycle C_n; C₄ is the paper's graph that no plane takes without distortion.
+    """The cycle C_n; C₄ is the paper's graph that cannot be embedded in a plane without distortion.
 
     >>> cycle(4).edge_index.tolist()
     [[0, 0, 1, 1, 2, 2, 3, 3], [1, 3, 0, 2, 1, 3, 0, 2]]
@@ -95,7 +110,7 @@ def cycle(num_nodes: int = 4) -> Data:
 
 
 def path(num_nodes: int = 5) -> Data:
-    """The line: n nodes, each joined to the next.
+    """The path of n nodes, each joined to the next.
 
     >>> path(3).edge_index.tolist()
     [[0, 1, 1, 2], [1, 0, 2, 1]]
@@ -117,19 +132,19 @@ def star(leaves: int = 3) -> Data:
 
 
 def disease(num_nodes: int = 1000, seed: int = 0, *, recovery: float = 0.3, noise: float = 4.0) -> Data:
-    """A susceptible–infected–recovered epidemic from the root of a random tree; which nodes fall ill is the label.
+    """A susceptible–infected–recovered epidemic from the root of a random tree; infected nodes are the one class.
 
-    The tree grows level by level, each node with 1 to 6 children; four nodes in five are frail by nature, one is hardy.
-    At each step an infected node infects each neighbour that was never ill with a chance of 0.9 where that one is frail
-    and 0.02 where it is hardy, and recovers with chance `recovery`; the epidemic runs until nobody is ill. Features
-    are five readings of the node's nature and five of its symptoms, ±1 each under much noise: a node's own say little,
-    but whole branches were spared together, so those of its neighbours help.
+    The tree grows level by level, each node with 1 to 6 children; four nodes in five are frail, the others hardy. At
+    each step an infected node infects each neighbour that was never infected with probability 0.9 if that one is frail
+    and 0.02 if it is hardy, and recovers with probability `recovery`; the epidemic runs until no node is infected.
+    Features are five noisy ±1 readings of whether the node is frail, and five of whether it was infected. The noise is
+    large, so that a node's own features say little; but whole branches were spared, so those of its neighbours help.
 
     Args:
-        num_nodes: Nodes.
-        seed: Of tree, epidemic and noise.
-        recovery: Chance per step that an infected node recovers.
-        noise: Standard deviation of the noise on a reading.
+        num_nodes: Number of nodes.
+        seed: Seed of the tree, the epidemic and the noise.
+        recovery: Probability per step that an infected node recovers.
+        noise: Standard deviation of the noise on a feature.
 
     >>> graph = disease()
     >>> graph.num_nodes, graph.num_edges // 2, graph.x.shape
@@ -141,34 +156,34 @@ def disease(num_nodes: int = 1000, seed: int = 0, *, recovery: float = 0.3, nois
         raise GraphError(f"expected a recovery between 0 and 1, found {recovery}.")
     rng = np.random.default_rng(seed)
     parents = _random_tree(num_nodes, rng)
-    frail = rng.random(num_nodes) < FRAIL
-    ill = _epidemic(parents, np.where(frail, FRAIL_CHANCE, HARDY_CHANCE), recovery, rng)
-    signal = np.where(np.repeat(np.stack([frail, ill], axis=1), READINGS, axis=1), 1.0, -1.0)
+    frail = rng.random(num_nodes) < FRAIL_SHARE
+    infected = _epidemic(parents, np.where(frail, FRAIL_RATE, HARDY_RATE), recovery, rng)
+    signal = np.where(np.repeat(np.stack([frail, infected], axis=1), READINGS, axis=1), 1.0, -1.0)
     readings = signal + noise * rng.standard_normal(signal.shape)
     return assemble(
         parents[1:],
         np.arange(1, num_nodes),
         num_nodes,
         x=torch.from_numpy(readings).float(),
-        y=torch.from_numpy(ill.astype(np.int64)),
+        y=torch.from_numpy(infected.astype(np.int64)),
         class_names=["spared", "infected"],
         name="disease",
     )
 
 
 def _random_tree(num_nodes: int, rng: np.random.Generator) -> np.ndarray:
-    """Parents of a tree grown level by level; the root is its own."""
+    """Parent of each node of a tree grown level by level; the root is its own parent."""
     children = rng.integers(1, 7, num_nodes)
     return np.concatenate([[0], np.repeat(np.arange(num_nodes), children)])[:num_nodes]
 
 
-def _epidemic(parents: np.ndarray, chance: np.ndarray, recovery: float, rng: np.random.Generator) -> np.ndarray:
-    """Who was ever infected. On a tree the disease only moves away from the root."""
+def _epidemic(parents: np.ndarray, rates: np.ndarray, recovery: float, rng: np.random.Generator) -> np.ndarray:
+    """Whether each node was ever infected; on a tree an epidemic only moves away from the root."""
     n = len(parents)
     infected, ever = np.zeros(n, bool), np.zeros(n, bool)
     infected[0] = ever[0] = True
     while infected.any():
-        caught = infected[parents] & ~ever & (rng.random(n) < chance)
+        caught = infected[parents] & ~ever & (rng.random(n) < rates)
         infected &= rng.random(n) >= recovery
         infected |= caught
         ever |= caught

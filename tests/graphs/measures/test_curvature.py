@@ -169,11 +169,11 @@ def test_a_few_anchors_estimate_the_exact_value(name):
 
 @given(networks(), st.sampled_from([3, 2**24]))
 def test_clustering_is_networkxs(graph, stretch):
-    old, curvature.STRETCH = curvature.STRETCH, stretch
+    old, curvature.MAX_PRODUCTS = curvature.MAX_PRODUCTS, stretch
     try:
         found = clustering(as_data(graph))
     finally:
-        curvature.STRETCH = old
+        curvature.MAX_PRODUCTS = old
     want = nx.clustering(graph)
     assert found.tolist() == pytest.approx([want[m] for m in graph])
 

@@ -29,7 +29,7 @@ def test_steps_are_networkxs(graph, draw):
 def test_every_way_of_stepping_gives_the_same(monkeypatch, share, words, workers):
     """Dense steps alone (share huge), sparse ones alone (0), and both mixed; blocks of any size."""
     monkeypatch.setattr(paths, "SPARSE_SHARE", share)
-    monkeypatch.setattr(paths, "MOST_WORDS", words)
+    monkeypatch.setattr(paths, "MAX_WORDS", words)
     graph = nx.disjoint_union(nx.barbell_graph(30, 40), nx.gnm_random_graph(150, 400, seed=1))
     assert (shortest_paths(as_data(graph), workers=workers).numpy() == lengths(graph)).all()
 

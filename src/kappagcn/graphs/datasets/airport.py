@@ -1,4 +1,4 @@
-"""HGCN's Airport recipe: features and labels from what its graph stores per airport."""
+"""HGCN's preparation of the Airport dataset: features and labels from the columns stored per airport."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["airport_features", "airport_labels"]
 
 Array = NDArray[Any]
 COLUMNS = ("latitude/90", "longitude/180", "altitude/3000 ft", "log10(gdp)/7", "log10(population)/7")
-CROWDED = 5  # degrees from here count as one
+MAX_DEGREE = 5  # larger degrees count as this
 
 
 def airport_labels(feat: Array) -> Array:
@@ -22,19 +22,19 @@ def airport_labels(feat: Array) -> Array:
     >>> airport_labels(np.array([[0, 0, 0, 0, 0.9], [0, 0, 0, 0, 1.2]]))
     array([0, 2])
     """
-    bins: Array = np.digitize(_five(feat)[:, 4], [7 / 7, 8 / 7, 9 / 7])
+    bins: Array = np.digitize(_check_columns(feat)[:, 4], [7 / 7, 8 / 7, 9 / 7])
     return bins - bins.min() if len(bins) else bins
 
 
 def airport_features(feat: Any, degree: Any, *, scaling: str = "hgcn") -> Array:
-    """The eleven features: four columns of the airport, its degree up to 5 as one of six, and a constant, (N, 11).
+    """The eleven features: four columns of the airport, its degree (at most 5) as one-hot, and a constant, (N, 11).
 
     Args:
-        feat: The first four of the stored columns, (N, 4); a fifth, the label in disguise, is left out.
-        degree: Neighbours in the stored graph, a self-loop included, (N,).
-        scaling: Of the four columns. ``"hgcn"`` divides each row by its sum, as HGCN does, although the sum may be
-            negative or nearly zero (entries reach 286); ``"standard"`` makes each column mean 0 and variance 1;
-            ``"none"`` leaves them.
+        feat: The first four of the stored columns, (N, 4); a fifth, which determines the label, is ignored.
+        degree: Number of neighbours in the stored graph, a self-loop included, (N,).
+        scaling: Scaling of the four columns. ``"hgcn"`` divides each row by its sum, as HGCN does, although the sum may
+            be negative or nearly zero (entries reach 286); ``"standard"`` scales each column to mean 0 and variance 1;
+            ``"none"`` leaves them unchanged.
 
     >>> airport_features(np.ones((2, 4)), [2, 9], scaling="none")
     array([[1., 1., 1., 1., 0., 0., 1., 0., 0., 0., 1.],
@@ -48,11 +48,11 @@ def airport_features(feat: Any, degree: Any, *, scaling: str = "hgcn") -> Array:
         own = (own - own.mean(axis=0)) / own.std(axis=0)
     elif scaling != "none":
         raise GraphError(f"expected scaling hgcn, standard or none, found {scaling!r}.")
-    levels = np.eye(CROWDED + 1)[np.minimum(np.asarray(degree).astype(np.int64), CROWDED)]
+    levels = np.eye(MAX_DEGREE + 1)[np.minimum(np.asarray(degree).astype(np.int64), MAX_DEGREE)]
     return np.concatenate([own, levels, np.ones((len(own), 1))], axis=1)
 
 
-def _five(feat: Array) -> Array:
+def _check_columns(feat: Array) -> Array:
     feat = np.asarray(feat, np.float64)
     if feat.ndim != 2 or feat.shape[1] != len(COLUMNS):
         raise GraphError(f"expected five columns ({', '.join(COLUMNS)}), found shape {feat.shape}.")

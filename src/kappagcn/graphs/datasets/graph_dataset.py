@@ -1,4 +1,4 @@
-"""The named datasets, as PyG datasets of one graph. Looked for in a folder, the user's cache, then at their source."""
+"""The published datasets as PyG datasets of one graph: from a folder, the user's cache, or their source."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Transform = Callable[[Data], Data]
 
 
 def cache_folder() -> Path:
-    """Where downloaded datasets and computed distances are kept, by the custom of the operating system.
+    """The folder for downloaded datasets and computed distances, by the convention of the operating system.
 
     >>> "kappagcn" in str(cache_folder())
     True
@@ -45,17 +45,17 @@ class GraphDataset(InMemoryDataset):
 
     Args:
         name: One of `catalogue()`.
-        root: Folder with ``<name>.npz`` in the form of `archive`'s table, or with the original files in ``<name>/``;
-            looked into first.
+        root: Folder to search first: for ``<name>.npz`` in the form of `npz`'s table, or for the original files in
+            ``<name>/``.
         cache: Folder for downloads; None for `cache_folder()`.
-        download: Whether to fetch what is in neither.
-        sparse: Whether features stay a sparse CSR tensor.
-        largest: Keep only the largest component; None: as the literature does for this dataset.
-        transform: Applied to the graph at every access.
-        pre_transform: Applied to the graph once.
-        progress: Show a bar on a terminal while fetching.
+        download: Whether to download a dataset that is in neither folder.
+        sparse: Whether to keep features as a sparse CSR tensor.
+        largest: Keep only the largest component; None to do as the literature does for this dataset.
+        transform: Function applied to the graph at every access.
+        pre_transform: Function applied to the graph once.
+        progress: Show a bar on a terminal while downloading.
 
-    >>> GraphDataset("cora_ml", cache="nowhere", download=False)  # with download=True it would be fetched
+    >>> GraphDataset("cora_ml", cache="nowhere", download=False)  # download=True would fetch it
     Traceback (most recent call last):
         ...
     kappagcn.errors.DataMissingError: ...
@@ -83,10 +83,10 @@ class GraphDataset(InMemoryDataset):
         self.data, self.slices = self.collate([data if pre_transform is None else pre_transform(data)])
 
     def split(self, seed: int) -> Split:
-        """The customary division: the paper's where it names one, the public ones in turn, or 60/10/10/20 at random.
+        """The usual split: the paper's where it defines one, otherwise a public one, or 60/10/10/20 at random.
 
         Args:
-            seed: For the paper's datasets one of `TEST_SEEDS` or `VALIDATION_SEEDS`; for public splits their number.
+            seed: For the paper's datasets one of `TEST_SEEDS` or `VALIDATION_SEEDS`; for public splits their index.
         """
         y = self[0].y
         if y is None:
@@ -111,25 +111,25 @@ def dataset_arrays(
     download: bool = True,
     progress: bool = True,
 ) -> dict[str, Array]:
-    """The arrays of a dataset, in the form of `archive`'s table, from wherever they are found first."""
+    """The arrays of a dataset, in the form of `npz`'s table: from `root`, the cache, or its source, in this order."""
     store = Path(cache) if cache is not None else cache_folder() / "datasets"
     if root is not None:
         if not Path(root).is_dir():
             raise DataMissingError(f"expected a folder with datasets, found nothing at {str(root)!r}.")
-        found = _from_folder(entry, Path(root))
-        if found is not None:
-            return found
+        arrays = _from_folder(entry, Path(root))
+        if arrays is not None:
+            return arrays
     try:
-        found = _from_folder(entry, store)
+        arrays = _from_folder(entry, store)
     except IntegrityError:
         if not download:
             raise
-        found = None  # damaged in our own cache: fetched again below
-    return found if found is not None else _from_source(entry, root, store, download, progress)
+        arrays = None  # a damaged file in our own cache is downloaded again below
+    return arrays if arrays is not None else _from_source(entry, root, store, download, progress)
 
 
 def locate(entry: Entry, root: str | Path | None = None, *, cache: str | Path | None = None) -> Path | None:
-    """The file or folder in which a dataset is on this machine, None if it is not. Nothing is read or checked."""
+    """The file or folder of a dataset on this machine, or None. Nothing is read or checked."""
     store = Path(cache) if cache is not None else cache_folder() / "datasets"
     for folder in (Path(root), store) if root is not None else (store,):
         if (folder / f"{entry.name}.npz").is_file():
@@ -208,9 +208,13 @@ def _graph(entry: Entry, arrays: dict[str, Array], sparse: bool, largest: bool) 
 
 
 def _kept_splits(arrays: dict[str, Array], kept: Array, nodes: int) -> dict[str, Array]:
-    """The public splits on the nodes that are left."""
-    place = np.full(nodes, -1)
-    place[kept] = np.arange(len(kept))
-    found = {key: place[arrays[key]] for key in ("idx_train", "idx_val", "idx_test") if key in arrays}
-    found = {key: value[value >= 0] for key, value in found.items()}
-    return found | {key: arrays[key][:, kept] for key in ("train_masks", "val_masks", "test_masks") if key in arrays}
+    """The public splits, restricted to the nodes that are kept and renumbered."""
+    position = np.full(nodes, -1)
+    position[kept] = np.arange(len(kept))
+    splits = {}
+    for key, values in arrays.items():
+        if key in ("idx_train", "idx_val", "idx_test"):
+            splits[key] = position[values][position[values] >= 0]
+        elif key in ("train_masks", "val_masks", "test_masks"):
+            splits[key] = values[:, kept]
+    return splits

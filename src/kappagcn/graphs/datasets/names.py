@@ -1,4 +1,4 @@
-"""Graphs by name: generated ones, NetworkX's classics, the datasets; or a path to a file."""
+"""Graphs by name: generated graphs, NetworkX's classics, published datasets; or from a path."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CLASSICS: dict[str, tuple[Callable[[], Any], str | None]] = {
     "desargues": (nx.desargues_graph, None),
     "frucht": (nx.frucht_graph, None),
 }
-"""NetworkX's small classics: name, the function that makes it, the node attribute that is a label."""
+"""NetworkX's small classics by name: the function that makes the graph, and the node attribute that is its label."""
 
 
 def classic(name: str) -> Data:
@@ -48,9 +48,9 @@ def classic(name: str) -> Data:
 
 def small_tree() -> Data:
     """The paper's tree without its last two levels: depth 3, branching 4, 85 nodes."""
-    found = balanced_tree(3, 4)
-    found.name = "small_tree"
-    return found
+    tree = balanced_tree(3, 4)
+    tree.name = "small_tree"
+    return tree
 
 
 BUILT_IN: dict[str, tuple[str, Callable[[], Data]]] = {
@@ -64,7 +64,7 @@ BUILT_IN: dict[str, tuple[str, Callable[[], Data]]] = {
     "path": ("five nodes in a line", path),
     **{name: ("a classic from NetworkX", lambda name=name: classic(name)) for name in CLASSICS},  # type: ignore[misc]
 }
-"""Graphs that are generated: name, what it is, the function that makes it."""
+"""Generated graphs by name: a description, and the function that makes the graph."""
 
 
 def _nearest(name: str) -> str:
@@ -90,13 +90,13 @@ def load_graph(
 
     Args:
         name: Name or path.
-        root: Folder in which datasets are looked for first.
-        features: For a file, see `read_graph`.
-        labels: For a file, see `read_graph`.
-        header: For an edge list, see `read_graph`.
-        sparse: Whether features stay sparse.
-        download: Whether datasets may be fetched.
-        progress: Show bars on a terminal.
+        root: Folder to search for datasets first.
+        features: File with features, or node attributes, for a graph from a file; see `read_graph`.
+        labels: File with labels, or a node attribute, for a graph from a file; see `read_graph`.
+        header: Whether an edge list has a heading; None to detect it.
+        sparse: Whether to keep features as a sparse tensor.
+        download: Whether datasets may be downloaded.
+        progress: Show a bar on a terminal while downloading.
 
     >>> load_graph("tree").num_nodes
     1365

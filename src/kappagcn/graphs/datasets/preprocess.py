@@ -12,11 +12,15 @@ from kappagcn.graphs.io.node_data import as_features, from_tensor
 
 __all__ = ["column_statistics", "normalize_rows", "standardize_columns"]
 
-FLOOR = 1e-12  # PPNP's: rows without features stay zero
+FLOOR = 1e-12  # PPNP's; rows without features stay zero
 
 
 def normalize_rows(x: Tensor, *, order: int = 1) -> Tensor:
-    """Each row of the features divided by its L¹ norm, or its length (order 2), floored at 1e-12; sparse stays sparse.
+    """Divide each row of the features by its norm, at least 1e-12; sparse features stay sparse.
+
+    Args:
+        x: Features, (N, D).
+        order: 1 for the L¹ norm, 2 for the L² norm.
 
     >>> normalize_rows(torch.tensor([[1.0, -3.0], [0.0, 0.0]])).tolist()
     [[0.25, -0.75], [0.0, 0.0]]
@@ -40,26 +44,26 @@ def _check_dense(x: Tensor) -> None:
 
 
 def column_statistics(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and standard deviation of each column of dense features; 0 and 1 for those that hold only zeros and ones.
+    """Mean and standard deviation of each column of dense features, (D,) each.
 
-    A constant column counts as one of those, whatever its value.
+    Columns that are constant, or hold only zeros and ones, get 0 and 1: they are not changed by standardisation.
     """
     _check_dense(x)
-    spread = x.std(dim=0, correction=0)
-    kept = (spread == 0) | ((x == 0) | (x == 1)).all(dim=0)
-    return torch.where(kept, 0, x.mean(dim=0)), torch.where(kept, 1, spread)
+    deviation = x.std(dim=0, correction=0)
+    kept = (deviation == 0) | ((x == 0) | (x == 1)).all(dim=0)
+    return torch.where(kept, 0, x.mean(dim=0)), torch.where(kept, 1, deviation)
 
 
 def standardize_columns(x: Tensor, statistics: tuple[Tensor, Tensor] | None = None) -> Tensor:
-    """Each column of dense features brought to mean 0 and standard deviation 1; columns of zeros and ones stay.
+    """Scale each column of dense features to mean 0 and standard deviation 1, except columns of zeros and ones.
 
     Args:
         x: Features, (N, D).
-        statistics: What `column_statistics` said of the features a network was trained on; by default of x.
+        statistics: Result of `column_statistics` for the features that a network was trained on; None for those of x.
 
     >>> standardize_columns(torch.tensor([[1.0, 1.0], [3.0, 0.0]])).tolist()
     [[-1.0, 1.0], [1.0, 0.0]]
     """
     _check_dense(x)
-    mean, spread = column_statistics(x) if statistics is None else statistics
-    return (x - mean) / spread
+    mean, deviation = column_statistics(x) if statistics is None else statistics
+    return (x - mean) / deviation

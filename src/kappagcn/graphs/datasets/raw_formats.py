@@ -1,4 +1,4 @@
-"""The datasets as their authors store them, read into the arrays of `archive`'s table. No foreign code runs."""
+"""Readers of the datasets' original file formats, into the arrays of `npz`'s table. No code from the files runs."""
 
 from __future__ import annotations
 
@@ -47,26 +47,26 @@ def sparse_graph(files: Files) -> dict[str, Array]:
     name, content = _only(files)
     arrays = read_arrays(io.BytesIO(content), source=name, skip_objects=True)
     arrays |= _pickled_matrices(content, name)
-    found: dict[str, Array] = {}
+    converted: dict[str, Array] = {}
     for ours, theirs in (("adj", ("adj_matrix", "adj")), ("attr", ("attr_matrix", "node_attr", "attr"))):
         for prefix in theirs:
             for dot in (".", "_"):
                 if f"{prefix}{dot}data" in arrays:
-                    found |= _csr_arrays(ours, read_csr(arrays, prefix + dot, name))
+                    converted |= _csr_arrays(ours, read_csr(arrays, prefix + dot, name))
             if prefix in arrays and sp.issparse(arrays[prefix]):
-                found |= _csr_arrays(ours, arrays[prefix])
+                converted |= _csr_arrays(ours, arrays[prefix])
             elif prefix in arrays and ours == "attr" and arrays[prefix].ndim == 2:
-                found["attr_dense"] = arrays[prefix]
+                converted["attr_dense"] = arrays[prefix]
     for ours, keys in {"labels": ["labels", "node_label", "label"], **{k: [k] for k in NAMES}}.items():
         for key in keys:
             if key in arrays and arrays[key].ndim == 1 and arrays[key].dtype.kind in "iufUS":
-                found[ours] = np.char.strip(arrays[key]) if arrays[key].dtype.kind in "US" else arrays[key]
-    return found
+                converted[ours] = np.char.strip(arrays[key]) if arrays[key].dtype.kind in "US" else arrays[key]
+    return converted
 
 
 def _pickled_matrices(content: bytes, name: str) -> dict[str, Any]:
-    """Sparse matrices that an npz holds as objects."""
-    found = {}
+    """Sparse matrices that an npz file holds as pickled objects."""
+    matrices = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for entry in archive.namelist():
             key = entry.removesuffix(".npy")
@@ -75,16 +75,8 @@ def _pickled_matrices(content: bytes, name: str) -> dict[str, Any]:
             with archive.open(entry) as file:
                 np.lib.format.read_magic(file)
                 if np.lib.format.read_array_header_1_0(file)[2].hasobject:
-                    value = restricted_load(file.read(), PLANETOID, f"{name}: {key}")
-                    found[key] = _matrix(value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value)
-    return {key: value for key, value in found.items() if value is not None}
-
-
-def _matrix(value: Any) -> Any:
-    state = getattr(value, "state", None)
-    if state is None:
-        return None
-    return sp.csr_array((state["data"], state["indices"], state["indptr"]), shape=state.get("_shape"))
+                    matrices[key] = restricted_load(file.read(), PLANETOID, f"{name}: {key}")
+    return {key: matrix for key, matrix in matrices.items() if sp.issparse(matrix)}
 
 
 def planetoid(files: Files) -> dict[str, Array]:
@@ -118,11 +110,11 @@ def airport(files: Files) -> dict[str, Array]:
     state = getattr(restricted_load(content, NETWORKX, name), "state", None)
     if not (isinstance(state, dict) and {"_node", "_adj"} <= set(state)):
         raise GraphFileError(f"{name}: expected a NetworkX graph, found something else.")
-    place = {node: i for i, node in enumerate(state["_node"])}
-    rows = np.array([place[u] for u, ends in state["_adj"].items() for _ in ends], np.int64)
-    cols = np.array([place[v] for ends in state["_adj"].values() for v in ends], np.int64)
-    feat = np.array([np.asarray(found["feat"], np.float64) for found in state["_node"].values()])
-    return {**_pairs(rows, cols, len(place)), "feat": feat, "labels": airport_labels(feat)}
+    index = {node: i for i, node in enumerate(state["_node"])}
+    rows = np.array([index[u] for u, ends in state["_adj"].items() for _ in ends], np.int64)
+    cols = np.array([index[v] for ends in state["_adj"].values() for v in ends], np.int64)
+    feat = np.array([np.asarray(attributes["feat"], np.float64) for attributes in state["_node"].values()])
+    return {**_pairs(rows, cols, len(index)), "feat": feat, "labels": airport_labels(feat)}
 
 
 def heterophilous(files: Files) -> dict[str, Array]:
@@ -146,11 +138,11 @@ def disease(files: Files) -> dict[str, Array]:
     edges = _numbers(ends["edges"], ",")
     labels = np.load(io.BytesIO(ends["labels"]), allow_pickle=False)
     both = np.concatenate([edges, edges[:, ::-1]])
-    found = {**_pairs(both[:, 0], both[:, 1], len(labels)), "labels": labels.astype(np.int64)}
+    arrays = {**_pairs(both[:, 0], both[:, 1], len(labels)), "labels": labels.astype(np.int64)}
     if "feats" in ends:
         matrix = read_csr(read_arrays(io.BytesIO(ends["feats"]), source="feats", skip_objects=True), "", "feats")
-        found["attr_dense"] = matrix.toarray().astype(np.float32)
-    return found
+        arrays["attr_dense"] = matrix.toarray().astype(np.float32)
+    return arrays
 
 
 def struc2vec(files: Files) -> dict[str, Array]:
@@ -177,8 +169,8 @@ def closure(files: Files) -> dict[str, Array]:
     """``id1,id2,weight`` under a heading, nodes by name in alphabetical order."""
     lines = _only(files)[1].decode("utf-8").split("\n")[1:]
     pairs = np.array([line.split(",")[:2] for line in lines if line])
-    names, places = np.unique(pairs, return_inverse=True)
-    rows, cols = places.reshape(pairs.shape).T
+    names, positions = np.unique(pairs, return_inverse=True)
+    rows, cols = positions.reshape(pairs.shape).T
     return {**_pairs(rows, cols, len(names)), "node_names": names}
 
 

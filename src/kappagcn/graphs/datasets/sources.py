@@ -1,4 +1,4 @@
-"""What is known of each dataset before it is fetched: its size, where its files come from, and what they hash to."""
+"""The catalogue of datasets: for each its size, and the addresses and hashes of its files."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class Entry:
     """A dataset.
 
     Attributes:
-        name: What users call it.
-        title: What it is, in a few words.
-        nodes: Nodes of the whole graph.
-        edges: Edges of the whole graph, each counted once, without self-loops.
-        features: Columns of the features, 0 for none.
+        name: Name of the dataset.
+        title: Short description.
+        nodes: Number of nodes of the whole graph.
+        edges: Number of undirected edges of the whole graph, without self-loops.
+        features: Number of features, 0 for none.
         classes: Number of classes, 0 for none.
-        repositories: Where the sources are.
-        sha256: Of the npz form, ``<name>.npz``.
-        reader: How the original files are read.
-        largest: Whether only the largest component is used, as in the literature.
-        split: The customary division of its nodes.
+        repositories: Repositories that publish the files.
+        sha256: SHA-256 of the npz form, ``<name>.npz``.
+        reader: Name of the reader of the original files, see `raw_formats`.
+        largest: Whether the literature uses the largest component only.
+        split: Name of the usual split.
         sources: Alternatives; each is a list of files that together hold the dataset.
     """
 
@@ -66,19 +66,19 @@ def catalogue() -> dict[str, Entry]:
     7
     """
     text = resources.files("kappagcn.graphs.datasets").joinpath("sources.json").read_text(encoding="utf-8")
-    return {name: _entry(name, found) for name, found in json.loads(text).items()}
+    return {name: _entry(name, fields) for name, fields in json.loads(text).items()}
 
 
-def _entry(name: str, found: dict[str, Any]) -> Entry:
-    sources = tuple(tuple(Source(**file) for file in files) for files in found.pop("sources"))
-    return Entry(name=name, sources=sources, repositories=tuple(found.pop("repositories")), **found)
+def _entry(name: str, fields: dict[str, Any]) -> Entry:
+    sources = tuple(tuple(Source(**file) for file in files) for files in fields.pop("sources"))
+    return Entry(name=name, sources=sources, repositories=tuple(fields.pop("repositories")), **fields)
 
 
 def find_entry(name: str) -> Entry:
-    """The entry of a name, or an error that lists the names."""
+    """The dataset of that name; an unknown name is an error that suggests others."""
     try:
         return catalogue()[name]
     except KeyError:
         close = difflib.get_close_matches(name, catalogue(), n=3, cutoff=0.5)
-        help = f"Did you mean {' or '.join(close)}?" if close else f"There are {', '.join(catalogue())}."
-        raise GraphError(f"expected the name of a dataset, found {name!r}. {help} load_graph makes others.") from None
+        hint = f"Did you mean {' or '.join(close)}?" if close else f"There are {', '.join(catalogue())}."
+        raise GraphError(f"expected the name of a dataset, found {name!r}. {hint} load_graph makes others.") from None

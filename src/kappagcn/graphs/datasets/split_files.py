@@ -1,8 +1,8 @@
-"""Splits in files: JSON with a list of nodes per part, npz with an array per part, CSV with node and part per line.
+"""Splits in files: JSON with a list of nodes per part, npz with an array per part, or CSV with node and part per line.
 
 The parts are ``train``, ``stopping``, ``validation`` and ``test``, or ``idx_train``, ``idx_val``, ``idx_test`` in npz.
-Nodes are their places from 0 in npz, and as numbers in JSON; text in JSON is a node's name. In CSV they are names where
-the graph has names, and places otherwise. Without ``stopping`` the validation nodes decide when to stop too.
+In npz, and as numbers in JSON, nodes are given by their index from 0; text in JSON is a node's name. In CSV they are
+names if the graph has names, and indices otherwise. Without ``stopping`` the validation nodes are used for it too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ALIASES = {
 
 
 def read_split(path: str | Path, data: Data) -> Split:
-    """A split of this graph's nodes from a file; nodes that are not the graph's, or in two parts, are refused.
+    """Read a split of a graph's nodes; nodes that the graph does not have, or in two parts, are refused.
 
     >>> from tempfile import TemporaryDirectory
     >>> from kappagcn.graphs import disease, random_split
@@ -56,13 +56,13 @@ def read_split(path: str | Path, data: Data) -> Split:
     named = any(isinstance(node, str) for nodes in parts.values() for node in nodes)
     try:
         known = node_index(data) if named else {}
-        numbers = {part: [_place(node, known, data.num_nodes) for node in parts.get(part, [])] for part in PARTS}
+        numbers = {part: [_index(node, known, data.num_nodes) for node in parts.get(part, [])] for part in PARTS}
     except (KeyError, TypeError, GraphError) as error:
         raise SplitError(f"{path}: expected nodes of the graph, found {error}.") from None
     return Split(*(numbers[part] for part in PARTS), name=path.stem)
 
 
-def _place(node: Any, known: dict[str, int], nodes: int) -> int:
+def _index(node: Any, known: dict[str, int], nodes: int) -> int:
     if isinstance(node, int) and not isinstance(node, bool):
         if not 0 <= node < nodes:
             raise KeyError(str(node))
@@ -76,10 +76,10 @@ def _parts(path: Path) -> dict[str, Any]:
         known = {key: value for key, value in arrays.items() if ALIASES.get(key, key) in PARTS}
         return {key: (np.flatnonzero(v) if v.dtype == bool else v).tolist() for key, v in (known or arrays).items()}
     if path.suffix == ".json":
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict):
-            raise ValueError("a list" if isinstance(found, list) else "a value")
-        return found
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError("a list" if isinstance(content, list) else "a value")
+        return content
     table = read_labels(path)
     parts: dict[str, Any] = {}
     for node, part in zip(table.names or (), table.values.tolist(), strict=True):
@@ -88,7 +88,7 @@ def _parts(path: Path) -> dict[str, Any]:
 
 
 def save_split(split: Split, path: str | Path) -> Path:
-    """Keep a split as JSON, test nodes included: what was trained on which nodes can be repeated.
+    """Save a split as JSON, test nodes included, so that an experiment can be repeated.
 
     >>> from tempfile import TemporaryDirectory
     >>> from kappagcn.graphs import disease, random_split

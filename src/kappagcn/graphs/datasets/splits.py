@@ -1,4 +1,4 @@
-"""Which nodes train, stop, validate and test. Test nodes stay behind one door that says what it is for.
+"""Splits of the nodes for training, early stopping, validation and test; test nodes have one explicit accessor.
 
 `ppnp_split` is the protocol of the paper's citation graphs, draw for draw that of PPNP (`gasteigerjo/ppnp`); all its
 draws use NumPy's legacy generator, as PPNP does, so that the nodes are the same.
@@ -29,39 +29,37 @@ __all__ = [
 Array = NDArray[Any]
 KNOWN_SEED = 4143496719  # PPNP's: the test nodes of a dataset are the same whatever the split
 TEST_SEEDS = (
-    2144199730, 794209841, 2985733717, 2282690970, 1901557222,
-    2009332812, 2266730407, 635625077, 3538425002, 960893189,
-    497096336, 3940842554, 3594628340, 948012117, 3305901371,
-    3644534211, 2297033685, 4092258879, 2590091101, 1694925034,
+    2144199730, 794209841, 2985733717, 2282690970, 1901557222, 2009332812, 2266730407,
+    635625077, 3538425002, 960893189, 497096336, 3940842554, 3594628340, 948012117,
+    3305901371, 3644534211, 2297033685, 4092258879, 2590091101, 1694925034,
 )  # fmt: skip
-"""PPNP's seeds for numbers that are reported."""
+"""PPNP's seeds for reported results."""
 VALIDATION_SEEDS = (
-    2413340114, 3258769933, 1789234713, 2222151463, 2813247115,
-    1920426428, 4272044734, 2092442742, 841404887, 2188879532,
-    646784207, 1633698412, 2256863076, 374355442, 289680769,
-    4281139389, 4263036964, 900418539, 119332950, 1628837138,
+    2413340114, 3258769933, 1789234713, 2222151463, 2813247115, 1920426428, 4272044734,
+    2092442742, 841404887, 2188879532, 646784207, 1633698412, 2256863076, 374355442,
+    289680769, 4281139389, 4263036964, 900418539, 119332950, 1628837138,
 )  # fmt: skip
 """PPNP's seeds for choosing hyperparameters."""
 
 
-SEEN = (
+VISIBLE = (
     "edge_index", "edge_weight", "edge_attr", "x", "pos", "num_nodes", "name", "report",
     "node_names", "attr_names", "class_names",
 )  # fmt: skip
 
 
 class Split:
-    """A division of a graph's nodes.
+    """A split of a graph's nodes.
 
-    `train`, `stopping` and `validation` are for whoever trains and chooses. The test nodes come only from
+    `train`, `stopping` and `validation` are for training and model selection. The test nodes come only from
     `final_test_nodes`, for the one evaluation that is reported; `training_view` hides their labels.
 
     Args:
-        train: Nodes whose labels the loss sees.
-        stopping: Nodes that decide when to stop.
-        validation: Nodes that decide between settings.
+        train: Nodes whose labels the loss uses.
+        stopping: Nodes for early stopping.
+        validation: Nodes for the choice of hyperparameters.
         test: Nodes for the final evaluation.
-        name: What the split is, for records.
+        name: Name of the split, for records.
 
     >>> split = Split([0, 1], [2], [3], [4, 5], name="toy")
     >>> split
@@ -83,15 +81,15 @@ class Split:
             if len(nodes.unique()) != len(nodes):
                 raise SplitError(f"{name}: expected every node once in {part}, found some twice.")
         for part in ("stopping", "validation", "test"):
-            self._apart("train", self.train, part, parts[part])
+            self._check_disjoint("train", self.train, part, parts[part])
         for part in ("stopping", "validation"):
-            self._apart(part, parts[part], "test", self._test)
+            self._check_disjoint(part, parts[part], "test", self._test)
 
     @classmethod
     def from_masks(cls, data: Data) -> Split:
-        """The split that PyG's ``train_mask``, ``val_mask`` and ``test_mask`` say; validation nodes also stop.
+        """The split of PyG's ``train_mask``, ``val_mask`` and ``test_mask``.
 
-        A ``stopping_mask``, where there is one, has the stopping nodes.
+        Stopping nodes are those of ``stopping_mask`` if there is one, and otherwise the validation nodes.
         """
         masks = {key: data.get(f"{key}_mask") for key in ("train", "stopping", "val", "test")}
         if masks["train"] is None:
@@ -107,7 +105,7 @@ class Split:
         stopping = nodes["val"] if masks["stopping"] is None else nodes["stopping"]
         return cls(nodes["train"], stopping, nodes["val"], nodes["test"], name="masks")
 
-    def _apart(self, one: str, nodes: Tensor, other: str, others: Tensor) -> None:
+    def _check_disjoint(self, one: str, nodes: Tensor, other: str, others: Tensor) -> None:
         shared = int(torch.isin(nodes, others).sum())
         if shared:
             raise SplitError(f"{self.name}: expected {one} and {other} nodes to differ, found {shared} in both.")
@@ -118,18 +116,18 @@ class Split:
         raise TestNodesError("test nodes are for the final evaluation alone; ask for final_test_nodes() there.")
 
     def final_test_nodes(self) -> Tensor:
-        """The test nodes, for the one evaluation that is reported. Nothing may be chosen after this was looked at."""
+        """The test nodes, for the one evaluation that is reported. Choose nothing by their results."""
         return self._test
 
     def training_view(self, data: Data) -> Data:
-        """The graph as training code may see it: labels of nodes outside train, stopping and validation are −1.
+        """The graph for training code: labels of nodes outside train, stopping and validation are −1.
 
-        Only what is known not to tell test nodes or their labels comes along: edges, features, names.
+        Only attributes that reveal neither test nodes nor their labels are kept: edges, features, names.
         """
         self.check(data.num_nodes)
         if data.get("y") is None:
             raise SplitError(f"{self.name}: expected labels to hide, found none.")
-        view = Data(**{key: data[key] for key in SEEN if key in data})
+        view = Data(**{key: data[key] for key in VISIBLE if key in data})
         known = torch.cat([self.train, self.stopping, self.validation]).unique()
         view.y = torch.full_like(data.y, -1)
         view.y[known] = data.y[known]
@@ -138,13 +136,12 @@ class Split:
     def masks(self, num_nodes: int) -> dict[str, Tensor]:
         """PyG's ``train_mask`` and ``val_mask`` (validation), and ``stopping_mask``; no test mask."""
         self.check(num_nodes)
-        found = {}
-        for key, nodes in (("train", self.train), ("stopping", self.stopping), ("val", self.validation)):
-            found[f"{key}_mask"] = torch.zeros(num_nodes, dtype=torch.bool).index_fill_(0, nodes, True)
-        return found
+        parts = {"train_mask": self.train, "stopping_mask": self.stopping, "val_mask": self.validation}
+        empty = torch.zeros(num_nodes, dtype=torch.bool)
+        return {key: empty.index_fill(0, nodes, True) for key, nodes in parts.items()}
 
     def check(self, num_nodes: int) -> None:
-        """Refuse a graph with fewer nodes than the split mentions."""
+        """Refuse a graph with fewer nodes than the split uses."""
         last = max(int(part.max()) for part in (self.train, self.stopping, self.validation, self._test) if len(part))
         if last >= num_nodes:
             raise SplitError(f"{self.name}: expected nodes below {num_nodes}, found {last}. It is another graph's.")
@@ -178,16 +175,16 @@ def _legacy(seed: int) -> np.random.RandomState:
 def ppnp_split(y: Tensor, seed: int, *, known: int = 1500, per_class: int = 20, stopping: int = 500) -> Split:
     """PPNP's protocol, which the paper's citation graphs follow.
 
-    1. `known` nodes are drawn with a seed that never changes; all others are test nodes.
-    2. Of the known nodes, `per_class` of each class train, drawn with `seed`.
-    3. `stopping` of the remaining known nodes decide when to stop; what is then left validates.
+    1. `known` nodes are drawn with a fixed seed; all others are test nodes.
+    2. `per_class` of the known nodes of each class, drawn with `seed`, are training nodes.
+    3. `stopping` of the remaining known nodes are for early stopping; the rest are validation nodes.
 
     Args:
-        y: Classes, (N,); nodes without one (−1) are test nodes nobody can score and are left out.
-        seed: One of `TEST_SEEDS` for reported numbers, of `VALIDATION_SEEDS` for choosing.
-        known: Nodes whose labels may be used in any way before the final evaluation.
-        per_class: Training nodes per class.
-        stopping: Early-stopping nodes.
+        y: Classes, (N,); nodes without a class (−1) are left out.
+        seed: One of `TEST_SEEDS` for reported results, of `VALIDATION_SEEDS` for hyperparameters.
+        known: Number of nodes whose labels may be used before the final evaluation.
+        per_class: Number of training nodes per class.
+        stopping: Number of early-stopping nodes.
 
     >>> split = ppnp_split(torch.arange(60) % 3, seed=0, known=30, per_class=4, stopping=10)
     >>> len(split.train), len(split.stopping), len(split.validation), len(split.final_test_nodes())
@@ -218,10 +215,17 @@ def ppnp_split(y: Tensor, seed: int, *, known: int = 1500, per_class: int = 20, 
 
 
 def airport_split(num_nodes: int, seed: int, *, train: int = 2100, stopping: int = 300, validation: int = 300) -> Split:
-    """The paper's Airport protocol: 2700 known nodes, divided 2100/300/300 by the seed alone; the others test.
+    """The paper's Airport protocol: 2700 known nodes, split 2100/300/300 by the seed; the others are test nodes.
 
-    As in `ppnp_split` the known nodes are drawn with a seed that never changes, so no split's test nodes are another
-    split's validation nodes. Classes play no part.
+    As in `ppnp_split` the known nodes are drawn with a fixed seed, so all splits have the same test nodes. Classes are
+    not used.
+
+    Args:
+        num_nodes: Number of nodes.
+        seed: Seed of the split of the known nodes.
+        train: Number of training nodes.
+        stopping: Number of early-stopping nodes.
+        validation: Number of validation nodes.
 
     >>> split = airport_split(3188, seed=0)
     >>> len(split.train), len(split.final_test_nodes())
@@ -240,15 +244,15 @@ def airport_split(num_nodes: int, seed: int, *, train: int = 2100, stopping: int
 def random_split(
     y: Tensor, seed: int, *, train: float = 0.6, stopping: float = 0.1, validation: float = 0.1, test_seed: int = 0
 ) -> Split:
-    """Labelled nodes at random, class by class so that each keeps its share; what is left over tests.
+    """A random split of the labelled nodes, stratified by class; the remaining nodes are test nodes.
 
     Args:
         y: Classes, (N,), −1 for unknown.
-        seed: Of the division of the nodes that are not test nodes.
-        train: Share that trains.
-        stopping: Share that decides when to stop.
-        validation: Share that validates.
-        test_seed: Of the test nodes; leave it, and they are the same for every `seed`.
+        seed: Seed of the split of the nodes that are not test nodes.
+        train: Fraction of training nodes.
+        stopping: Fraction of early-stopping nodes.
+        validation: Fraction of validation nodes.
+        test_seed: Seed of the test nodes, which by default are the same for every `seed`.
 
     >>> split = random_split(torch.arange(100) % 2, seed=0)
     >>> len(split.train), len(split.stopping), len(split.validation), len(split.final_test_nodes())
@@ -274,7 +278,7 @@ def random_split(
 
 
 def public_splits(arrays: dict[str, Array], name: str) -> list[Split]:
-    """The splits a dataset is published with. They have no stopping nodes: the validation nodes do both.
+    """The splits that a dataset is published with; their validation nodes are the stopping nodes too.
 
     >>> masks = {f"{part}_masks": np.eye(3, dtype=bool)[[i]] for i, part in enumerate(("train", "val", "test"))}
     >>> public_splits(masks, "tiny")[0].train

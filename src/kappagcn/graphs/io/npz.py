@@ -1,16 +1,16 @@
-"""npz files: read without pickles and without trusting their sizes; the form in which kappagcn keeps a graph.
+"""npz files: read without pickles and with their sizes checked; the form in which kappagcn saves a graph.
 
-The form, which a user's own file may have too (N nodes, D features; everything but the adjacency may be missing):
+The keys, also of a user's own file (N nodes, D features; all but the adjacency are optional):
 
-| key | holds |
+| key | content |
 |---|---|
 | ``adj_data``, ``adj_indices``, ``adj_indptr``, ``adj_shape`` | adjacency matrix in CSR, (N, N); data are weights |
 | ``attr_data``, ``attr_indices``, ``attr_indptr``, ``attr_shape`` | features in CSR, (N, D) |
-| ``attr_dense`` | or dense, (N, D) |
+| ``attr_dense`` | features, dense, (N, D) |
 | ``labels`` | integers from 0, −1 for unknown, (N,) |
 | ``node_names``, ``attr_names``, ``class_names`` | unicode |
-| ``idx_train``, ``idx_val``, ``idx_test`` | a fixed split |
-| ``train_masks``, ``val_masks``, ``test_masks`` | several, by rows, boolean |
+| ``idx_train``, ``idx_val``, ``idx_test`` | one public split |
+| ``train_masks``, ``val_masks``, ``test_masks`` | several public splits, one per row, boolean |
 
 In place of ``adj_*`` there may be ``edge_index``, (2, E), with ``edge_weight``, (E,), and ``num_nodes``.
 """
@@ -40,18 +40,24 @@ Array = NDArray[Any]
 DAMAGE = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, UnicodeDecodeError, MemoryError, ValueError,
 )  # fmt: skip
-UNPACKED_LIMIT = 4 * 2**30  # bytes an archive may unpack to
-SMALL, MOST_RATIO = 2**28, 200  # larger ones may be so many times their packed size
+UNPACKED_LIMIT = 4 * 2**30  # bytes that an archive may unpack to
+SMALL, MAX_RATIO = 2**28, 200  # an archive that unpacks to more than SMALL bytes has at most this compression ratio
 HEADER_LIMIT = 2**16  # bytes of an array's header
 
 
 def read_arrays(
     path: str | Path | BinaryIO, *, source: str | None = None, skip_objects: bool = False, limit: int = UNPACKED_LIMIT
 ) -> dict[str, Array]:
-    """All arrays of an npz file; pickled objects are refused, or left out with `skip_objects`.
+    """All arrays of an npz file, by key.
 
-    Sizes are checked before anything is unpacked: an array whose header promises more than its bytes hold, and an
+    Sizes are checked before anything is unpacked: an array whose header claims more bytes than there are, and an
     archive that would unpack to more than `limit` bytes, are refused.
+
+    Args:
+        path: Path of the file, or an open file.
+        source: Name of the file, for messages; by default its path.
+        skip_objects: Whether to leave out pickled objects instead of refusing them.
+        limit: Largest number of bytes that the archive may unpack to.
     """
     source = source or str(path)
     arrays = {}
@@ -59,9 +65,9 @@ def read_arrays(
         with zipfile.ZipFile(path) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
             packed = sum(entry.compress_size for entry in archive.infolist())
-            if size > limit or (limit == UNPACKED_LIMIT and size > max(SMALL, MOST_RATIO * packed)):
+            if size > limit or (limit == UNPACKED_LIMIT and size > max(SMALL, MAX_RATIO * packed)):
                 raise GraphFileError(
-                    f"{source}: expected an archive that unpacks to at most {limit:,} bytes and {MOST_RATIO} times its "
+                    f"{source}: expected an archive that unpacks to at most {limit:,} bytes and {MAX_RATIO} times its "
                     f"size, found {size:,} from {packed:,}. If you trust it, use read_npz with a larger limit."
                 )
             for entry in archive.infolist():
@@ -113,7 +119,13 @@ def _read_header(file: Any, source: str) -> tuple[tuple[int, ...], bool, np.dtyp
 
 
 def read_csr(arrays: dict[str, Array], prefix: str, source: str) -> sp.csr_array:
-    """The sparse matrix kept under `prefix` + data, indices, indptr, shape; checked before SciPy sees it."""
+    """A sparse matrix from the arrays `prefix` + data, indices, indptr and shape, checked before SciPy uses them.
+
+    Args:
+        arrays: Arrays by key.
+        prefix: Start of the four keys, such as ``"adj_"``.
+        source: Name of the file, for messages.
+    """
     missing = [prefix + part for part in ("data", "indices", "indptr", "shape") if prefix + part not in arrays]
     if missing:
         raise GraphFileError(f"{source}: expected {', '.join(missing)} beside the rest of the matrix, found none.")
@@ -127,8 +139,8 @@ def read_csr(arrays: dict[str, Array], prefix: str, source: str) -> sp.csr_array
         raise GraphFileError(f"{source}: expected {prefix}shape as two numbers below 2³¹, found {shape.tolist()}.")
     rows, cols = (int(side) for side in shape)
     wide = indptr.astype(np.int64)
-    sound = len(wide) == rows + 1 and wide[0] == 0 and wide[-1] == len(data) == len(indices)
-    if not sound or (np.diff(wide) < 0).any():
+    consistent = len(wide) == rows + 1 and wide[0] == 0 and wide[-1] == len(data) == len(indices)
+    if not consistent or (np.diff(wide) < 0).any():
         raise GraphFileError(
             f"{source}: expected {prefix}indptr with {rows + 1} rising entries from 0 to the {len(data)} entries of "
             f"{prefix}data, found {len(wide)} entries and {len(indices)} indices."
@@ -140,12 +152,12 @@ def read_csr(arrays: dict[str, Array], prefix: str, source: str) -> sp.csr_array
 
 
 def graph_from_arrays(arrays: dict[str, Array], source: str, *, sparse: bool = False, **attributes: Any) -> Data:
-    """A graph from arrays in the form of this module's table.
+    """A graph from arrays with the keys of this module's table.
 
     Args:
         arrays: Arrays by key.
         source: Name of the file, for messages.
-        sparse: Whether features stay sparse.
+        sparse: Whether to keep features as a sparse tensor.
         **attributes: Further attributes of the graph.
     """
     with name_source_in_errors(source):
@@ -199,7 +211,7 @@ def _features(arrays: dict[str, Array], source: str, sparse: bool) -> Any:
 
 
 def read_names(arrays: dict[str, Array], key: str, source: str) -> list[str] | None:
-    """The text kept under a key, None where there is none."""
+    """The list of text under a key; None if the key is missing."""
     if key not in arrays:
         return None
     names = arrays[key]
@@ -212,7 +224,12 @@ def read_names(arrays: dict[str, Array], key: str, source: str) -> list[str] | N
 
 
 def read_npz(path: str | Path, *, sparse: bool = False, limit: int = UNPACKED_LIMIT) -> Data:
-    """A graph from an npz file in the form of this module's table.
+    """Read a graph from an npz file with the keys of this module's table.
+
+    Args:
+        path: Path of the file.
+        sparse: Whether to keep features as a sparse tensor.
+        limit: Largest number of bytes that the file may unpack to.
 
     >>> from tempfile import TemporaryDirectory
     >>> from kappagcn.graphs import cycle
@@ -224,7 +241,7 @@ def read_npz(path: str | Path, *, sparse: bool = False, limit: int = UNPACKED_LI
 
 
 def save_npz(data: Data, path: str | Path) -> Path:
-    """Keep a graph in the form of this module's table, each edge once; the file appears whole or not at all.
+    """Save a graph with the keys of this module's table; the file is written completely or not at all.
 
     >>> from tempfile import TemporaryDirectory
     >>> from kappagcn.graphs import cycle

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,6 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError, GraphFileError
 
 __all__ = [
-    "Report",
     "adjacency",
     "assemble",
     "connected_components",
@@ -40,53 +38,6 @@ __all__ = [
 
 Array = NDArray[Any]
 LARGE, MAX_NODES_PER_ENTRY = 10**6, 100  # a larger graph needs an edge, feature or label for every 100 nodes
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a graph is and what was changed to make it so; ``str()`` is one line.
-
-    Attributes:
-        nodes: Number of nodes.
-        edges: Number of undirected edges.
-        one_way: Number of edges given in one direction only.
-        repeated: Number of entries merged into an equal one.
-        loops: Number of self-loops removed.
-        isolated: Number of nodes without edges.
-        components: Number of connected components.
-        weighted: Whether the edges have weights.
-        directed: Whether the source's edges have directions.
-        notes: Further remarks.
-    """
-
-    nodes: int
-    edges: int
-    one_way: int
-    repeated: int
-    loops: int
-    isolated: int
-    components: int
-    weighted: bool
-    directed: bool
-    notes: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        parts = [f"{counted(self.nodes, 'node')}, {counted(self.edges, 'edge')}"]
-        if self.directed:
-            parts.append(f"made undirected ({self.one_way:,} one-way)")
-        elif 0 < self.one_way < self.edges:
-            parts.append(f"{counted(self.one_way, 'edge')} given in one direction only, made undirected")
-        if self.repeated:
-            parts.append(f"{counted(self.repeated, 'repeated edge')} merged" + (", weights averaged" * self.weighted))
-        if self.loops:
-            parts.append(f"{counted(self.loops, 'self-loop')} removed")
-        if self.weighted:
-            parts.append("weighted")
-        if self.components > 1:
-            parts.append(f"{self.components:,} components")
-        if self.isolated:
-            parts.append(counted(self.isolated, "isolated node"))
-        return "; ".join([*parts, *self.notes])
 
 
 def counted(number: int, noun: str) -> str:
@@ -146,34 +97,53 @@ def assemble(
         rows, cols = rows[kept], cols[kept]
         weights = None if weights is None else weights[kept]
     counts, distinct = _symmetric_sum(rows, cols, np.ones(len(rows), np.int32), num_nodes)
-    edges = counts.nnz // 2
     mean_weights = None
     if weights is not None:
         total, _ = _symmetric_sum(rows, cols, weights, num_nodes)
         mean_weights = torch.from_numpy((total.data / counts.data).astype(np.float32))
-    degrees = np.diff(counts.indptr)
-    data = Data(edge_index=_edge_index(counts, degrees), num_nodes=num_nodes)
+    data = Data(edge_index=_edge_index(counts), num_nodes=num_nodes)
     for name, value in {"edge_weight": mean_weights, "x": x, "y": y, **attributes}.items():
         if value is not None:
             data[name] = value
     for name in ("x", "y", "node_names"):
         if name in data and len(data[name]) != num_nodes:
             raise GraphError(f"expected {name} for {num_nodes} nodes, found {len(data[name])}.")
-    data.report = str(
-        Report(
-            nodes=num_nodes,
-            edges=edges,
-            one_way=2 * edges - distinct,
-            repeated=len(rows) - distinct,
-            loops=loops,
-            isolated=int((degrees == 0).sum()),
-            components=connected_components(counts)[0],
-            weighted=weights is not None,
-            directed=directed and 2 * edges > distinct,
-            notes=tuple(notes),
-        )
-    )
+    data.report = _report(counts, len(rows), distinct, loops, weights is not None, directed, notes)
     return data
+
+
+def _report(
+    graph: sp.csr_array, entries: int, distinct: int, loops: int, weighted: bool, directed: bool, notes: Sequence[str]
+) -> str:
+    """One line on a graph and on what was changed.
+
+    Args:
+        graph: Symmetric adjacency matrix.
+        entries: Number of edges given, without self-loops.
+        distinct: Number of different ones among them, counting directions.
+        loops: Number of self-loops removed.
+        weighted: Whether the edges have weights.
+        directed: Whether the source declares its edges as directed.
+        notes: Further remarks.
+    """
+    edges, one_way = graph.nnz // 2, graph.nnz - distinct
+    isolated, components = int((np.diff(graph.indptr) == 0).sum()), connected_components(graph)[0]
+    parts = [f"{counted(graph.shape[0], 'node')}, {counted(edges, 'edge')}"]
+    if directed and one_way:
+        parts.append(f"made undirected ({one_way:,} one-way)")
+    elif 0 < one_way < edges:
+        parts.append(f"{counted(one_way, 'edge')} given in one direction only, made undirected")
+    if entries > distinct:
+        parts.append(f"{counted(entries - distinct, 'repeated edge')} merged" + (", weights averaged" * weighted))
+    if loops:
+        parts.append(f"{counted(loops, 'self-loop')} removed")
+    if weighted:
+        parts.append("weighted")
+    if components > 1:
+        parts.append(f"{components:,} components")
+    if isolated:
+        parts.append(counted(isolated, "isolated node"))
+    return "; ".join([*parts, *notes])
 
 
 def connected_components(symmetric: sp.csr_array) -> tuple[int, Array]:
@@ -191,9 +161,9 @@ def _symmetric_sum(rows: Array, cols: Array, values: Array, num_nodes: int) -> t
     return both, one_way.nnz
 
 
-def _edge_index(pattern: sp.csr_array, degrees: Array) -> Tensor:
+def _edge_index(pattern: sp.csr_array) -> Tensor:
     edge_index = torch.empty(2, pattern.nnz, dtype=torch.long)
-    edge_index[0] = torch.from_numpy(np.repeat(np.arange(len(degrees), dtype=np.int32), degrees))
+    edge_index[0] = torch.from_numpy(np.repeat(np.arange(pattern.shape[0], dtype=np.int32), np.diff(pattern.indptr)))
     edge_index[1] = torch.from_numpy(pattern.indices)
     return edge_index
 

@@ -1,4 +1,4 @@
-"""Which space to try first, from numbers known before training. A rule of thumb that gives its reasons, not a proof."""
+"""Which space to try first, from measures of the graph: a rule of thumb that gives its reasons."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from kappagcn.errors import GraphError
 
 __all__ = ["Advice", "advise"]
 
-CURVED = 0.02  # |curvature| below this counts as flat
-CLOSED = 0.65  # radius/diameter above this: every node has nodes as far away as any has
-SLOW = 1.8  # mean distance over that of a random graph of this size and degree: above, balls grow slowly
+CURVED = 0.02  # smaller |curvature| counts as flat
+CLOSED = 0.65  # a larger radius/diameter means that all nodes have others almost a diameter away
+SLOW = 1.8  # balls grow slowly if the mean distance is more than this many times that of a random graph
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,20 @@ def advise(
 ) -> Advice:
     """The space to try first for a connected graph.
 
-    Trees and graphs of negative curvature speak for H. Where balls grow slowly, as in meshes, a graph that closes on
-    itself (the radius near the diameter) speaks for S, an open one for E. Where they grow fast, as in most networks of
-    people and papers, but neighbourhoods close in triangles and shared hubs, one factor of each sign takes both sides.
+    - H for trees and graphs of negative curvature.
+    - If balls grow slowly, as in meshes: S for a graph that closes on itself (radius near the diameter), otherwise E.
+    - If balls grow fast, as in most social and citation networks, but the curvature is positive (triangles, shared
+      hubs): one factor of each sign.
+
+    Args:
+        nodes: Number of nodes.
+        edges: Number of undirected edges.
+        most_neighbours: Largest degree.
+        curvature: Mean curvature by the parallelogram law.
+        radius: Smallest eccentricity.
+        diameter: Largest distance.
+        mean_distance: Mean distance.
+        dim: Dimension of the space.
 
     >>> str(advise(nodes=8, edges=8, most_neighbours=2, curvature=1 / 7, radius=4, diameter=4, mean_distance=16 / 7))
     'try S16 first: a cycle: it closes on itself'

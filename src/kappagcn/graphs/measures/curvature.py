@@ -1,4 +1,4 @@
-"""How curved a graph is around each node: the deviation from the parallelogram law (Gu et al. 2019; Algorithm 1).
+"""Curvature of a graph around each node: the deviation from the parallelogram law (Gu et al. 2019; Algorithm 1).
 
 For a node m, two of its neighbours b ≠ c and a node a ≠ m of its component,
 
@@ -13,7 +13,7 @@ The mean over b and c needs no sampling: with q(m) the mean of d(b,c)² and s(a,
     ψ(m; a) = d(a,m)/2 + q(m)/(8 d(a,m)) − s(a,m)/(2 d(a,m)),
 
 and as neighbours of m are 1 or 2 apart, q(m) = 4 − 3 · clustering(m). So one sparse product per block of nodes a gives
-the exact value for every m, and no all-pairs matrix is kept. Distances count steps: weights are not looked at.
+the exact value for every m, without an all-pairs matrix. Distances are in steps: weights are ignored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from kappagcn.progress import bar
 __all__ = ["GraphCurvature", "clustering", "parallelogram_curvature"]
 
 Array = NDArray[Any]
-STRETCH = 2**24  # products of entries in one stretch of rows
+MAX_PRODUCTS = 2**24  # products of entries computed at a time
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class GraphCurvature:
     """Curvature by the parallelogram law.
 
     Attributes:
-        mean: Average over the nodes that have a value; NaN if there is none.
-        standard_error: Of the mean, from the sampling alone; 0 where nothing was sampled.
+        mean: Mean over the nodes that have a value; NaN if there are none.
+        standard_error: Standard error of the mean due to sampling; 0 for an exact value.
         per_node: ψ(m), (N,), NaN for nodes with fewer than two neighbours.
-        how: What was averaged, in words.
+        how: Description of what was averaged.
 
     >>> from kappagcn.graphs import star
-    >>> found = parallelogram_curvature(star(4))
-    >>> print(found)
+    >>> curvature = parallelogram_curvature(star(4))
+    >>> print(curvature)
     -0.5 (exact)
-    >>> found.per_node[:2]
+    >>> curvature.per_node[:2]
     tensor([-0.5000,     nan], dtype=torch.float64)
     """
 
@@ -81,18 +81,18 @@ def parallelogram_curvature(
     seed: int = 0,
     progress: bool = False,
 ) -> GraphCurvature:
-    """The graph's curvature: exact, by Algorithm 1, or from a few nodes a for graphs too large for either.
+    """The graph's curvature: exact, by Algorithm 1, or, for very large graphs, from some nodes a.
+
+    With neither `samples` nor `anchors` the value is exact; it costs as much as a breadth-first search from every node.
 
     Args:
         data: A graph.
-        samples: Triples (b, c, a) drawn per node m: Algorithm 1.
-        anchors: Take the mean over b and c exactly, and over so many nodes a drawn from the largest component; nodes
-            outside it then have no value.
-        known_clustering: `clustering(data)`, where it has been computed already.
-        seed: Of the draws.
+        samples: Number of triples (b, c, a) to draw per node m: Algorithm 1.
+        anchors: Number of nodes a to draw from the largest component; the mean over b and c is exact. Nodes outside
+            this component then have no value.
+        known_clustering: Result of `clustering(data)`, to save computing it again.
+        seed: Seed of the draws.
         progress: Show a bar on a terminal.
-
-    With neither `samples` nor `anchors` the value is exact; it costs as much as a breadth-first search from every node.
 
     >>> from kappagcn.graphs import balanced_tree, cycle, path
     >>> parallelogram_curvature(path(9)).mean  # a line is flat
@@ -118,10 +118,10 @@ def parallelogram_curvature(
 def _averaged(
     data: Data, graph: sp.csr_array, closed: Array, anchors: int | None, rng: Any, advance: Any
 ) -> GraphCurvature:
-    """The mean over all b and c, and over all or some nodes a."""
+    """The mean over all b and c, and over all nodes a or `anchors` of them."""
     n, degree = data.num_nodes, np.diff(graph.indptr)
     curved = degree >= 2
-    spread = 4 - 3 * closed  # q(m)
+    q = 4 - 3 * closed
     inverse = sp.diags_array(1 / np.maximum(degree, 1))
     total, count = np.zeros(n), np.zeros(n)
     by_anchor = []
@@ -132,7 +132,7 @@ def _averaged(
         s = inverse @ (graph @ (d * d))
         here = curved[:, None] & (steps > 0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            psi = np.where(here, d / 2 + (spread[:, None] / 4 - s) / (2 * d), 0.0)
+            psi = np.where(here, d / 2 + (q[:, None] / 4 - s) / (2 * d), 0.0)
         total += psi.sum(axis=1)
         count += here.sum(axis=1)
         by_anchor.append(psi.sum(axis=0) / np.maximum(here.sum(axis=0), 1))
@@ -152,7 +152,7 @@ def _result(per_node: Array, error: float, how: str) -> GraphCurvature:
 
 
 def _sampled(data: Data, graph: sp.csr_array, samples: int, rng: Any, advance: Any) -> GraphCurvature:
-    """Algorithm 1, its triples drawn block by block of the nodes a."""
+    """Algorithm 1, with triples drawn for one block of nodes a at a time."""
     n, edges = data.num_nodes, graph.indices
     degree, first = np.diff(graph.indptr), graph.indptr[:-1]
     keys = np.repeat(np.arange(n, dtype=np.int64), degree) * n + edges
@@ -163,8 +163,8 @@ def _sampled(data: Data, graph: sp.csr_array, samples: int, rng: Any, advance: A
         c += c >= b
         b, c = edges[first[m] + b].astype(np.int64), edges[first[m] + c].astype(np.int64)
         wanted = b * n + c
-        found = np.searchsorted(keys, wanted)
-        joined = keys[np.minimum(found, len(keys) - 1)] == wanted
+        position = np.searchsorted(keys, wanted)
+        joined = keys[np.minimum(position, len(keys) - 1)] == wanted
         am, ab, ac = (steps[x, a].astype(np.float64) for x in (m, b, c))
         psi = am / 2 + (np.where(joined, 1, 4) / 2 - ab**2 - ac**2) / (4 * am)
         total += np.bincount(m, psi, n)
@@ -180,15 +180,15 @@ def _sampled(data: Data, graph: sp.csr_array, samples: int, rng: Any, advance: A
 def _anchored(
     data: Data, curved: Array, samples: int, rng: Any
 ) -> Iterator[tuple[tuple[Array, Array], tuple[Array, Array]]]:
-    """Blocks of nodes a, and which samples fall on them: the nodes m, and the columns of their a.
+    """Blocks of nodes a with the samples in them: for each sample its node m, and the column of its a in the block.
 
-    Each m draws a uniformly from the other nodes of its component. How many of its samples fall into the next block is
+    Each m draws a uniformly from the other nodes of its component. The number of its samples in the next block is
     binomial given those still to draw, so nothing is stored between blocks.
     """
     part = components(data)
-    order = np.argsort(part, kind="stable")  # component by component: those of m are one stretch
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
+    order = np.argsort(part, kind="stable")  # each component is a contiguous range
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order))
     sizes = np.bincount(part, minlength=1)
     start = (np.cumsum(sizes) - sizes)[part]
     end = start + sizes[part]
@@ -197,23 +197,24 @@ def _anchored(
     done = 0
     for nodes, steps in path_blocks(data, order):
         low, high = np.maximum(start[m], done), np.minimum(end[m], done + len(nodes))
-        own = (low <= place[m]) & (place[m] < high)
+        own = (low <= position[m]) & (position[m] < high)
         here = np.maximum(high - low, 0) - own
-        ahead = np.maximum(end[m] - low, 0) - (place[m] >= low)  # where a may still be, this block included
+        ahead = np.maximum(end[m] - low, 0) - (position[m] >= low)  # candidates for a from this block on
         share = np.divide(here, ahead, out=np.zeros(len(m)), where=(here > 0) & (ahead > 0))
         drawn = np.where(share > 0, rng.binomial(left, np.minimum(share, 1)), 0)
         left = left - drawn
         which = np.repeat(np.arange(len(m)), drawn)
         a = low[which] + (rng.random(len(which)) * here[which]).astype(np.int64)
-        a += own[which] & (a >= place[m][which])  # m itself is skipped
+        a += own[which] & (a >= position[m][which])  # skip m itself
         yield (nodes, steps), (m[which], a - done)
         done += len(nodes)
 
 
 def clustering(data: Data) -> Array:
-    """The share of a node's pairs of neighbours that are joined, (N,); 0 for fewer than two neighbours.
+    """Clustering coefficient of each node, (N,): the fraction of its pairs of neighbours that are joined.
 
-    Triangles are counted on edges turned towards the node of higher degree, so hubs cost little.
+    It is 0 for nodes with fewer than two neighbours. Triangles are counted on edges directed to the node of higher
+    degree, so hubs cost little.
 
     >>> from kappagcn.graphs import cycle, star
     >>> clustering(cycle(3)).tolist(), clustering(star(3)).tolist()
@@ -228,10 +229,10 @@ def clustering(data: Data) -> Array:
     up = rank[rows] < rank[cols]
     forward = sp.csr_array((np.ones(int(up.sum()), np.int32), (rows[up], cols[up])), shape=(n, n))
     triangles = np.zeros(n)
-    for start, stop, closed in _closed(forward, forward):  # paths m → k → j that m → j closes
+    for start, stop, closed in _closed(forward, forward):  # paths m → k → j closed by an edge m → j
         triangles[start:stop] += closed.sum(axis=1)
         triangles += closed.sum(axis=0)
-    for start, stop, closed in _closed(forward.T.tocsr(), forward):  # the same triangles, seen from k
+    for start, stop, closed in _closed(forward.T.tocsr(), forward):  # the same triangles, counted at k
         triangles[start:stop] += closed.sum(axis=1)
     pairs = degree * (degree - 1) / 2
     share: Array = np.divide(triangles, pairs, out=np.zeros(n), where=pairs > 0)
@@ -239,10 +240,10 @@ def clustering(data: Data) -> Array:
 
 
 def _closed(left: sp.csr_array, forward: sp.csr_array) -> Iterator[tuple[int, int, sp.csr_array]]:
-    """The entries of left · forward on the edges of `forward`, in stretches of rows that stay small."""
+    """The entries of left · forward at the edges of `forward`: ranges of rows, with few products each."""
     n = forward.shape[0]
     starts = np.repeat(np.arange(n), np.diff(left.indptr))
     work = np.bincount(starts, np.diff(forward.indptr)[left.indices], n)
-    cuts = np.unique([0, *np.searchsorted(np.cumsum(work), np.arange(STRETCH, work.sum(), STRETCH)), n])
+    cuts = np.unique([0, *np.searchsorted(np.cumsum(work), np.arange(MAX_PRODUCTS, work.sum(), MAX_PRODUCTS)), n])
     for start, stop in itertools.pairwise(cuts):
         yield start, stop, (left[start:stop] @ forward).multiply(forward[start:stop])

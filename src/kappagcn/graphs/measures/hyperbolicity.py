@@ -1,8 +1,7 @@
 """Gromov's δ: how far a graph's distances are from those of a tree.
 
-Of the three sums d(x,y) + d(z,w), d(x,z) + d(y,w), d(x,w) + d(y,z) let the two largest differ by 2δ(x,y,z,w). The
-graph's δ is the largest over all quadruples: 0 for trees, about n/4 for the cycle C_n. δ/diameter has no scale, and is
-at most 1/2.
+The two largest of the sums d(x,y) + d(z,w), d(x,z) + d(y,w), d(x,w) + d(y,z) differ by 2δ(x,y,z,w). The graph's δ is
+the maximum over all quadruples: 0 for trees, about n/4 for the cycle C_n. δ/diameter is free of scale, at most 1/2.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from kappagcn.progress import bar
 __all__ = ["Hyperbolicity", "hyperbolicity"]
 
 Array = NDArray[Any]
-EXACT_NODES = 2000  # beyond this the pairs themselves are too many
-EXACT_PAIRS = 12_000  # pairs of pairs up to here take seconds
+EXACT_NODES = 2000  # larger graphs have too many pairs
+EXACT_PAIRS = 12_000  # all pairs of this many pairs take seconds
 LANDMARKS = 256
 
 
@@ -33,10 +32,10 @@ class Hyperbolicity:
     """Gromov's δ of the largest component.
 
     Attributes:
-        delta: The largest δ found; the graph's own where `exact`, otherwise a lower bound.
-        mean: Mean δ over the sampled quadruples; NaN where `exact`.
-        diameter: The largest distance found; the component's own where `exact`, otherwise a lower bound.
-        exact: Whether every quadruple that could matter was looked at.
+        delta: δ of the graph if `exact`, otherwise a lower bound.
+        mean: Mean δ over the sampled quadruples; NaN if `exact`.
+        diameter: Diameter of the component if `exact`, otherwise a lower bound.
+        exact: Whether all quadruples that can attain the maximum were examined.
 
     >>> Hyperbolicity(delta=1.0, mean=float("nan"), diameter=4, exact=True).relative
     0.25
@@ -60,13 +59,13 @@ class Hyperbolicity:
 def hyperbolicity(
     data: Data, *, exact: bool | None = None, samples: int = 200_000, seed: int = 0, progress: bool = False
 ) -> Hyperbolicity:
-    """Gromov's δ of the largest component; distances count steps.
+    """Gromov's δ of the largest component, with distances in steps.
 
     Args:
         data: A graph.
-        exact: Look at all quadruples that matter; None: where there are few enough.
-        samples: Quadruples drawn among 256 nodes where it is not exact.
-        seed: Of the draws.
+        exact: Whether to examine all quadruples that can attain the maximum; None to do so if they are few.
+        samples: Number of quadruples to draw among 256 nodes otherwise.
+        seed: Seed of the draws.
         progress: Show a bar on a terminal.
 
     >>> from kappagcn.graphs import balanced_tree, cycle
@@ -90,7 +89,7 @@ def hyperbolicity(
 
 
 def _far_apart(component: Data, lengths: Array) -> Array:
-    """Pairs no neighbour of which is farther from the other, longest first: some quadruple of two such attains δ."""
+    """Pairs that no step to a neighbour takes farther apart, longest first; two of them attain δ."""
     graph = adjacency(component)
     farthest = np.zeros_like(lengths)
     linked = np.flatnonzero(np.diff(graph.indptr))
@@ -102,7 +101,7 @@ def _far_apart(component: Data, lengths: Array) -> Array:
 
 
 def _largest(lengths: Array, pairs: Array, progress: bool) -> float:
-    """δ over pairs of pairs; a pair no longer than 2δ cannot raise δ, so the longest go first."""
+    """δ over pairs of pairs, the longest first, until a pair is too short to raise it (at most 2δ)."""
     lengths = lengths.astype(np.int16)
     own = lengths[pairs[:, 0], pairs[:, 1]]
     twice = 0

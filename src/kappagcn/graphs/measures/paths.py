@@ -1,8 +1,8 @@
-"""Lengths of shortest paths: all pairs, or from some sources, in blocks that stay small.
+"""Lengths of shortest paths, for all pairs or from some sources, computed in small blocks of sources.
 
-Unweighted graphs are searched breadth first from many sources at once: each node keeps one bit per source, and one step
-of all searches is a bitwise or over its neighbours' bits. Weighted graphs go through SciPy's Dijkstra. Lengths are
-integers of the smallest type that holds them, −1 where there is no path; fractional weights give float64 and infinity.
+Unweighted graphs use a breadth-first search from many sources at once: each node has one bit per source, and one step
+of all searches is a bitwise OR over the neighbours' bits. Weighted graphs use SciPy's Dijkstra. Lengths are integers of
+the smallest sufficient type, −1 where there is no path; with fractional weights they are float64, infinity for no path.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from kappagcn.progress import bar
 __all__ = ["path_blocks", "second_sweep", "shortest_paths"]
 
 Array = NDArray[Any]
-WORD = 64  # sources that share a machine word
-BLOCK_BITS = 2**26  # bits gathered along all edges in one step: blocks that stay in cache
-MOST_WORDS = 32
-SPARSE_SHARE = 8  # a step touching less than this part of the edges visits only those
+WORD = 64  # sources per machine word
+BLOCK_BITS = 2**26  # bits gathered along all edges in one step; a block then stays in the cache
+MAX_WORDS = 32
+SPARSE_SHARE = 8  # a step from nodes with less than 1/8 of the edges visits these edges only
 LARGEST_MATRIX = 16 * 2**30  # bytes of an all-pairs matrix
 
 
@@ -51,10 +51,10 @@ def shortest_paths(
 
     Args:
         data: A graph.
-        sources: Nodes to start from, (S,); None for all of them.
-        weighted: Whether edge weights are lengths; None: where the graph has weights.
-        workers: Threads; None for one per core.
-        cache: Folder in which all-pairs lengths are kept and looked for; None keeps nothing.
+        sources: Source nodes, (S,); None for all nodes.
+        weighted: Whether to use edge weights as lengths; None to use them if the graph has any.
+        workers: Number of threads; None for one per core.
+        cache: Folder that stores all-pairs lengths for the next call; None for no storage.
         progress: Show a bar on a terminal.
 
     Returns:
@@ -65,34 +65,35 @@ def shortest_paths(
     [0, 1, 2, 2, 1]
     """
     matrix = _lengths(data, weighted)
-    kept = None
+    stored = None
     if sources is None:
-        _affordable(data.num_nodes, 1 if matrix.dtype == bool else 8)
+        _check_size(data.num_nodes, 1 if matrix.dtype == bool else 8)
         if cache is not None:
-            kept = Path(cache) / "distances" / f"{_fingerprint(matrix)}.npy"
-            found = _recall(kept, data.num_nodes)
-            if found is not None:
-                return found
+            stored = Path(cache) / "distances" / f"{_fingerprint(matrix)}.npy"
+            lengths = _load_stored(stored, data.num_nodes)
+            if lengths is not None:
+                return lengths
     starts = _sources(data, sources)
     result = np.empty((len(starts), data.num_nodes), np.int8)
     with bar("shortest paths", len(starts), shown=progress) as advance:
-        at = 0
+        done = 0
         for nodes, block in _blocks(matrix, starts, workers):
             if block.dtype != result.dtype:
-                result = _widened(result, at, block.dtype)
-            result[at : at + len(nodes)] = block.T if block.dtype == result.dtype else block.T.astype(result.dtype)
-            at += len(nodes)
+                result = _widened(result, done, block.dtype)
+            result[done : done + len(nodes)] = block.T
+            done += len(nodes)
             advance(len(nodes))
-    if kept is not None:
+    if stored is not None:
         try:
-            with replacing(kept) as file:
+            with replacing(stored) as file:
                 np.save(file, result)
         except OSError as error:
-            warnings.warn(f"distances could not be kept in {kept.parent} ({error.strerror})", stacklevel=2)
+            warnings.warn(f"distances could not be kept in {stored.parent} ({error.strerror})", stacklevel=2)
     return torch.from_numpy(result)
 
 
 def _widened(result: Array, done: int, dtype: Any) -> Array:
+    """The result in a type that also holds `dtype`; `done` of its rows are filled."""
     if result.dtype.kind == "i" and dtype.kind == "f":
         wide = np.full(result.shape, np.inf)
         wide[:done] = np.where(result[:done] < 0, np.inf, result[:done])
@@ -103,9 +104,14 @@ def _widened(result: Array, done: int, dtype: Any) -> Array:
 def path_blocks(
     data: Data, sources: Tensor | Array | list[int] | None = None, *, workers: int | None = None
 ) -> Iterator[tuple[Array, Array]]:
-    """Blocks of sources and the number of steps from each node to them, ((S,), (N, S)): never all at once.
+    """Number of steps from each node to the sources, in blocks of S sources: ((S,), (N, S)) at a time.
 
-    Weights are not looked at; −1 where there is no path.
+    Weights are ignored; −1 where there is no path.
+
+    Args:
+        data: A graph.
+        sources: Source nodes; None for all nodes.
+        workers: Number of threads; None for one per core.
 
     >>> from kappagcn.graphs import path
     >>> [(sources.tolist(), lengths.tolist()) for sources, lengths in path_blocks(path(3), [0, 2])]
@@ -119,7 +125,7 @@ def second_sweep(data: Data, reach: Array) -> int:
 
     Args:
         data: A connected graph.
-        reach: For each node its largest distance to those sources, (N,).
+        reach: Largest distance of each node to the earlier sources, (N,).
     """
     farthest = np.argsort(-reach.astype(np.int64), kind="stable")[:WORD]
     return max((int(steps.max(initial=0)) for _, steps in path_blocks(data, farthest)), default=0)
@@ -127,16 +133,16 @@ def second_sweep(data: Data, reach: Array) -> int:
 
 def _blocks(matrix: sp.csr_array, starts: Array, workers: int | None) -> Iterator[tuple[Array, Array]]:
     hops = matrix.dtype == bool
-    words = max(1, min(MOST_WORDS, BLOCK_BITS // max(1, WORD * matrix.nnz)))
+    words = max(1, min(MAX_WORDS, BLOCK_BITS // max(1, WORD * matrix.nnz)))
     size = WORD * words
     pieces = [starts[i : i + size] for i in range(0, len(starts), size)]
     search = _breadth_first if hops else _dijkstra
     workers = min(workers or os.cpu_count() or 1, len(pieces))
-    if workers <= 1 or not hops:  # SciPy's Dijkstra keeps the interpreter to itself
+    if workers <= 1 or not hops:  # SciPy's Dijkstra holds the interpreter lock
         for piece in pieces:
             yield piece, search(matrix, piece)
         return
-    with ThreadPoolExecutor(workers) as pool:  # a few blocks ahead, never all of them in memory
+    with ThreadPoolExecutor(workers) as pool:  # a few blocks ahead, not all of them in memory
         pending = [pool.submit(search, matrix, piece) for piece in pieces[: 2 * workers]]
         for index, piece in enumerate(pieces):
             block = pending.pop(0).result()
@@ -146,7 +152,7 @@ def _blocks(matrix: sp.csr_array, starts: Array, workers: int | None) -> Iterato
 
 
 def _breadth_first(matrix: sp.csr_array, sources: Array) -> Array:
-    """Steps from every node to each source, (N, S): bit s of a node's words says that source s has seen it."""
+    """Steps from every node to each source, (N, S); bit s of a node's words is set once source s has reached it."""
     n, count = matrix.shape[0], len(sources)
     columns = np.arange(count)
     front = np.zeros((n, 8 * -(-count // WORD)), np.uint8)
@@ -154,7 +160,7 @@ def _breadth_first(matrix: sp.csr_array, sources: Array) -> Array:
     front = front.view(np.uint64)
     seen = front.copy()
     steps = np.zeros((n, count), np.int8)
-    step = behind = 0  # unseen entries of `steps` lag `behind` the step: sparse steps do not touch them
+    step = behind = 0  # entries of `steps` not yet reached are `behind` the step: sparse steps do not update them
     active = np.unique(sources)
     linked = np.flatnonzero(np.diff(matrix.indptr))
     while len(active):
@@ -173,9 +179,9 @@ def _breadth_first(matrix: sp.csr_array, sources: Array) -> Array:
             active = np.flatnonzero(fresh.any(axis=1))
             front = fresh
         else:
-            reached = np.zeros(n, bool)
-            reached[_neighbours(matrix, active)[0]] = True
-            reach = np.flatnonzero(reached)
+            adjacent = np.zeros(n, bool)
+            adjacent[_neighbours(matrix, active)[0]] = True
+            reach = np.flatnonzero(adjacent)
             around, offsets = _neighbours(matrix, reach)
             fresh = np.bitwise_or.reduceat(front[around], offsets, axis=0) & ~seen[reach]
             front[active] = 0
@@ -196,7 +202,7 @@ def _bits(words: Array, count: int) -> Array:
 
 
 def _neighbours(matrix: sp.csr_array, nodes: Array) -> tuple[Array, Array]:
-    """The neighbours of these nodes one list after another, and where each list starts; every node has some."""
+    """The neighbour lists of these nodes, concatenated, and the start of each list; every node has neighbours."""
     starts = matrix.indptr[nodes]
     lengths = matrix.indptr[nodes + 1] - starts
     offsets = np.cumsum(lengths) - lengths
@@ -204,20 +210,20 @@ def _neighbours(matrix: sp.csr_array, nodes: Array) -> tuple[Array, Array]:
 
 
 def _dijkstra(matrix: sp.csr_array, sources: Array) -> Array:
-    found: Array = csgraph.dijkstra(matrix, directed=True, indices=sources).T
+    lengths: Array = csgraph.dijkstra(matrix, directed=True, indices=sources).T
     whole = (matrix.data == np.round(matrix.data)).all()
-    return _narrowed(np.where(np.isinf(found), -1, found)) if whole else found
+    return _narrowed(np.where(np.isinf(lengths), -1, lengths)) if whole else lengths
 
 
 def _narrowed(whole: Array) -> Array:
-    """In the smallest integer type that holds the longest."""
+    """The lengths in the smallest integer type that holds their maximum."""
     most = whole.max(initial=0)
     dtype = next((d for d in (np.int8, np.int16, np.int32) if most <= np.iinfo(d).max), np.int64)
     return whole.astype(dtype, copy=False)
 
 
 def _lengths(data: Data, weighted: bool | None) -> sp.csr_array:
-    """The graph as a matrix of lengths, or of True where all are 1."""
+    """The matrix of edge lengths, or a boolean matrix if all lengths are 1."""
     matrix = adjacency(data)
     has = data.get("edge_weight") is not None
     if weighted and not has:
@@ -236,7 +242,7 @@ def _sources(data: Data, sources: Tensor | Array | list[int] | None) -> Array:
     return nodes.astype(np.int64)
 
 
-def _affordable(nodes: int, itemsize: int) -> None:
+def _check_size(nodes: int, itemsize: int) -> None:
     if nodes**2 * itemsize > LARGEST_MATRIX:
         raise GraphError(
             f"expected at most {int((LARGEST_MATRIX / itemsize) ** 0.5):,} nodes for all pairs, found {nodes:,}: the "
@@ -251,11 +257,12 @@ def _fingerprint(matrix: sp.csr_array) -> str:
     return digest.hexdigest()
 
 
-def _recall(path: Path, nodes: int) -> Tensor | None:
+def _load_stored(path: Path, nodes: int) -> Tensor | None:
+    """Stored all-pairs lengths, or None if there are none or the file is damaged: they are then computed again."""
     try:
         with path.open("rb") as file:
-            found = np.load(file, allow_pickle=False)
-        shape = found.shape
-    except Exception:  # whatever is wrong with it, it is computed again
+            lengths = np.load(file, allow_pickle=False)
+        shape = lengths.shape
+    except Exception:  # NumPy raises many types on a damaged file
         return None
-    return torch.from_numpy(found) if shape == (nodes, nodes) and found.dtype.kind in "if" else None
+    return torch.from_numpy(lengths) if shape == (nodes, nodes) and lengths.dtype.kind in "if" else None

@@ -1,4 +1,4 @@
-"""A graph in numbers: size, degrees, distances, curvature, hyperbolicity, and the space they speak for."""
+"""Statistics of a graph: size, degrees, distances, curvature, hyperbolicity, and the space they suggest."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from kappagcn.graphs.measures.paths import path_blocks, second_sweep
 
 __all__ = ["Degrees", "Distances", "GraphStatistics", "describe"]
 
-ALL_SOURCES = 5000  # components up to here are measured from every node
+ALL_SOURCES = 5000  # number of nodes up to which distances are measured from every node
 SOURCES = 64
-EXACT_CURVATURE = 20_000  # nodes up to which the curvature is exact
+EXACT_CURVATURE = 20_000  # number of nodes up to which the curvature is exact
 
 
 @dataclass(frozen=True)
 class Degrees:
-    """How many neighbours nodes have; ``histogram[d]`` nodes have d."""
+    """Statistics of the node degrees; ``histogram[d]`` nodes have degree d."""
 
     least: int
     mean: float
@@ -37,9 +37,10 @@ class Degrees:
 
 @dataclass(frozen=True)
 class Distances:
-    """Steps between nodes of the largest component: from all nodes where `exact`, otherwise from 64 of them.
+    """Statistics of the distances in steps between nodes of the largest component.
 
-    `diameter` is then a lower bound, and `radius` (the smallest eccentricity) an upper one.
+    If not `exact`, they are measured from 64 nodes; `diameter` is then a lower bound and `radius` (the smallest
+    eccentricity) an upper bound.
     """
 
     mean: float
@@ -50,11 +51,11 @@ class Distances:
 
 @dataclass(frozen=True)
 class GraphStatistics:
-    """What `describe` found. Curvature, hyperbolicity and distances are those of the largest component.
+    """Result of `describe`. Curvature, hyperbolicity and distances are those of the largest component.
 
     >>> from kappagcn.graphs import cycle
-    >>> found = describe(cycle(8))
-    >>> found.nodes, found.degrees.mean, found.distances.diameter
+    >>> statistics = describe(cycle(8))
+    >>> statistics.nodes, statistics.degrees.mean, statistics.distances.diameter
     (8, 2.0, 4)
     """
 
@@ -75,16 +76,16 @@ class GraphStatistics:
     advice: Advice
 
     def record(self) -> dict[str, Any]:
-        """Plain numbers and words, for JSON; NaN becomes None."""
-        found = asdict(self)
+        """The statistics as numbers and text for JSON; NaN becomes None."""
+        record = asdict(self)
         per_node = self.curvature.per_node.numpy()
-        found["curvature"]["per_node"] = [None if np.isnan(v) else round(float(v), 6) for v in per_node]
-        found["hyperbolicity"]["relative"] = self.hyperbolicity.relative
-        plain: dict[str, Any] = _plain(found)
+        record["curvature"]["per_node"] = [None if np.isnan(v) else round(float(v), 6) for v in per_node]
+        record["hyperbolicity"]["relative"] = self.hyperbolicity.relative
+        plain: dict[str, Any] = _without_nan(record)
         return plain
 
     def rows(self) -> list[tuple[str, str]]:
-        """Name and value of every line a reader sees."""
+        """Name and value of each line of the printed table."""
         d, paths, bound = self.degrees, self.distances, "" if self.distances.exact else "at least "
         rows = [
             ("size", f"{counted(self.nodes, 'node')}, {counted(self.edges, 'edge')}"),
@@ -109,21 +110,22 @@ class GraphStatistics:
         return "\n".join(f"{name:<14} {value}" for name, value in self.rows())
 
 
-def _plain(value: Any) -> Any:
+def _without_nan(value: Any) -> Any:
     if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
+        return {k: _without_nan(v) for k, v in value.items()}
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
 def describe(data: Data, *, dim: int = 16, seed: int = 0, progress: bool = False) -> GraphStatistics:
-    """All there is to say about a graph before anything is trained on it.
+    """Measure a graph, and suggest a space for it.
 
-    Exact for graphs up to a few thousand nodes; larger ones are measured from sampled nodes, and the result says so.
+    Results are exact for graphs up to a few thousand nodes; larger ones are measured from sampled nodes, and the result
+    says so.
 
     Args:
         data: A graph.
-        dim: Dimension of the space to suggest.
-        seed: Of whatever is sampled.
+        dim: Dimension of the suggested space.
+        seed: Seed of the sampling.
         progress: Show bars on a terminal.
 
     >>> from kappagcn.graphs import balanced_tree
