@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 .DEFAULT_GOAL := help
 SEED ?= $(shell date +%s)
 
-.PHONY: help demo test fuzz generic portable wheel lowest lint format docs figures growing bench accuracy graphs \
+.PHONY: help busy demo test fuzz generic portable wheel lowest lint format docs figures growing bench accuracy graphs \
 	layers tables embeddings clean
 
 help: ## show this list
@@ -65,6 +65,9 @@ growing: $(READY) ## a million nodes, mini-batches, several workers beside one p
 
 bench: $(READY) ## speed and memory against geoopt; keeps the record, docs/speed.md and the README's table
 	@$(BIN)/python benchmarks/geometry.py && $(BIN)/python benchmarks/readme.py
+
+busy: $(READY) ## training beside a process that keeps one core busy; needs a quiet machine; keeps the record and docs/busy-core.md
+	@$(BIN)/python benchmarks/busy_core.py
 
 accuracy: $(READY) ## errors against 50-digit mpmath beside geoopt's; keeps the record, docs/accuracy.md and the README's table
 	@$(BIN)/python benchmarks/accuracy.py && $(BIN)/python benchmarks/readme.py

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import accuracy
+import busy_core
 import curvature as graph_curvature
 import demo
 import distortion as distortion_speed
@@ -63,6 +64,7 @@ def test_the_readmes_links_lead_somewhere(target):
         ("layers", layers, "layers.md"),
         ("distortion", distortion_speed, "distortion-speed.md"),
         ("growing", growing_page, "growing.md"),
+        ("busy_core", busy_core, "busy-core.md"),
     ],
 )
 def test_pages_are_made_from_their_records(name, module, page):

@@ -8,7 +8,7 @@ import typer
 
 from kappagcn._version import __version__
 from kappagcn.cli import classify, data, demo, embed, info, predict, reproduce, view  # noqa: F401 (they register)
-from kappagcn.cli.common import app
+from kappagcn.cli.common import app, wait_passively
 
 __all__ = ["app"]
 
@@ -25,4 +25,4 @@ def _main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    pass
+    wait_passively()

@@ -254,6 +254,15 @@ def load(graph: str, data: Path | None, features: str | None, labels: str | None
     return found
 
 
+def wait_passively() -> None:
+    """Let OpenMP's threads sleep instead of spin while they have nothing to do; call it before torch is loaded.
+
+    Beside a busy core a spinning thread is often not running when its share of an operation comes up, and the others
+    wait for it: small graphs were trained many times slower. Sleeping threads are woken at once (docs/busy-core.md).
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
 def prepare(count: int | None) -> None:
     """Threads, for torch and compiled kernels alike; and memory that is not given back after every step."""
     from kappagcn.training.memory import keep_freed_memory
