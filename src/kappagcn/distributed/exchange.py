@@ -9,7 +9,7 @@ from torch import Tensor
 
 from kappagcn.distributed.communicator import Communicator
 
-__all__ = ["Exchange", "spread"]
+__all__ = ["Exchange", "gather"]
 
 
 class Exchange:
@@ -44,7 +44,7 @@ class Exchange:
         """Number of rows of other ranks that are needed here."""
         return sum(self.receives)
 
-    def gather(self, x: Tensor) -> Tensor:
+    def gather_forward(self, x: Tensor) -> Tensor:
         """Own rows, then those of other ranks: (own, D) → (own + halo, D)."""
         mine = x.detach()[self.places]
         theirs = x.new_empty(self.halo, x.shape[1])
@@ -52,7 +52,7 @@ class Exchange:
         self.sent += mine.numel() * mine.element_size()
         return torch.cat([x.detach(), theirs])
 
-    def give_back(self, grad: Tensor) -> Tensor:
+    def gather_backward(self, grad: Tensor) -> Tensor:
         """The transpose: (own + halo, D) → (own, D)."""
         theirs = grad[self.own :].contiguous()
         mine = grad.new_empty(len(self.places), grad.shape[1])
@@ -61,18 +61,18 @@ class Exchange:
         return grad[: self.own].index_add(0, self.places.to(grad.device), mine)
 
 
-class _Spread(torch.autograd.Function):
+class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, exchange: Exchange) -> Tensor:
         ctx.exchange = exchange
-        return exchange.gather(x)
+        return exchange.gather_forward(x)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return ctx.exchange.give_back(grad), None
+        return ctx.exchange.gather_backward(grad), None
 
 
-def spread(x: Tensor, exchange: Exchange) -> Tensor:
-    """`Exchange.gather`, differentiable."""
-    found: Tensor = _Spread.apply(x, exchange)
-    return found
+def gather(x: Tensor, exchange: Exchange) -> Tensor:
+    """`Exchange.gather_forward`, differentiable."""
+    rows: Tensor = _Gather.apply(x, exchange)
+    return rows

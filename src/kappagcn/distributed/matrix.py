@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.distributed.communicator import Communicator
-from kappagcn.distributed.exchange import Exchange, spread
+from kappagcn.distributed.exchange import Exchange, gather
 from kappagcn.errors import GraphError
 from kappagcn.sparse import SparseMatrix
 
@@ -36,21 +36,21 @@ class PartMatrix(SparseMatrix):
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "exchange": self.exchange}
 
-    def spread(self, x: Tensor) -> Tensor:
-        """Own rows, then those of other ranks, differentiable."""
-        return spread(x, self.exchange)
-
     def gather(self, x: Tensor) -> Tensor:
+        """Own rows, then those of other ranks, differentiable."""
+        return gather(x, self.exchange)
+
+    def gather_forward(self, x: Tensor) -> Tensor:
         """Own rows, then those of other ranks, without a gradient."""
-        return self.exchange.gather(x)
+        return self.exchange.gather_forward(x)
 
-    def give_back(self, grad: Tensor) -> Tensor:
+    def gather_backward(self, grad: Tensor) -> Tensor:
         """Send the gradients of other ranks' rows back to them, and add those that come from there."""
-        return self.exchange.give_back(grad)
+        return self.exchange.gather_backward(grad)
 
-    def anywhere(self, found: bool) -> bool:
+    def any_rank(self, condition: bool) -> bool:
         """Whether a condition holds on any rank: all have to take the same branch."""
-        return self.exchange.communicator.any_rank(found)
+        return self.exchange.communicator.any_rank(condition)
 
     def check(self, x: Tensor) -> None:
         """Refuse anything but the rows of this rank."""

@@ -122,7 +122,7 @@ class HGCNConv(SparseInput):
         """The same edges, as far as they have a weight, with others from the vectors at their ends."""
         assert self.attention is not None
         ends = v @ self.attention.t()
-        as_target, as_source = ends[:, 0], adjacency.spread(ends[:, 1:])[:, 0]
+        as_target, as_source = ends[:, 0], adjacency.gather(ends[:, 1:])[:, 0]
         scores = nn.functional.leaky_relu(as_target[adjacency.rows] + as_source[adjacency.cols], 0.2)
         scores = torch.where(adjacency.values == 0, torch.finfo(scores.dtype).min / 4, scores)
         shares = softmax(scores, adjacency.rows, num_nodes=adjacency.shape[0])

@@ -38,7 +38,7 @@ class _Compiled(torch.autograd.Function):
         ctx.adjacency = adjacency
         weight = adjacency.row_sums()
         ctx.kernels, ctx.factors = kernels, kernels.Factors(dims, k.tolist())
-        rows = adjacency.gather(v)
+        rows = adjacency.gather_forward(v)
         lifted, lifts = kernels.lift(rows, ctx.factors, dtype, ROW_EXPONENT[torch.float64])
         sums = multiply(matrix, lifted)
         lowered = kernels.lower(sums, matrix, rows, lifts, ctx.factors, weight)
@@ -54,7 +54,7 @@ class _Compiled(torch.autograd.Function):
         by_lifted = kernels.add_far(multiply(ctx.transpose, by_sums), ctx.transpose, lowered.far, by_far, factors)
         by_rows, by_k_too = kernels.lift_backward(rows, factors, lifts, by_lifted)
         by_k = (by_k.sum(0) if len(by_k) > 1 else by_k[0]) + (by_k_too.sum(0) if len(by_k_too) > 1 else by_k_too[0])
-        return ctx.adjacency.give_back(by_rows), torch.from_numpy(by_k).to(k.dtype), None, None, None, None
+        return ctx.adjacency.gather_backward(by_rows), torch.from_numpy(by_k).to(k.dtype), None, None, None, None
 
 
 @cache
@@ -118,7 +118,7 @@ def _by_torch(v: Tensor, adjacency: SparseMatrix, kappa: Tensor) -> Tensor:
     lifted, weight = lift_rows(v, kappa), adjacency.row_sums()
     sums = adjacency.product(lifted)
     in_single = not torch.compiler.is_compiling() and v.dtype != torch.float64
-    if in_single and adjacency.anywhere(any_far(lifted, sums, kappa, weight)):
+    if in_single and adjacency.any_rank(any_far(lifted, sums, kappa, weight)):
         # Far out the digits that float32 loses count.
         return _by_torch(v.double(), adjacency.to(torch.float64), kappa.double()).to(v.dtype)
     return lower_rows(sums, kappa, weight)

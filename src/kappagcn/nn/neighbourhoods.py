@@ -40,7 +40,7 @@ def tangential_at_nodes(v: Tensor, adjacency: SparseMatrix, k: Tensor) -> Tensor
             f"aggregation midpoint, tangential or frechet."
         )
     k = k.double()
-    points = adjacency.spread(within(v.double(), k, ROW_RESOLVED))
+    points = adjacency.gather(within(v.double(), k, ROW_RESOLVED))
     e = lift_rows(points, k)
     z = k * _haversines(points, adjacency.rows, adjacency.cols, k)
     cosine = (1 - z).clamp(min=ROW_LEAST_COSINE**2).sqrt()
@@ -79,7 +79,7 @@ def _from_nodes(e: Tensor, pull: Tensor, k: Tensor) -> Tensor:
 def frechet(v: Tensor, adjacency: SparseMatrix, k: Tensor) -> Tensor:
     """(Σ_j A_ij) times log_0 of the Fréchet mean of the points with weights A_i, (N, D) → (M, D), in float64."""
     dtype, v, k, adjacency = v.dtype, v.double(), k.double(), adjacency.to(torch.float64)
-    x = adjacency.spread(expmap0(v, k=k))
+    x = adjacency.gather(expmap0(v, k=k))
     order = adjacency.rows.argsort(stable=True)
     degrees = torch.bincount(adjacency.rows, minlength=adjacency.shape[0])
     starts = degrees.cumsum(0) - degrees

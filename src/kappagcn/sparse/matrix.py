@@ -107,7 +107,7 @@ class SparseMatrix:
             return self.to(torch.float32).product(x.float()).to(x.dtype)
         if x.dtype != self.values.dtype:
             return self.to(x.dtype).product(x)
-        return self._times(self.spread(x))
+        return self._times(self.gather(x))
 
     def _times(self, x: Tensor) -> Tensor:
         if self.values.requires_grad or torch.compiler.is_compiling():
@@ -117,21 +117,21 @@ class SparseMatrix:
         product: Tensor = _Product.apply(matrix, transpose, x)
         return product
 
-    def spread(self, x: Tensor) -> Tensor:
-        """Dense rows as the entries' columns count them, differentiable: x itself, where all rows are here."""
-        return x
-
     def gather(self, x: Tensor) -> Tensor:
-        """The same without a gradient, for operations that have a backward of their own."""
+        """The rows that the columns of the matrix refer to, differentiable: x itself, unless ranks share the matrix."""
         return x
 
-    def give_back(self, grad: Tensor) -> Tensor:
-        """The transpose of `gather`."""
+    def gather_forward(self, x: Tensor) -> Tensor:
+        """The rows of `gather` without a gradient, for operations with a backward of their own."""
+        return x
+
+    def gather_backward(self, grad: Tensor) -> Tensor:
+        """The gradient with respect to x, given the gradient with respect to the rows of `gather_forward`."""
         return grad
 
-    def anywhere(self, found: bool) -> bool:
-        """Whether something was found, here or wherever else the matrix has rows."""
-        return found
+    def any_rank(self, condition: bool) -> bool:
+        """Whether the condition holds on any rank that has rows of the matrix."""
+        return condition
 
     def check(self, x: Tensor) -> None:
         """Refuse rows that this matrix does not multiply with."""
