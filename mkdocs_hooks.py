@@ -1,9 +1,10 @@
-"""What the site needs beyond its pages: links that leave docs/, pictures in two themes, doctests as code blocks.
+"""What the site needs beyond its pages: links that leave docs/, pictures in two themes, doctests, tables of settings.
 
 Links such as ``../results`` work in the repository; the site has no such files, so there they become the path in words,
 or, where ``repo_url`` is set, a link to it.
 """
 
+import inspect
 import re
 from pathlib import PurePosixPath
 from posixpath import normpath
@@ -11,11 +12,15 @@ from typing import Any
 
 import griffe
 
+from kappagcn import estimators
+from kappagcn.estimators.settings import settings_table
+
 OUTSIDE = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<path>(?:\.\./)+[^)#\s]+)\)")
 DOCTEST = re.compile(r"^(?P<indent> *)>>> .*(?:\n(?! *\n| *$).*)*", re.MULTILINE)
 PICTURE = re.compile(
     r'<picture>\s*<source [^>]*srcset="(?P<dark>[^"]+)">\s*<img src="(?P<light>[^"]+)" (?P<rest>[^>]*)>\s*</picture>'
 )
+SETTINGS = re.compile(r"<!-- settings: (?P<task>\w+) -->")
 ROLE = re.compile(r":(?:func|class|mod|meth):(?=`)")
 
 
@@ -32,7 +37,12 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
         return f"`{path}`" if link["text"].strip("`/") == path else f"{link['text']} (`{path}`)"
 
     themes = r'<img src="\g<light>#only-light" \g<rest>><img src="\g<dark>#only-dark" \g<rest>>'
-    return PICTURE.sub(themes, OUTSIDE.sub(told, markdown))
+    return with_settings(PICTURE.sub(themes, OUTSIDE.sub(told, markdown)))
+
+
+def with_settings(markdown: str) -> str:
+    """A page with the table of a task's settings in place of each marker."""
+    return SETTINGS.sub(lambda mark: settings_table(getattr(estimators, f"{mark['task'].title()}Settings")), markdown)
 
 
 def fenced(docstring: str) -> str:
@@ -47,4 +57,6 @@ class Doctests(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Called for every module, class, function and attribute."""
         if obj.docstring is not None:
+            if obj.name in ("GraphEmbedder", "KappaGCNClassifier"):  # whose arguments are described when it is imported
+                obj.docstring.value = inspect.getdoc(getattr(estimators, obj.name)) or obj.docstring.value
             obj.docstring.value = fenced(obj.docstring.value)

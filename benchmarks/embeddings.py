@@ -36,13 +36,15 @@ def plan(item: str) -> EmbeddingPlan:
 def value(found: dict | None) -> str:
     if found is None:
         return ""
-    return "diverged" if "failed" in found else f"{found['average']:.4f}"
+    return "diverged" if "failed" in found else f"{found['distortion']:.4f}"
 
 
 def best(records: dict[Cell, list[dict]], cell: Cell) -> float:
     """The lower one of both starts."""
     found = [of_way(records[cell], way) for way in ("graph", "paper")]
-    return min((each["average"] for each in found if each is not None and "failed" not in each), default=float("inf"))
+    return min(
+        (each["distortion"] for each in found if each is not None and "failed" not in each), default=float("inf")
+    )
 
 
 def table1(records: dict[Cell, list[dict]]) -> Table:
@@ -65,7 +67,11 @@ def table1_rows() -> list[str]:
 
 def worst(found: dict) -> str:
     """Nodes that coincide, which a κ-GCN cannot always tell apart, have no finite one; rounding makes it huge."""
-    return f"{found['worst']:.2f}" if found["worst"] is not None and found["worst"] < 1e9 else "∞"
+    return (
+        f"{found['worst_distortion']:.2f}"
+        if found["worst_distortion"] is not None and found["worst_distortion"] < 1e9
+        else "∞"
+    )
 
 
 def fitting(records: dict[Cell, list[dict]]) -> Table:
@@ -82,9 +88,9 @@ def fitting(records: dict[Cell, list[dict]]) -> Table:
                             title,
                             ROWS[row][1]["space"],
                             WAYS[way][0],
-                            f"{found['average']:.5f}",
+                            f"{found['distortion']:.5f}",
                             worst(found),
-                            f"{found['precision']:.3f}",
+                            f"{found['map']:.3f}",
                             kappas if row != "E10-linear" else "0",
                             f"{found['embedding']['epochs']:,}",
                             f"{found['seconds'] / found['epochs'] * 1000:.0f} ms",
@@ -120,7 +126,7 @@ def not_reached(records: dict[Cell, list[dict]]) -> list[str]:
 
 def swept(which: list[float] = SWEEP) -> tuple[list[float], list[float], float]:
     (every,) = plan("sweep").records().values()
-    found = {r["embedding"]["space"]: r["average"] for r in every if "failed" not in r}
+    found = {r["embedding"]["space"]: r["distortion"] for r in every if "failed" not in r}
     curve = [(kappa, found[f"U10({kappa})"]) for kappa in which if f"U10({kappa})" in found]
     return [kappa for kappa, _ in curve], [distortion for _, distortion in curve], found["E10"]
 

@@ -172,7 +172,7 @@ given back to the system and zeroed again, it would cost as much as the mathemat
 from kappagcn import KappaGCNClassifier
 from kappagcn.graphs import disease
 
-classifier = KappaGCNClassifier("H8", epochs=20, batch_size=100, neighbours=(10, 10), progress=False).fit(disease())
+classifier = KappaGCNClassifier("H8", epochs=20, batch_size=100, num_neighbors=(10, 10), verbose=False).fit(disease())
 print(classifier.predict().shape)
 # → (1000,)
 ```

@@ -29,10 +29,10 @@ import kappagcn.paper
 import record
 from kappagcn.errors import PrecisionWarning
 from kappagcn.estimators import bootstrapped
-from kappagcn.estimators.config import load_experiment
 from kappagcn.graphs import Split
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.models import KappaGCN
+from kappagcn.paper.experiment import load_experiment
 from kappagcn.training import (
     MiniBatches,
     MiniBatchTrainer,
@@ -57,9 +57,9 @@ def accuracy(root: str, split_number: int, run: int) -> dict[str, Any]:
     """Test accuracy of both ways from the same weights."""
     experiment, benchmark = load_experiment(CONFIG), load_benchmark("pubmed", root)
     split, seed = benchmark.split(split_number), 1000 * split_number + run
-    data, config = experiment.prepare(benchmark.data), experiment.seeded(seed)
+    data, config = experiment.prepare(benchmark.data), experiment.training(seed)
     row: dict[str, Any] = {"case": "accuracy", "split": split_number, "run": run}
-    for name, options in (("whole", None), ("batches", {"batch_size": BATCH, "neighbours": NEIGHBOURS})):
+    for name, options in (("whole", None), ("batches", {"batch_size": BATCH, "num_neighbors": NEIGHBOURS})):
         with seeded(seed):
             model = experiment.build(data.num_features, benchmark.num_classes)
         with warnings.catch_warnings():
@@ -86,7 +86,7 @@ def memory(nodes: int, way: str) -> None:
     data, model = Data(x=0.1 * x, edge_index=edge_index, y=y), KappaGCN(64, 7, "H16(-0.1)", dropout=0.5)
     trainer: Trainer
     if way == "batches":
-        task = MiniBatches(model, data, split, batch_size=LARGE_BATCH, neighbours=NEIGHBOURS)
+        task = MiniBatches(model, data, split, batch_size=LARGE_BATCH, num_neighbors=NEIGHBOURS)
         trainer = MiniBatchTrainer(model, task, TrainingConfig())
     else:
         trainer = Trainer(model, NodeClassification(model, data, split), TrainingConfig())

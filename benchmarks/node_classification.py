@@ -67,21 +67,23 @@ def settings() -> Table:
     lines = []
     for cell in cells():
         e, score = chosen(cell, RESULTS / "search")
-        o, features = e.options, e.features
-        entered = f"{features.normalize}, {features.enter}" + (f" × {features.scale:g}" if features.scale != 1 else "")
-        start = "" if cell.row == "gcn" else str(o.get("space", o.get("curvature"))).replace("-", "−")
-        split = {True: ", features shared out", False: ", all features to each"}.get(o.get("split_input"), "")
-        drops = (o["dropout"], o.get("adjacency_dropout", "none"), o["dropconnect"])
-        rates = f"{e.training.lr:g}" + ("" if cell.row == "gcn" else f", κ {e.training.curvature_lr:g}")
+        s = e.settings
+        entered = f"{s.feature_norm}, {s.feature_map}" + (f" × {s.feature_scale:g}" if s.feature_scale != 1 else "")
+        start = "" if cell.row == "gcn" else s.space if cell.row != "hgcn" else s.space[4:-1]
+        start = start.replace("-", "−")
+        split = ", features shared out" if s.split_input else ", all features to each" if cell.row == "prod" else ""
+        edges = "none" if cell.row == "hgcn" else s.adjacency_dropout
+        drops = (s.dropout, edges, s.dropconnect)
+        rates = f"{s.lr:g}" + ("" if cell.row == "gcn" else f", κ {s.curvature_lr:g}")
         lines.append(
             [
                 DATASETS[cell.dataset],
                 ROWS[cell.row],
                 start + split,
                 entered,
-                o["normalize"],
+                s.adjacency_norm,
                 " / ".join(map(str, drops)),
-                f"{e.training.l2:g}",
+                f"{s.l2:g}",
                 rates,
                 f"{score:.3f}",
             ]

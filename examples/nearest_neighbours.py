@@ -31,8 +31,8 @@ def main(path: str | None = None, who: str = "ann", space: str = "H2", count: in
         graph = read_graph(path)
     print(f"{Path(path).name}: {graph.report}")
     names = list(graph.node_names)
-    embedder = GraphEmbedder(space, epochs=epochs, progress=False).fit(graph)
-    print(f"in {embedder.space_}: average distortion {embedder.distortion_.average:.3f}")
+    embedder = GraphEmbedder(space, epochs=epochs, verbose=False).fit(graph)
+    print(f"in {embedder.space_}: average distortion {embedder.distortion_:.3f}")
     away = np.asarray(embedder.distances([names.index(who)]))[0]
     nearest = [names[i] for i in np.argsort(away, kind="stable") if names[i] != who]
     for name in nearest[:count]:

@@ -17,7 +17,7 @@ from kappagcn.graphs import disease
 
 def main(space: str = "H4xS4", nodes: int = 500, epochs: int = 150) -> tuple[float, float]:
     known, new = disease(nodes, seed=0), disease(nodes, seed=1)
-    classifier = KappaGCNClassifier(space, epochs=epochs, progress=False).fit(known)
+    classifier = KappaGCNClassifier(space, epochs=epochs, verbose=False).fit(known)
     print(f"trained in {space}, which became {classifier.space_}")
     with TemporaryDirectory() as folder:
         classifier.save(Path(folder) / "epidemic.safetensors")  # no pickle, and no part of the graph

@@ -23,8 +23,8 @@ def main(name: str = "small_tree", dim: int = 3, epochs: int = 300) -> str:
     print(f"first guess: {found.advice}")
     distortion = {}
     for letter in SPACES:
-        embedder = GraphEmbedder(f"{letter}{dim}", epochs=epochs, curvature_lr=0, progress=False).fit(graph)
-        distortion[letter] = embedder.distortion_.average
+        embedder = GraphEmbedder(f"{letter}{dim}", epochs=epochs, curvature_lr=0, verbose=False).fit(graph)
+        distortion[letter] = embedder.distortion_
         print(f"  {letter}{dim}: average distortion {distortion[letter]:.4f}, κ = {embedder.curvatures_[0]:+.3f}")
     best, second = sorted(distortion, key=distortion.get)[:2]
     if distortion[best] > 0.9 * distortion[second]:

@@ -40,7 +40,7 @@ NARROWER = {
     "report": {"geometry", "saved", "io_atomic"},
     "testing": {"geometry"},
     "__main__": {"cli"},
-    "__init__": {"_version", "geometry", "graphs", "nn", "models", "training", "estimators"},
+    "__init__": {"_version", "geometry", "graphs", "optim", "nn", "models", "training", "estimators"},
 }
 ONLY_FROM = {
     "paper": {"paper", "cli"},

@@ -6,9 +6,16 @@
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kappagcn._version import __version__
+
+if TYPE_CHECKING:  # real types for type checkers and editors
+    from kappagcn import estimators, geometry, graphs, models, nn, optim, training
+    from kappagcn.estimators import GraphEmbedder, KappaGCNClassifier
+    from kappagcn.geometry import Curvature, ProductManifold, Stereographic
+    from kappagcn.models import KappaGCN
+    from kappagcn.nn import KappaGCNConv
 
 # Imported on first use: `import kappagcn` and `kappagcn --help` do not wait for torch.
 _HOMES = {

@@ -91,14 +91,14 @@ def run(out: Path, *, seed: int, epochs: int, quick: bool = False, console: Cons
 
 def _embedded(graph: str, space: str, *, seed: int, epochs: int) -> dict[str, Any]:
     """With the curvature held, so that a sphere stays one."""
-    summary = GraphEmbedder(space, epochs=epochs, seed=seed, curvature_lr=0.0).fit(load_graph(graph)).summary()
-    return {"space": space, "curved": summary["learned_space"], "distortion": summary["average"]}
+    summary = GraphEmbedder(space, epochs=epochs, random_state=seed, curvature_lr=0.0).fit(load_graph(graph)).summary()
+    return {"space": space, "curved": summary["learned_space"], "distortion": summary["distortion"]}
 
 
 def _classified(space: str, runs: Path, *, seed: int, epochs: int, splits: int) -> dict[str, Any]:
     data = labelled("disease")
     assert data is not None
-    classifier = KappaGCNClassifier(space, epochs=epochs, seed=seed)
+    classifier = KappaGCNClassifier(space, epochs=epochs, random_state=seed)
     folder = runs / f"disease-{space}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)
@@ -112,9 +112,9 @@ def _small(runs: Path, *, seed: int, epochs: int) -> tuple[list[dict[str, Any]],
     edges = tree.edge_index[:, tree.edge_index[0] < tree.edge_index[1]].T
     records, panels = [], []
     for name, (space, rate) in SMALL.items():
-        embedder = GraphEmbedder(space, epochs=epochs, curvature_lr=rate, seed=seed)
+        embedder = GraphEmbedder(space, epochs=epochs, curvature_lr=rate, random_state=seed)
         embedder.fit(tree, folder=runs / "small-tree" if rate else None)
-        (kappa,), distortion = embedder.curvatures_, embedder.distortion_.average
+        (kappa,), distortion = embedder.curvatures_, embedder.distortion_
         records.append({"name": name, "start": space, "curvature": kappa, "distortion": distortion})
         title = f"{name}, κ = {kappa:.3g}\ndistortion {distortion:.3f}"
         panels.append((title, torch.from_numpy(embedder.tangent_), edges, kappa))
@@ -130,22 +130,22 @@ def _draw(panels: list[Any], path: Path) -> Path | None:
     return draw_embeddings(panels, path)
 
 
-def show(found: Demo, console: Console) -> None:
+def show(outcome: Demo, console: Console) -> None:
     """Two tables and what they say in words."""
-    title = found.title[0].upper() + found.title[1:]
-    _table(console, title, "distortion", [(r, f"{r['distortion']:.4f}") for r in found.tree])
-    best = min(found.tree, key=lambda r: r["distortion"])
-    flat = next(r for r in found.tree if r["space"] == "E10")
+    title = outcome.title[0].upper() + outcome.title[1:]
+    _table(console, title, "distortion", [(r, f"{r['distortion']:.4f}") for r in outcome.tree])
+    best = min(outcome.tree, key=lambda r: r["distortion"])
+    flat = next(r for r in outcome.tree if r["space"] == "E10")
     console.print(_tree_words(best, flat), soft_wrap=True)
-    rows = [(r, f"{r['accuracy']:.3f} ± {r['spread']:.3f}") for r in found.disease]
-    _table(console, f"An epidemic, test accuracy over {found.splits} splits", "accuracy", rows)
-    plain, curved = found.disease
+    rows = [(r, f"{r['accuracy']:.3f} ± {r['spread']:.3f}") for r in outcome.disease]
+    _table(console, f"An epidemic, test accuracy over {outcome.splits} splits", "accuracy", rows)
+    plain, curved = outcome.disease
     console.print(_disease_words(plain, curved), soft_wrap=True)
-    learned = found.small[-1]
+    learned = outcome.small[-1]
     crossed = " Its curvature started on a sphere and crossed zero." if learned["curvature"] < 0 else ""
-    where = found.picture or "no picture without matplotlib, which pip install 'kappagcn[figures]' brings"
+    where = outcome.picture or "no picture without matplotlib, which pip install 'kappagcn[figures]' brings"
     console.print(f"\nA small tree to look at: {where}.{crossed}", soft_wrap=True, markup=False)
-    console.print(f"Open in a browser: {' and '.join(str(path) for path in found.reports)}", soft_wrap=True)
+    console.print(f"Open in a browser: {' and '.join(str(path) for path in outcome.reports)}", soft_wrap=True)
 
 
 def _tree_words(best: dict[str, Any], flat: dict[str, Any]) -> str:

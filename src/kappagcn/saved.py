@@ -69,9 +69,9 @@ class Embedded:
             "probabilities": (n, len(self.class_names) if self.class_names is not None else 0),
         }
         for name, shape in wanted.items():
-            found = getattr(self, name)
-            if found is not None and found.shape != shape:
-                raise ValueError(f"{name} of shape {found.shape} instead of {shape}")
+            value = getattr(self, name)
+            if value is not None and value.shape != shape:
+                raise ValueError(f"{name} of shape {value.shape} instead of {shape}")
         if self.dims.sum() != d or (len(self.edges) and not 0 <= self.edges.min() <= self.edges.max() < n):
             raise ValueError("dimensions or edges that do not belong to the points")
 
@@ -112,11 +112,11 @@ def save_embedded(path: Path, embedded: Embedded) -> None:
         raise CheckpointError(f"{path}: cannot be written ({problem.strerror}).") from None
 
 
-def save_json(path: Path, told: dict[str, Any]) -> None:
+def save_json(path: Path, values: dict[str, Any]) -> None:
     """Write numbers and words; the file appears whole or not at all."""
     try:
         with replacing(path) as file:
-            file.write((json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode())
+            file.write((json.dumps(values, indent=1, ensure_ascii=False) + "\n").encode())
     except OSError as problem:
         raise CheckpointError(f"{path}: cannot be written ({problem.strerror}).") from None
 
@@ -137,8 +137,8 @@ class SavedRun:
 
     def __post_init__(self) -> None:
         if not self.path.is_dir():
-            found = "a file" if self.path.exists() else "no folder"
-            raise CheckpointError(f"{self.path}: expected the folder of a run, found {found}.")
+            value = "a file" if self.path.exists() else "no folder"
+            raise CheckpointError(f"{self.path}: expected the folder of a run, found {value}.")
         if not (self.path / "config.json").is_file():
             raise CheckpointError(f"{self.path}: expected the folder of a run, found no config.json in it.")
         if not (self.path / "summary.json").is_file():
@@ -188,20 +188,20 @@ class SavedRun:
 
     def confusion(self) -> Array | None:
         """Test nodes by class (rows) and prediction (columns); None where there is nothing to compare."""
-        told = self.embedded
-        if told.labels is None or told.probabilities is None or told.parts is None:
+        embedded = self.embedded
+        if embedded.labels is None or embedded.probabilities is None or embedded.parts is None:
             return None
-        tested = (told.parts == PARTS.index("test")) & (told.labels >= 0)
-        classes = told.probabilities.shape[1]
-        pairs = classes * told.labels[tested] + told.probabilities[tested].argmax(1)
+        tested = (embedded.parts == PARTS.index("test")) & (embedded.labels >= 0)
+        classes = embedded.probabilities.shape[1]
+        pairs = classes * embedded.labels[tested] + embedded.probabilities[tested].argmax(1)
         return np.bincount(pairs, minlength=classes**2).reshape(classes, classes)
 
     def _json(self, name: str) -> dict[str, Any]:
         path = self.path / name
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            content = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as problem:
             raise CheckpointError(f"{path}: expected what kappagcn wrote there, found {problem}.") from None
-        if not isinstance(found, dict):
-            raise CheckpointError(f"{path}: expected what kappagcn wrote there, found {type(found).__name__}.")
-        return found
+        if not isinstance(content, dict):
+            raise CheckpointError(f"{path}: expected what kappagcn wrote there, found {type(content).__name__}.")
+        return content

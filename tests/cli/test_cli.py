@@ -104,7 +104,7 @@ def test_reproduce_says_what_it_would_do(tmp_path):
     found = json.loads(run("reproduce", "search", "cora_ml/S16", "--dry-run", "--out", str(tmp_path / "out")).stdout)
     assert len(found) == 20
     assert found[0]["cell"] == "cora_ml/S16"
-    assert found[0]["options"]["space"] == "S16(1.0)"
+    assert found[0]["space"] == "S16(1.0)"
     assert not (tmp_path / "out").exists()
 
 
@@ -174,7 +174,7 @@ def test_a_run_from_the_first_line_to_the_page(tmp_path):
     embedded = json.loads(
         run("embed", "karate", "--space", "H2xS2", "--epochs", "20", "--out", str(folder), "--json").stdout
     )
-    assert embedded["average"] == json.loads((folder / "summary.json").read_text())["average"]
+    assert embedded["distortion"] == json.loads((folder / "summary.json").read_text())["distortion"]
     assert {path.name for path in folder.iterdir()} >= {
         "config.json", "metrics.jsonl", "model.safetensors", "embedding.npz", "summary.json",
     }  # fmt: skip
@@ -184,7 +184,7 @@ def test_a_run_from_the_first_line_to_the_page(tmp_path):
     page = run("report", str(folder)).stdout.strip()
     assert "Mr. Hi" in Path(page).read_text()
     again = run("embed", "karate", "--space", "H2xS2", "--epochs", "20", "--out", str(folder), "--json", "--resume")
-    assert json.loads(again.stdout)["average"] == embedded["average"]
+    assert json.loads(again.stdout)["distortion"] == embedded["distortion"]
 
 
 def test_classify_then_predict_for_the_same_and_for_new_nodes(tmp_path):

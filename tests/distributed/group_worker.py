@@ -20,8 +20,8 @@ def histories(group=None):
     """Numbers of each epoch of every kind of fit."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    options = {"epochs": EPOCHS, "progress": False}
-    batches = {"batch_size": 32, "neighbours": -1}  # nothing is drawn, so that it does not matter how many share it
+    options = {"epochs": EPOCHS, "verbose": False}
+    batches = {"batch_size": 32, "num_neighbors": -1}  # nothing is drawn, so that it does not matter how many share it
     graph = torus(100, radius=0.2)
     fits = {
         "batches": KappaGCNClassifier("H4", **options, **batches).fit(disease(100), group=group),

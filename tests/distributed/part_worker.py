@@ -15,12 +15,12 @@ NODES, EPOCHS = 60, 4
 MODELS = {
     "H4": ("kappa-gcn", {"space": "H4"}),
     "S4": ("kappa-gcn", {"space": "S4"}),
-    "H2xS2": ("kappa-gcn", {"space": "H2xS2", "layers": 2}),
-    "node": ("kappa-gcn", {"space": "H4", "aggregation": "tangential-node", "normalize": "row"}),
+    "H2xS2": ("kappa-gcn", {"space": "H2xS2", "num_layers": 2}),
+    "node": ("kappa-gcn", {"space": "H4", "aggregation": "tangential-node", "adjacency_norm": "row"}),
     "frechet": ("kappa-gcn", {"space": "H4", "aggregation": "frechet"}),
-    "gcn": ("gcn", {"hidden": 4}),
-    "hgcn": ("hgcn", {"hidden": 4, "attention": True}),
-    "mlp": ("mlp", {"hidden": 4}),
+    "gcn": ("gcn", {"hidden_channels": 4}),
+    "hgcn": ("hgcn", {"hidden_channels": 4, "attention": True}),
+    "mlp": ("mlp", {"hidden_channels": 4}),
 }
 CONFIG = TrainingConfig(epochs=EPOCHS, patience=EPOCHS, curvature_lr=0.05, l2=1e-3)
 

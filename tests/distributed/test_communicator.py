@@ -88,4 +88,4 @@ def test_a_single_process_is_the_default():
 @pytest.mark.parametrize("group", ["world", 2, object()])
 def test_what_is_no_group_is_refused(group):
     with pytest.raises(TrainingError, match=r"group: expected a torch\.distributed\.ProcessGroup"):
-        GraphEmbedder("H2", progress=False).fit(torus(20), group=group)
+        GraphEmbedder("H2", verbose=False).fit(torus(20), group=group)

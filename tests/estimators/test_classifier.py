@@ -7,10 +7,11 @@ import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data
 
-from kappagcn.errors import CheckpointError, GraphError, SplitError, TrainingError
+from kappagcn.errors import CheckpointError, ConfigError, GraphError, SplitError, TrainingError
 from kappagcn.estimators import KappaGCNClassifier
 from kappagcn.estimators.classifier import _split
 from kappagcn.estimators.defaults import are_words
+from kappagcn.estimators.network import build_network, training_config
 from kappagcn.graphs import classic, disease, random_split
 from kappagcn.graphs.io.undirected import adjacency
 from kappagcn.training import (
@@ -19,7 +20,7 @@ from kappagcn.training import (
 )
 from kappagcn.training.checkpoint import load_tensors, save_tensors
 
-FEW = {"epochs": 15, "progress": False}
+FEW = {"epochs": 15, "verbose": False}
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,7 @@ def test_it_learns_and_scores(data):
     masked = data.clone()
     for name, nodes in (("train", split.train), ("val", split.stopping), ("test", split.final_test_nodes())):
         masked[f"{name}_mask"] = torch.zeros(200, dtype=torch.bool).index_fill_(0, nodes, True)
-    classifier = KappaGCNClassifier("S4", epochs=200, progress=False).fit(masked)
+    classifier = KappaGCNClassifier("S4", epochs=200, verbose=False).fit(masked)
     assert classifier.score() > 0.8
     right = classifier.predict() == data.y.numpy()
     assert classifier.score() == right[split.final_test_nodes()].mean()
@@ -80,7 +81,7 @@ def test_it_learns_and_scores(data):
     scrambled = masked.clone()
     scrambled.y = data.y.clone()
     scrambled.y[split.final_test_nodes()] = 1 - data.y[split.final_test_nodes()]
-    again = KappaGCNClassifier("S4", epochs=200, progress=False).fit(scrambled)
+    again = KappaGCNClassifier("S4", epochs=200, verbose=False).fit(scrambled)
     assert np.array_equal(again.predict_proba(), classifier.predict_proba())
 
 
@@ -124,7 +125,7 @@ def test_without_features_and_with_unknown_labels():
     karate = classic("karate")
     labels = np.array(["Mr. Hi", "Officer"], object)[karate.y.numpy()]
     labels[5:30] = None
-    classifier = KappaGCNClassifier("H4", epochs=100, progress=False).fit(sp.csr_array(adjacency(karate)), y=labels)
+    classifier = KappaGCNClassifier("H4", epochs=100, verbose=False).fit(sp.csr_array(adjacency(karate)), y=labels)
     assert classifier.classes_.tolist() == ["Mr. Hi", "Officer"]
     truth = np.array(["Mr. Hi", "Officer"])[karate.y.numpy()]
     assert (classifier.predict() == truth)[5:30].mean() > 0.7
@@ -189,9 +190,9 @@ def test_masks_without_a_train_mask_keep_their_nodes_out_of_training(data, masks
 
 def test_features_and_labels_in_many_forms(data):
     matrix = sp.csr_array(adjacency(data))
-    plain = KappaGCNClassifier("S4", normalize="rows", **FEW).fit(matrix, data.x, data.y).predict_proba()
+    plain = KappaGCNClassifier("S4", feature_norm="rows", **FEW).fit(matrix, data.x, data.y).predict_proba()
     for x in (sp.csr_array(data.x.numpy()), data.x.to_sparse_csr(), data.x.clone().requires_grad_(), data.x.double()):
-        found = KappaGCNClassifier("S4", normalize="rows", dropout=0.0, l2=0.0, **FEW).fit(matrix, x, data.y)
+        found = KappaGCNClassifier("S4", feature_norm="rows", dropout=0.0, l2=0.0, **FEW).fit(matrix, x, data.y)
         np.testing.assert_allclose(found.predict_proba(), plain, atol=1e-5)
     dense = KappaGCNClassifier("S4", **FEW).fit(matrix, data.x, data.y)
     sparse = dense.predict_proba(matrix, sp.csr_array(data.x.numpy()))
@@ -222,7 +223,7 @@ def test_saved_files_are_whole(data, fitted, tmp_path):
         ({k: v for k, v in tensors.items() if k != "features/spread"}, about),
         ({k: v for k, v in tensors.items() if not k.startswith("features")}, about),
         (tensors, {**about, "classes": ["one"]}),
-        (tensors, {**about, "experiment": {}}),
+        (tensors, {**about, "settings": {"colour": 1}}),
         (tensors, {k: v for k, v in about.items() if k != "options"}),
     ]
     for damaged, said in cases:
@@ -274,20 +275,19 @@ def test_parameters_as_scikit_learn_asks_for_them():
 
 
 def test_defaults_are_filled_in(data):
-    words = Data(x=torch.eye(4), edge_index=torch.empty(2, 0, dtype=torch.long))
-    found = KappaGCNClassifier("H4xS4(2)").experiment(words)
-    assert found.options["space"] == "H4(-0.1)xS4(2)"
-    assert (found.features.normalize, found.options["dropout"], found.training.l2) == ("lengths", 0.5, 5e-4)
-    found = KappaGCNClassifier("H4", dropout=0.2, l2=1e-3, normalize="none").experiment(data)
-    assert (found.features.normalize, found.options["dropout"], found.training.l2) == ("none", 0.2, 1e-3)
-    assert KappaGCNClassifier("H4").experiment(data).features.normalize == "columns"
+    settings = KappaGCNClassifier("H4xS4(2)").settings(torch.eye(4))
+    assert settings.space == "H4(-0.1)xS4(2)"
+    assert (settings.feature_norm, settings.dropout, settings.l2) == ("lengths", 0.5, 5e-4)
+    settings = KappaGCNClassifier("H4", dropout=0.2, l2=1e-3, feature_norm="none").settings(data.x)
+    assert (settings.feature_norm, settings.dropout, settings.l2) == ("none", 0.2, 1e-3)
+    assert KappaGCNClassifier("H4").settings(data.x).feature_norm == "columns"
 
 
 def test_the_classifier_on_batches(tmp_path):
     data = disease(300)
-    options = {"epochs": 15, "progress": False, "seed": 1}
-    classifier = KappaGCNClassifier("H4", batch_size=60, neighbours=(4, 3), **options).fit(data)
-    again = KappaGCNClassifier("H4", batch_size=60, neighbours=[4, 3], **options).fit(data)
+    options = {"epochs": 15, "verbose": False, "random_state": 1}
+    classifier = KappaGCNClassifier("H4", batch_size=60, num_neighbors=(4, 3), **options).fit(data)
+    again = KappaGCNClassifier("H4", batch_size=60, num_neighbors=[4, 3], **options).fit(data)
     whole = KappaGCNClassifier("H4", **options).fit(data)
     assert classifier.history_ == again.history_ != whole.history_
     assert (classifier.predict_proba().argmax(1) == data.y.numpy()).mean() > 0.6
@@ -298,29 +298,29 @@ def test_the_classifier_on_batches(tmp_path):
     loaded = KappaGCNClassifier.load(classifier.save(tmp_path / "saved"))
     assert torch.allclose(torch.from_numpy(loaded.predict_proba(data)), want, atol=1e-6)
     assert loaded.batch_size == 60
-    assert list(loaded.neighbours) == [4, 3]
+    assert list(loaded.num_neighbors) == [4, 3]
 
 
 def test_by_default_the_classifier_trains_on_the_whole_graph():
     data = disease(200)
-    classifier = KappaGCNClassifier("H4", epochs=3, progress=False).fit(data)
+    classifier = KappaGCNClassifier("H4", epochs=3, verbose=False).fit(data)
     with seeded(0):
-        model = classifier._experiment.build(10, 2)
-    result = fit(model, classifier._data, _split(classifier._data, 0), classifier._experiment.training)
+        model = build_network(classifier._settings, 10, 2)
+    result = fit(model, classifier._data, _split(classifier._data, 0), training_config(classifier._settings, 0))
     assert result.history == classifier.history_
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 0}, "batch_size: expected a whole number of nodes from 1"),
-        ({"batch_size": "some"}, "batch_size: expected a whole number of nodes from 1, found 'some'"),
-        ({"batch_size": 10, "neighbours": (10, 10), "layers": 2}, "neighbours: expected 3 numbers"),
-        ({"neighbours": 0}, "neighbours: expected numbers from 1"),
+        ({"batch_size": 0}, "batch_size: expected a whole number in"),
+        ({"batch_size": "some"}, "batch_size: expected a whole number in .* found 'some'"),
+        ({"batch_size": 10, "num_neighbors": (10, 10), "num_layers": 2}, "num_neighbors: expected 3 numbers"),
+        ({"num_neighbors": 0}, "num_neighbors: expected numbers from 1"),
     ],
 )
 def test_the_classifier_refuses(options, message):
-    with pytest.raises(TrainingError, match=message):
-        KappaGCNClassifier("H4", progress=False, **options).check()
-    with pytest.raises(TrainingError, match=message):
-        KappaGCNClassifier("H4", progress=False, **options).fit(disease(100))
+    with pytest.raises((ConfigError, TrainingError), match=message):
+        KappaGCNClassifier("H4", verbose=False, **options).check()
+    with pytest.raises((ConfigError, TrainingError), match=message):
+        KappaGCNClassifier("H4", verbose=False, **options).fit(disease(100))

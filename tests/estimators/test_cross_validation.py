@@ -7,8 +7,10 @@ import torch
 
 from kappagcn import KappaGCNClassifier
 from kappagcn.errors import CheckpointError, GraphError, SplitError
+from kappagcn.estimators import classifier as classifier_module
+from kappagcn.estimators import labelled as labelled_module
 from kappagcn.estimators.cross_validation import _best, classify, labelled, splits_of
-from kappagcn.graphs import disease
+from kappagcn.graphs import disease, random_split
 
 
 def test_stopping_nodes_choose_the_run_that_is_kept_and_test_nodes_do_not():
@@ -23,7 +25,7 @@ def test_stopping_nodes_choose_the_run_that_is_kept_and_test_nodes_do_not():
 
 def test_the_run_that_is_kept_is_the_one_that_is_written(tmp_path):
     data = labelled("disease")
-    classifier = KappaGCNClassifier("H4", epochs=12, progress=False)
+    classifier = KappaGCNClassifier("H4", epochs=12, verbose=False)
     summary = classify(classifier, data, splits_of("disease", data, 2), tmp_path, runs=2)
     kept = summary["kept"]
     folder = tmp_path / "runs" / f"split{kept['split']}-run{kept['run']}"
@@ -51,8 +53,26 @@ def test_masks_of_a_file_are_its_one_split():
 
 def test_batches_evaluate_layer_by_layer_to_the_same_numbers():
     data = labelled("disease")
-    whole = KappaGCNClassifier("H4xS4", epochs=5, batch_size=200, neighbours=3, progress=False).fit(data)
+    whole = KappaGCNClassifier("H4xS4", epochs=5, batch_size=200, num_neighbors=3, verbose=False).fit(data)
     scores, points = whole.scores(), whole.embed()
     whole.batch_size = None
     assert torch.allclose(scores, whole.scores(), atol=1e-5)
     assert torch.allclose(torch.from_numpy(points), torch.from_numpy(whole.embed()), atol=1e-5)
+
+
+def counted(monkeypatch, module, name):
+    """Count the calls of a function where a module looks it up."""
+    calls, own = [], getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *args, **kwargs: calls.append(name) or own(*args, **kwargs))
+    return calls
+
+
+def test_one_split_builds_one_network_and_reads_the_graph_once(tmp_path, monkeypatch):
+    data = disease(200)
+    built = counted(monkeypatch, classifier_module, "build_network")
+    fits = counted(monkeypatch, classifier_module, "fit")
+    assembled = [counted(monkeypatch, labelled_module, name) for name in ("from_pyg", "as_graph", "from_networkx")]
+    classifier = KappaGCNClassifier("H4", epochs=2, verbose=False)
+    classify(classifier, data, [random_split(data.y, 0)], tmp_path / "run")
+    assert (len(built), len(fits)) == (1, 1)
+    assert assembled == [[], [], []], "the caller has read it"

@@ -61,7 +61,7 @@ def saved(folder, told, summary, metrics):
 def embedding_run(tmp_path):
     ratios = {"ratio_edges": np.linspace(0, 2, 11), "ratio_counts": np.arange(10)}
     told = [{"epoch": e, "train_loss": 1 / e, "distortion": 1 / e, "curvatures": [-4.0, 0, 2.0 * e]} for e in (1, 2, 3)]
-    return saved(tmp_path / "run", embedded(**ratios), {"average": 0.33, "edge_unit": 2.0}, told)
+    return saved(tmp_path / "run", embedded(**ratios), {"distortion": 0.33, "edge_unit": 2.0}, told)
 
 
 @pytest.fixture

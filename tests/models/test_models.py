@@ -17,11 +17,11 @@ MODELS = {
     "H4": lambda: KappaGCN(10, 2, "H4"),
     "S4": lambda: KappaGCN(10, 2, "S4"),
     "H2xS2": lambda: KappaGCN(10, 2, "H2xS2", split_input=True),
-    "deep": lambda: KappaGCN(10, 2, "U4xH3", layers=3, activation="tanh"),
-    "own": lambda: KappaGCN(10, 2, ["H6", "S3xH2"], activation="none"),
-    "gcn": lambda: GCN(10, 2, 4, layers=2),
-    "hgcn": lambda: HGCN(10, 2, 4, layers=2, attention=True, at_node=True),
-    "mlp": lambda: MLP(10, 2, 4, layers=2),
+    "deep": lambda: KappaGCN(10, 2, "U4xH3", num_layers=3, act="tanh"),
+    "own": lambda: KappaGCN(10, 2, ["H6", "S3xH2"], act="none"),
+    "gcn": lambda: GCN(10, 2, 4, num_layers=2),
+    "hgcn": lambda: HGCN(10, 2, 4, num_layers=2, attention=True, at_node=True),
+    "mlp": lambda: MLP(10, 2, 4, num_layers=2),
 }
 
 
@@ -122,7 +122,7 @@ def test_as_curvature_vanishes_the_network_is_gcn_at_first_order(signature):
 
 
 def test_layers_share_one_space_or_have_their_own():
-    shared = KappaGCN(10, 2, "H2xS2", layers=3)
+    shared = KappaGCN(10, 2, "H2xS2", num_layers=3)
     assert len(shared.curvatures()) == 2
     own = KappaGCN(10, 2, ["H4", "H4"])
     assert len(own.curvatures()) == 2
@@ -133,12 +133,12 @@ def test_layers_share_one_space_or_have_their_own():
 
 
 def test_a_network_without_classes_ends_in_its_space(data):
-    model = KappaGCN(10, None, ["H16", "H10"], activation="none", double=True)
+    model = KappaGCN(10, None, ["H16", "H10"], act="none", double=True)
     assert model(data.x, data.edge_index).shape == (150, 10)
 
 
 def test_rows_beyond_the_precision_are_counted(data):
-    model = KappaGCN(10, 2, "H4", activation="none")
+    model = KappaGCN(10, 2, "H4", act="none")
     data.x = torch.ones(150, 10)  # all in one place: midpoints as far out as the points
     model.hidden[0].weight.data.fill_(0.3)  # 12 from the origin
     assert model.capped_rows(data.x, data.edge_index) == 0
@@ -150,9 +150,9 @@ def test_rows_beyond_the_precision_are_counted(data):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: KappaGCN(10, 2, "H4", layers=0), "at least one hidden layer, found 0"),
+        (lambda: KappaGCN(10, 2, "H4", num_layers=0), "at least one hidden layer, found 0"),
         (lambda: KappaGCN(10, 2, []), "at least one hidden layer"),
-        (lambda: KappaGCN(10, 2, "H4", activation="cube"), "activation: expected relu"),
+        (lambda: KappaGCN(10, 2, "H4", act="cube"), "act: expected relu"),
         (lambda: GCN(10, 2, dropout=1.5), "dropout: expected a probability"),
         (lambda: GCN(10, 2, 0), "at least one column"),
         (lambda: build_model("gat"), "expected a model out of kappa-gcn"),

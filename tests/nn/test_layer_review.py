@@ -292,7 +292,7 @@ CASES = {
     "graph numbers": (lambda: KappaPool("H3")(X, torch.tensor([0, 1, 2, 9]), 3), "graphs 0 to 2"),
     "float graph numbers": (lambda: KappaPool("H3")(X, torch.zeros(4)), "graph numbers as integers"),
     "a number as the space of a network": (lambda: KappaGCN(3, 2, -1.0), 'space: expected a signature such as "H16"'),
-    "more layers than spaces": (lambda: KappaGCN(3, 2, ["H2"], layers=3), "layers: expected 1, as many"),
+    "more layers than spaces": (lambda: KappaGCN(3, 2, ["H2"], num_layers=3), "layers: expected 1, as many"),
 }  # fmt: skip
 
 

@@ -26,10 +26,10 @@ def test_a_record_says_everything_and_is_the_same_twice():
     assert first["embedding"]["start"] == "graph", "defaults are written out"
     assert first["seed"] == 3
     assert EmbeddingJob.from_record(json.loads(json.dumps(first))).key == EmbeddingJob(SHORT, seed=3).key
-    assert first["average"] == pytest.approx(min(d for _, d in first["distortion_path"]), rel=1e-5)
+    assert first["distortion"] == pytest.approx(min(d for _, d in first["distortion_path"]), rel=1e-5)
     assert [epoch for epoch, *_ in first["curvature_path"]][::11] == [1, 12]
     other = EmbeddingJob(SHORT, seed=4).run()
-    assert other["average"] != first["average"]
+    assert other["distortion"] != first["distortion"]
 
 
 def test_runs_over_processes_give_the_records_of_one(tmp_path):
@@ -67,7 +67,7 @@ def test_an_interrupted_run_goes_on_and_leaves_nothing(tmp_path, monkeypatch):
 def test_a_run_that_diverges_is_a_record_that_says_so():
     record = EmbeddingJob(EmbeddingExperiment("karate", {"space": "E2", "epochs": 5, "lr": 1e38})).run()
     assert "finite" in record["failed"]
-    assert "average" not in record
+    assert "distortion" not in record
 
 
 def test_arguments_that_there_are_not_are_named():
@@ -110,8 +110,8 @@ def test_a_quick_table_runs_and_is_printed(tmp_path):
     assert of_way(records, "graph")["embedding"]["start"] == "graph"
     ((graph, space, ours, started, free, paper),) = plan.table().rows
     assert (graph, space, paper) == ("Spherical graph", "H10 (κ-GCN)", "0.2670")
-    assert float(ours) == pytest.approx(of_way(records, "graph")["average"], abs=5e-5)
-    assert float(started) == pytest.approx(of_way(records, "paper")["average"], abs=5e-5)
+    assert float(ours) == pytest.approx(of_way(records, "graph")["distortion"], abs=5e-5)
+    assert float(started) == pytest.approx(of_way(records, "paper")["distortion"], abs=5e-5)
     assert free == ""
     plan.run(report=lambda *_: pytest.fail("ran again"))
 

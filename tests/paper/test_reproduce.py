@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from kappagcn.errors import ConfigError
-from kappagcn.estimators import Experiment, bootstrapped
+from kappagcn.estimators import bootstrapped
 from kappagcn.estimators.defaults import are_words, default_normalization
 from kappagcn.graphs.datasets.benchmark import load_benchmark
-from kappagcn.paper import Cell, Job, cells
+from kappagcn.paper import Cell, Experiment, Job, cells
 from kappagcn.paper.cells import record_file
 from kappagcn.paper.reproduce import FURTHER, MEASURED, Plan, line
 from random_graphs import data_folder, needs_data
@@ -33,7 +33,7 @@ def test_a_plan_runs_once_and_makes_its_table(tmp_path):
     plan.run(report=lambda *_: pytest.fail("done twice"))
     assert list(tmp_path.glob("quick/further/disease/*.jsonl"))
     stranger = json.loads((tmp_path / "quick/further/disease/H16.jsonl").read_text())
-    stranger["experiment"]["options"]["dropout"], stranger["test"]["accuracy"] = 0.123, 0.0
+    stranger["experiment"]["dropout"], stranger["test"]["accuracy"] = 0.123, 0.0
     record_file(tmp_path / "quick/further", Cell("disease", "H16")).append(stranger)
     assert plan.table() == table  # other settings in the same file are not this plan's
 
@@ -53,8 +53,8 @@ def test_defaults_of_further_datasets_are_those_of_their_features():
         x = load_benchmark(dataset, data_folder()).data.x
         assert are_words(x) == (dataset not in MEASURED)
         [experiment] = [e for cell, e in Plan("further", [f"{dataset}/H16"], RESULTS).experiments()]
-        assert experiment.features.normalize == default_normalization(x)
-        assert (experiment.options["dropout"] > 0) == are_words(x)
+        assert experiment.settings.feature_norm == default_normalization(x)
+        assert (experiment.settings.dropout > 0) == are_words(x)
 
 
 def test_lines_about_runs():

@@ -10,17 +10,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from kappagcn.errors import ConfigError, RecordError
-from kappagcn.estimators import Experiment, FeatureConfig
+from kappagcn.errors import GraphError, RecordError
+from kappagcn.estimators import ClassificationSettings
 from kappagcn.graphs import Split
-from kappagcn.paper import Job, RecordFile, run, run_all, runs
-from kappagcn.training import TrainingConfig
-
-SHORT = TrainingConfig(epochs=12, l2=0.0)
-
+from kappagcn.paper import Experiment, Job, RecordFile, run, run_all, runs
 
 CURVED = Experiment(
-    "disease", "kappa-gcn", {"space": "H3xS2", "dropout": 0.3}, FeatureConfig("columns", "tangent"), SHORT
+    "disease",
+    "kappa-gcn",
+    ClassificationSettings("H3xS2", feature_norm="columns", dropout=0.3, l2=0.0, epochs=12),
 )
 
 
@@ -61,7 +59,7 @@ def test_choosing_never_looks_at_test_nodes(monkeypatch):
 
 
 def test_a_run_that_diverges_is_a_record_that_says_so():
-    record = run(Job(replace(CURVED, training=replace(SHORT, lr=1e38)), 0))
+    record = run(Job(replace(CURVED, settings=replace(CURVED.settings, lr=1e38)), 0))
     assert "expected a finite" in record["failed"]
     assert "test" not in record
 
@@ -93,7 +91,7 @@ def test_finished_runs_are_not_done_again_and_a_torn_line_is(tmp_path, monkeypat
     again = file.path.read_bytes().splitlines(keepends=True)
     assert again[:2] == lines[:2]
     assert without_time(json.loads(again[2])) == without_time(json.loads(lines[2]))
-    run_all([(Job(replace(CURVED, training=replace(SHORT, epochs=3)), 0), file)])
+    run_all([(Job(replace(CURVED, settings=replace(CURVED.settings, epochs=3)), 0), file)])
     assert done == [2, 0]
 
 
@@ -114,7 +112,7 @@ def test_a_place_that_cannot_be_written_is_found_before_the_run(tmp_path, monkey
 
 def test_the_same_run_twice_is_one_run(tmp_path):
     file = RecordFile(tmp_path / "records.jsonl")
-    other = replace(CURVED, features=FeatureConfig("columns", "tangent", 1), options={**CURVED.options, "dropout": 0.3})
+    other = replace(CURVED, settings=replace(CURVED.settings, feature_scale=1))
     assert Job(other, 0).key == Job(CURVED, 0).key
     run_all([(Job(CURVED, 0), file), (Job(CURVED, 0), file), (Job(other, 0), file)])
     assert len(file.records()) == 1
@@ -122,8 +120,8 @@ def test_the_same_run_twice_is_one_run(tmp_path):
 
 def test_what_went_well_is_kept_when_another_run_fails(tmp_path):
     file = RecordFile(tmp_path / "records.jsonl")
-    wrong = replace(CURVED, options={"colour": 1})
-    with pytest.raises(ConfigError, match="colour"):
+    wrong = replace(CURVED, dataset="small_tree")
+    with pytest.raises(GraphError, match="with labels"):
         run_all([(Job(CURVED, 0), file), (Job(wrong, 0), file)])
     assert len(file.records()) == 1
 
@@ -131,8 +129,7 @@ def test_what_went_well_is_kept_when_another_run_fails(tmp_path):
 ENDLESS = """
 import os, sys, time
 from pathlib import Path
-from kappagcn.estimators import Experiment
-from kappagcn.paper import Job, RecordFile, run_all
+from kappagcn.paper import Experiment, Job, RecordFile, run_all
 
 class Endless(Job):
     def run(self, root):
@@ -142,7 +139,7 @@ class Endless(Job):
 
 if __name__ == "__main__":
     root = Path(sys.argv[1])
-    jobs = [Endless(Experiment("disease", "gcn", {}), split) for split in range(4)]
+    jobs = [Endless(Experiment("disease", "gcn"), split) for split in range(4)]
     run_all([(job, RecordFile(root.parent / "records.jsonl")) for job in jobs], root=root, processes=2)
 """
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kappagcn.estimators import ClassificationSettings
+from kappagcn.geometry.signature import parse_signature
 from kappagcn.paper import DATASETS, ROWS, Cell, Job, cells, settings
 from kappagcn.paper.cells import record_file
 from kappagcn.paper.reproduce import Plan
 from kappagcn.paper.searching import BUDGETS, Budget, chosen, kept
-from kappagcn.training import TrainingConfig
 from random_graphs import data_folder, needs_data
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -28,24 +29,25 @@ def test_all_networks_have_the_same_budget_and_draws(dataset):
         assert len({json.dumps(e.record()) for e in each}) == draws
     curved = {row: each for row, each in found.items() if row != "gcn" or dataset != "airport"}  # too few to draw from
     for one in zip(*curved.values(), strict=True):
-        assert len({json.dumps(e.record()["features"]) for e in one}) == 1
-        assert len({(e.training.lr, e.training.l2, e.options["dropout"], e.options["dropconnect"]) for e in one}) == 1
-        assert all(e.training.epochs == 2000 and e.training.patience == 200 for e in one)
+        own = [e.settings for e in one]
+        assert len({(s.feature_norm, s.feature_map, s.feature_scale) for s in own}) == 1
+        assert len({(s.lr, s.l2, s.dropout, s.dropconnect, s.adjacency_norm) for s in own}) == 1
+        assert all(s.epochs == 2000 and s.patience == 200 for s in own)
         for row, experiment in zip(curved, one, strict=True):
             assert experiment.model == (row if row in ("gcn", "hgcn") else "kappa-gcn")
             build = experiment.build(30, 3)
-            assert build.hidden[0].weight.numel() == 30 * 16 or (row == "prod" and experiment.options["split_input"])
+            assert build.hidden[0].weight.numel() == 30 * 16 or (row == "prod" and experiment.settings.split_input)
     assert settings(Cell(dataset, "H16")) == found["H16"]
-    drawn = [e.training.lr for e in found["gcn"][1:]]
+    drawn = [e.settings.lr for e in found["gcn"][1:]]
     assert abs(drawn.count(0.01) - drawn.count(0.02)) <= 1
-    assert [k < 0 for e in found["H16"] for k in e.kappas()] == [True] * draws
-    assert [k > 0 for e in found["S16"] for k in e.kappas()] == [True] * draws
+    assert [f.kappa < 0 for e in found["H16"] for f in parse_signature(e.settings.space)] == [True] * draws
+    assert [f.kappa > 0 for e in found["S16"] for f in parse_signature(e.settings.space)] == [True] * draws
 
 
 @needs_data
 def test_what_a_search_chose_is_what_a_table_takes(tmp_path, monkeypatch):
     monkeypatch.setitem(BUDGETS, "airport", Budget(3, 2, 2))
-    monkeypatch.setattr("kappagcn.paper.searching.TrainingConfig", partial(TrainingConfig, epochs=3))
+    monkeypatch.setattr("kappagcn.paper.searching.ClassificationSettings", partial(ClassificationSettings, epochs=3))
     plan = Plan("search", ["airport/S16"], tmp_path, data_folder())
     plan.run()
     assert len(record_file(tmp_path / "search", plan.cells[0]).records()) == 5

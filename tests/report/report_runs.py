@@ -35,7 +35,14 @@ def save_run(folder, told, summary=None, metrics=None):
     save_embedded(folder / "embedding.npz", told)
     save_json(folder / "config.json", {})
     curvatures = told.curvatures.tolist()
-    plain = {"graph": "made", "space": "X", "curvatures": curvatures, "average": 0.1, "worst": 2.0, "precision": 0.9}
+    plain = {
+        "graph": "made",
+        "space": "X",
+        "curvatures": curvatures,
+        "distortion": 0.1,
+        "worst_distortion": 2.0,
+        "map": 0.9,
+    }
     save_json(folder / "summary.json", summary or plain | {"epochs": 20, "best_epoch": 19, "seconds": 1.5})
     lines = metrics or [{"epoch": t, "distortion": 1 / t, "curvatures": curvatures} for t in range(1, 21)]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -268,7 +268,7 @@ def test_hostile_names_are_displayed_and_do_nothing(page, folder):
     names = np.array([HOSTILE, *(f"n{i}" for i in range(12))])
     more = {"labels": np.zeros(13, int), "class_names": np.array([HOSTILE])}
     told = embedded(tree_vectors(13), [2], [-1.0], tree_edges(13), names=names, **more)
-    run = save_run(folder / "hostile", told, {"graph": HOSTILE, "average": 0.5, "note": HOSTILE})
+    run = save_run(folder / "hostile", told, {"graph": HOSTILE, "distortion": 0.5, "note": HOSTILE})
     page.open(write_report(run, folder / "hostile.html"))
     page.pointer(page.screen(0))
     assert page.texts("#tip b") == [HOSTILE]

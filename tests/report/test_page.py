@@ -58,7 +58,7 @@ def test_hostile_names_are_only_text(tmp_path):
     names = NAMES + [f"n{i}" for i in range(13 - len(NAMES))]
     more = {"labels": np.arange(13) % 2, "class_names": np.array([HOSTILE, "b"])}
     told = embedded(tree_vectors(13), [2], [-1.0], tree_edges(13), names=np.array(names), **more)
-    summary = {"graph": HOSTILE, "space": HOSTILE, "average": 0.1, HOSTILE: HOSTILE, "more": {HOSTILE: 1}}
+    summary = {"graph": HOSTILE, "space": HOSTILE, "distortion": 0.1, HOSTILE: HOSTILE, "more": {HOSTILE: 1}}
     text = written(save_run(tmp_path / "<b>run", told, summary), tmp_path)
     found = Tags(text)
     assert not [tag for tag, _ in found.tags if tag == "img"]
@@ -108,7 +108,7 @@ def test_the_same_run_gives_the_same_page(tmp_path):
 
 def test_numbers_by_epoch_are_in_the_graphs_unit_and_may_be_missing(tmp_path):
     metrics = [{"epoch": t, "distortion": float("nan") if t == 3 else 1 / t, "curvatures": [-4.0]} for t in range(1, 9)]
-    summary = {"graph": "g", "average": float("nan"), "edge_unit": 2.0, "curvatures": [-1.0]}
+    summary = {"graph": "g", "distortion": float("nan"), "edge_unit": 2.0, "curvatures": [-1.0]}
     run = save_run(tmp_path / "run", embedded(tree_vectors(5), [2], [-1.0], tree_edges(5)), summary, metrics)
     distortion, curvature = json.loads(Tags(written(run, tmp_path)).data)["curves"]
     assert distortion["series"][0]["values"][1:4] == [0.5, None, 0.25]

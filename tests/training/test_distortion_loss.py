@@ -153,20 +153,20 @@ def test_one_and_two_nodes_and_none():
         found = distortion(v.requires_grad_(), Stereographic(0.0).double(), GraphDistances(lengths))
         found.backward()
         assert found.item() == pytest.approx(wanted)
-    assert np.isnan(measure(torch.zeros(1, 1), Stereographic(0.0), GraphDistances(torch.zeros(1, 1))).worst)
+    assert np.isnan(measure(torch.zeros(1, 1), Stereographic(0.0), GraphDistances(torch.zeros(1, 1))).worst_distortion)
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_pairs_without_a_path_are_left_out_and_reported(path):
     two = from_scipy(np.kron(np.eye(2), np.eye(3, k=1)))
     distances = GraphDistances.of(two)
-    assert (distances.pairs, distances.left_out) == (12, 18)
+    assert (distances.pairs, distances.unreachable_pairs) == (12, 18)
     v = torch.tensor([[0.0], [0.5], [1.0], [0.0], [0.5], [1.0]])
     with PATHS[path]():
         found = measure(v, Stereographic(0.0), distances)
-    assert found.average == pytest.approx(0, abs=1e-12)
-    assert found.worst == pytest.approx(1)
-    assert found.left_out == 18
+    assert found.distortion == pytest.approx(0, abs=1e-12)
+    assert found.worst_distortion == pytest.approx(1)
+    assert found.unreachable_pairs == 18
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -178,8 +178,8 @@ def test_worst_case_is_the_largest_stretch_over_the_smallest(path):
     stretch = (d / lengths)[lengths > 0]
     with PATHS[path]():
         found = measure(v, manifold, GraphDistances(lengths))
-    assert found.worst == pytest.approx((stretch.max() / stretch.min()).item(), rel=1e-5)
-    assert found.average == pytest.approx(((stretch**2 - 1) ** 2).sum().item() / 400, rel=1e-5)
+    assert found.worst_distortion == pytest.approx((stretch.max() / stretch.min()).item(), rel=1e-5)
+    assert found.distortion == pytest.approx(((stretch**2 - 1) ** 2).sum().item() / 400, rel=1e-5)
 
 
 def test_a_cycle_on_a_circle_has_no_distortion():
@@ -187,8 +187,8 @@ def test_a_cycle_on_a_circle_has_no_distortion():
     angles = torch.arange(n) * torch.pi / n - torch.pi / 2  # halves, from −π/2: tangent vectors of a circle
     kappa = (2 * torch.pi / n) ** 2
     found = measure(angles[:, None] / kappa**0.5, Stereographic(kappa), GraphDistances.of(cycle(n)))
-    assert found.average < 1e-10
-    assert found.worst == pytest.approx(1, abs=1e-4)
+    assert found.distortion < 1e-10
+    assert found.worst_distortion == pytest.approx(1, abs=1e-4)
 
 
 def test_threads_do_not_change_digits():

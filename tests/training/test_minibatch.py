@@ -26,17 +26,17 @@ from workers import Worker
 
 MODELS = {
     "hyperbolic": lambda: KappaGCN(10, 2, "H4"),
-    "product, three layers": lambda: KappaGCN(10, 2, "H2xS2xE2", layers=3, split_input=True),
-    "a space for each layer": lambda: KappaGCN(10, 2, ["S3", "H4"], normalize="row", activation="tanh"),
+    "product, three layers": lambda: KappaGCN(10, 2, "H2xS2xE2", num_layers=3, split_input=True),
+    "a space for each layer": lambda: KappaGCN(10, 2, ["S3", "H4"], adjacency_norm="row", act="tanh"),
     "without classes": lambda: KappaGCN(10, None, "S4"),
-    "at the nodes": lambda: KappaGCN(10, 2, "H4", aggregation="tangential-node", normalize="row"),
+    "at the nodes": lambda: KappaGCN(10, 2, "H4", aggregation="tangential-node", adjacency_norm="row"),
     "Fréchet means": lambda: KappaGCN(10, 2, "H4", aggregation="frechet", double=True),
-    "without loops": lambda: KappaGCN(10, 2, "H4", normalize="none"),
-    "gcn": lambda: GCN(10, 2, layers=2),
-    "hgcn": lambda: HGCN(10, 2, layers=2),
-    "hgcn at nodes": lambda: HGCN(10, 2, layers=2, at_node=True),
-    "hgcn with attention": lambda: HGCN(10, 2, layers=2, attention=True),
-    "mlp": lambda: MLP(10, 2, layers=2),
+    "without loops": lambda: KappaGCN(10, 2, "H4", adjacency_norm="none"),
+    "gcn": lambda: GCN(10, 2, num_layers=2),
+    "hgcn": lambda: HGCN(10, 2, num_layers=2),
+    "hgcn at nodes": lambda: HGCN(10, 2, num_layers=2, at_node=True),
+    "hgcn with attention": lambda: HGCN(10, 2, num_layers=2, attention=True),
+    "mlp": lambda: MLP(10, 2, num_layers=2),
 }
 
 
@@ -53,7 +53,7 @@ def test_with_one_batch_and_all_neighbours_training_is_that_of_the_whole_graph(d
     off = {"dropout": 0.0, "adjacency_dropout": 0.0, "dropconnect": 0.0}
     config = TrainingConfig(epochs=8)
     whole = fit(one := network(**off).double(), data.update({"x": data.x.double()}), split, config)
-    batched = fit_minibatch(other := network(**off).double(), data, split, config, batch_size=1000, neighbours=-1)
+    batched = fit_minibatch(other := network(**off).double(), data, split, config, batch_size=1000, num_neighbors=-1)
     for a, b in zip(whole.history, batched.history, strict=True):
         assert a.keys() == b.keys()
         assert all(a[key] == pytest.approx(b[key], abs=1e-9) for key in a)
@@ -76,7 +76,7 @@ def test_every_network_learns_on_batches(name, sparse, data, split):
     model = build(name)
     if sparse:
         data.x = data.x.to_sparse_csr()
-    result = fit_minibatch(model, data, split, TrainingConfig(epochs=25), batch_size=40, neighbours=4)
+    result = fit_minibatch(model, data, split, TrainingConfig(epochs=25), batch_size=40, num_neighbors=4)
     assert result.history[-1]["train_loss"] < 0.85 * result.history[0]["train_loss"]
     assert final_evaluation(model, data, split)["accuracy"] > 0.6
     for p in model.parameters():
@@ -84,7 +84,7 @@ def test_every_network_learns_on_batches(name, sparse, data, split):
 
 
 def test_an_epoch_goes_once_through_the_training_nodes_in_another_order_each_time(data, split):
-    task = MiniBatches(network(), data, split, batch_size=50, neighbours=(3, 2))
+    task = MiniBatches(network(), data, split, batch_size=50, num_neighbors=(3, 2))
     orders = []
     for epoch in (1, 2):
         seen = []
@@ -101,13 +101,13 @@ def test_the_loss_of_an_epoch_is_the_mean_over_its_training_nodes(data, split):
     model = network(dropout=0.0, adjacency_dropout=0.0, dropconnect=0.0)
     before = model(data.x, data.edge_index).detach()
     config = TrainingConfig(epochs=1, lr=0.0, curvature_lr=0.0)
-    record = fit_minibatch(model, data, split, config, batch_size=32, neighbours=-1).history[0]
+    record = fit_minibatch(model, data, split, config, batch_size=32, num_neighbors=-1).history[0]
     want = nn.functional.cross_entropy(before[split.train], data.y[split.train])
     assert record["train_loss"] == pytest.approx(float(want), rel=1e-5)
 
 
 def test_a_seed_gives_the_same_numbers_and_leaves_the_callers_random_state(data, split):
-    config, batches = TrainingConfig(epochs=6, seed=3), {"batch_size": 30, "neighbours": (3, 2)}
+    config, batches = TrainingConfig(epochs=6, seed=3), {"batch_size": 30, "num_neighbors": (3, 2)}
     torch.manual_seed(5)
     drawn = torch.rand(3)
     torch.manual_seed(5)
@@ -120,7 +120,7 @@ def test_a_seed_gives_the_same_numbers_and_leaves_the_callers_random_state(data,
 
 
 def test_a_resumed_run_ends_in_the_same_bits(data, split, tmp_path):
-    config, batches = TrainingConfig(epochs=9, seed=1), {"batch_size": 30, "neighbours": 3}
+    config, batches = TrainingConfig(epochs=9, seed=1), {"batch_size": 30, "num_neighbors": 3}
     whole = fit_minibatch(one := network(), data, split, config, folder=tmp_path / "whole", **batches)
 
     class Stopped(Exception):
@@ -148,7 +148,7 @@ def test_patience_and_the_best_weights(data, split):
         seen[record["epoch"]] = {name: t.clone() for name, t in model.state_dict().items()}
 
     config = TrainingConfig(epochs=500, patience=4, lr=0.1)
-    result = fit_minibatch(model, data, split, config, batch_size=40, neighbours=5, callbacks=[watch])
+    result = fit_minibatch(model, data, split, config, batch_size=40, num_neighbors=5, callbacks=[watch])
     assert result.stopped_by == "patience"
     same(dict(model.state_dict()), seen[result.best_epoch])
     scores = layerwise(model, data.x, data.edge_index)[split.stopping]
@@ -157,7 +157,7 @@ def test_patience_and_the_best_weights(data, split):
 
 
 def test_labels_of_test_nodes_are_never_seen(data, split):
-    config, batches = TrainingConfig(epochs=4), {"batch_size": 30, "neighbours": 3}
+    config, batches = TrainingConfig(epochs=4), {"batch_size": 30, "num_neighbors": 3}
     one = fit_minibatch(network(), data, split, config, **batches)
     changed = data.clone()
     changed.y[split.final_test_nodes()] = -1
@@ -191,7 +191,7 @@ class Bad(nn.Module):
 @pytest.mark.parametrize("good", [0, 1])
 def test_a_nan_ends_training_in_the_state_before_the_epoch(good, data, split):
     model = network()
-    task = MiniBatches(model, data, split, batch_size=40, neighbours=3)  # three batches in an epoch
+    task = MiniBatches(model, data, split, batch_size=40, num_neighbors=3)  # three batches in an epoch
     trainer = MiniBatchTrainer(model, task, TrainingConfig())
     for _ in range(good):
         trainer.run_epoch()
@@ -207,7 +207,7 @@ def test_a_nan_ends_training_in_the_state_before_the_epoch(good, data, split):
 def test_rows_beyond_the_precision_are_counted_around_a_batch_and_warned_of(data, split):
     data.x = 1000 * data.x
     with pytest.warns(PrecisionWarning, match="rows around one batch lie farther out than H4 resolves"):
-        result = fit_minibatch(network(), data, split, TrainingConfig(epochs=1), batch_size=40, neighbours=3)
+        result = fit_minibatch(network(), data, split, TrainingConfig(epochs=1), batch_size=40, num_neighbors=3)
     assert result.capped_rows > 0
 
 
@@ -224,7 +224,7 @@ def test_workers_end_with_the_same_weights(data, split, tmp_path):
         same(one, two)
     with seeded(0):  # with all neighbours nothing is drawn, and two workers do what one does
         alone = KappaGCN(10, 2, "H2xS2")
-    result = fit_minibatch(alone, data, split, TrainingConfig(epochs=5), batch_size=17, neighbours=-1)
+    result = fit_minibatch(alone, data, split, TrainingConfig(epochs=5), batch_size=17, num_neighbors=-1)
     for a, b in zip(json.loads(said[0][-1]), result.history, strict=True):
         assert a["train_loss"] == pytest.approx(b["train_loss"], rel=1e-4)
     for name, t in alone.state_dict().items():
@@ -236,11 +236,11 @@ def test_workers_end_with_the_same_weights(data, split, tmp_path):
     [
         ({"batch_size": 0}, "batch_size: expected a whole number of nodes from 1, found 0"),
         ({"batch_size": 2.5}, "batch_size: expected a whole number of nodes from 1, found 2.5"),
-        ({"neighbours": 0}, "neighbours: expected numbers from 1, or -1 for all, found 0"),
-        ({"neighbours": (10, -2)}, r"neighbours: expected numbers from 1, or -1 for all, found \(10, -2\)"),
-        ({"neighbours": (10,)}, "neighbours: expected 2 numbers, one for each product .* found 1"),
-        ({"neighbours": "many"}, "neighbours: expected a whole number, or one for each hop, found 'many'"),
-        ({"neighbours": None}, "neighbours: expected a whole number, or one for each hop, found None"),
+        ({"num_neighbors": 0}, "num_neighbors: expected numbers from 1, or -1 for all, found 0"),
+        ({"num_neighbors": (10, -2)}, r"num_neighbors: expected numbers from 1, or -1 for all, found \(10, -2\)"),
+        ({"num_neighbors": (10,)}, "num_neighbors: expected 2 numbers, one for each product .* found 1"),
+        ({"num_neighbors": "many"}, "num_neighbors: expected a whole number, or one for each hop, found 'many'"),
+        ({"num_neighbors": None}, "num_neighbors: expected a whole number, or one for each hop, found None"),
         ({"inference_batch_size": 0}, "batch_size: expected a whole number of nodes from 1, found 0"),
         ({"resume": True}, "resume: expected the folder"),
         ({"config": 3}, "config: expected a TrainingConfig, found int"),
@@ -254,5 +254,5 @@ def test_wrong_arguments(options, message, data, split):
 def test_attention_needs_all_neighbours(data, split):
     config = TrainingConfig(epochs=2)
     with pytest.raises(TrainingError, match="without attention, whose shares need all neighbours"):
-        fit_minibatch(HGCN(10, 2, attention=True), data, split, config, neighbours=10)
-    assert fit_minibatch(HGCN(10, 2, attention=True), data, split, config, neighbours=-1).epochs == 2
+        fit_minibatch(HGCN(10, 2, attention=True), data, split, config, num_neighbors=10)
+    assert fit_minibatch(HGCN(10, 2, attention=True), data, split, config, num_neighbors=-1).epochs == 2

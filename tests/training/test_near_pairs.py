@@ -83,22 +83,22 @@ def test_measured_from_some_sources_with_its_error(path):
         whole = measure(v, manifold, GraphDistances.of(TREE))
     rows = (ratio.square() - 1).square().mean(1)
     chosen = rows[[1, 2, 30]]
-    assert found.average == pytest.approx(chosen.mean().item(), rel=1e-6)
-    assert found.error == pytest.approx(chosen.std().item() / 3**0.5, rel=1e-6)
+    assert found.distortion == pytest.approx(chosen.mean().item(), rel=1e-6)
+    assert found.distortion_std_error == pytest.approx(chosen.std().item() / 3**0.5, rel=1e-6)
     some = ratio[[1, 2, 30]]
     some = torch.cat([row[torch.arange(len(row)) != i] for row, i in zip(some, [1, 2, 30], strict=True)])
-    assert found.worst == pytest.approx((some.max() / some.min()).item(), rel=1e-6)
-    assert whole.average == pytest.approx(rows.mean().item(), rel=1e-6)
-    assert whole.error == 0
+    assert found.worst_distortion == pytest.approx((some.max() / some.min()).item(), rel=1e-6)
+    assert whole.distortion == pytest.approx(rows.mean().item(), rel=1e-6)
+    assert whole.distortion_std_error == 0
 
 
 def test_pairs_without_a_path_do_not_count():
     graph = from_scipy(sp.block_diag([[[0, 1], [1, 0]], [[0, 1], [1, 0]]]).tocsr())
     distances = GraphDistances.of(graph, [0, 3])
-    assert (distances.pairs, distances.left_out) == (2, 4)
+    assert (distances.pairs, distances.unreachable_pairs) == (2, 4)
     v = torch.tensor([[0.0], [0.5], [7.0], [7.25]])
     found = measure(v, ProductManifold.from_signature("E1"), distances)
-    assert found.average == pytest.approx((0 + (0.25 - 1) ** 2) / 8)
+    assert found.distortion == pytest.approx((0 + (0.25 - 1) ** 2) / 8)
 
 
 def test_rows_must_be_those_of_the_sources():

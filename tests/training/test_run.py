@@ -72,7 +72,7 @@ def test_a_killed_run_ends_in_the_same_bits(tmp_path, moment):
 
 def test_rows_beyond_the_precision_are_told(data, split):
     data.x = torch.ones(200, 10)
-    model = network(activation="none", dropout=0.0)
+    model = network(act="none", dropout=0.0)
     model.hidden[0].weight.data.fill_(1.0)
     with pytest.warns(PrecisionWarning, match="scale the features"):
         result = fit(model, data, split, TrainingConfig(epochs=1))

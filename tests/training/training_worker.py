@@ -29,7 +29,7 @@ def share_batches(rank, folder):
     for neighbours, p in ((3, 0.3), (-1, 0.0)):
         with seeded(rank):
             model = KappaGCN(10, 2, "H2xS2", dropout=p, adjacency_dropout=p, dropconnect=p)
-        options = {"batch_size": 17, "neighbours": neighbours, "group": distributed.group.WORLD}
+        options = {"batch_size": 17, "num_neighbors": neighbours, "group": distributed.group.WORLD}
         result = fit_minibatch(
             model, data, split, TrainingConfig(epochs=5), folder=folder / f"run{neighbours}", **options
         )

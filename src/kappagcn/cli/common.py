@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import os
 import sys
@@ -17,7 +18,9 @@ from rich.console import Console
 from rich.markup import escape
 from typer.core import TyperGroup
 
+from kappagcn.cli.setting_options import flags, plain, setting_options
 from kappagcn.errors import DivergedError, DownloadError, KappaGCNError, WorkerLostError
+from kappagcn.estimators.settings import as_settings
 
 __all__ = [
     "AsJson",
@@ -31,6 +34,7 @@ __all__ = [
     "Resume",
     "Seed",
     "Threads",
+    "all_settings",
     "app",
     "guarded",
     "load",
@@ -40,7 +44,6 @@ __all__ = [
     "print_table",
     "refuse",
     "say",
-    "settings",
 ]
 
 ORDER = ("demo", "info", "embed", "classify", "predict", "reproduce", "plot", "report", "data")
@@ -134,15 +137,37 @@ def _show(message: Warning | str, category: type[Warning], *where: Any) -> None:
     say(f"kappagcn: {message}")
 
 
-def command(example: str, *, to: typer.Typer = app, name: str | None = None) -> Callable[[Command], Command]:
-    """A command whose errors are guarded and whose help shows an example."""
+def command(
+    example: str, *, to: typer.Typer = app, name: str | None = None, settings: type[Any] | None = None
+) -> Callable[[Command], Command]:
+    """A command whose errors are guarded and whose help shows an example.
+
+    Args:
+        example: Shown at the end of the help.
+        to: Application or group that gets the command.
+        name: Name of the command; that of the function by default.
+        settings: Settings whose fields become options, in place of the function's parameter ``settings``.
+    """
 
     def register(function: Command) -> Command:
         @functools.wraps(function)
-        def run(*arguments: Any, **options: Any) -> Any:
+        def run(**options: Any) -> Any:
             with guarded():
-                return function(*arguments, **options)
+                if settings is not None:
+                    values = {flag: options.pop(flag) for flag in flags(settings)}
+                    options["settings"] = as_settings(settings, {k: plain(v) for k, v in values.items()})
+                return function(**options)
 
+        if settings is not None:
+            signature = inspect.signature(function, eval_str=True)
+            parameters = [
+                each
+                for own in signature.parameters.values()
+                for each in (setting_options(settings) if own.name == "settings" else [own])
+            ]
+            del run.__wrapped__  # typer reads the signature below
+            run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+            run.__annotations__ = {each.name: each.annotation for each in parameters}
         to.command(name, epilog=f"Example: {example}")(run)
         return function
 
@@ -186,7 +211,7 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     if path is None:
         return None
     with guarded():
-        from kappagcn.estimators.config import read_toml
+        from kappagcn.estimators.settings_files import read_toml
 
         values = {name.replace("-", "_"): value for name, value in read_toml(path).items()}
         known = {p.name: p for p in context.command.params if p.name not in ("config", "help", "dry_run", "as_json")}
@@ -201,7 +226,7 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
-def settings(context: typer.Context, **resolved: Any) -> dict[str, Any]:
+def all_settings(context: typer.Context, **resolved: Any) -> dict[str, Any]:
     """All flags of a command as they stand, but for those that do not change its numbers."""
     left_out = ("config", "help", "dry_run", "as_json", "resume", "out", "data")
     names = [str(p.name) for p in context.command.params if p.name not in left_out]
@@ -209,12 +234,12 @@ def settings(context: typer.Context, **resolved: Any) -> dict[str, Any]:
     return {name: value for name, value in every.items() if value is not None}
 
 
-def print_settings(told: dict[str, Any], *, as_json: bool) -> None:
+def print_settings(settings: dict[str, Any], *, as_json: bool) -> None:
     """As TOML, which --config reads, or as JSON."""
     if as_json:
-        print(json.dumps(told))
+        print(json.dumps(settings))
         return
-    for name, value in told.items():
+    for name, value in settings.items():
         print(f"{name.replace('_', '-')} = {json.dumps(value, ensure_ascii=False)}")
 
 
@@ -249,9 +274,9 @@ def load(graph: str, data: Path | None, features: str | None, labels: str | None
     """The graph, with a line about it on standard error."""
     from kappagcn.graphs import load_graph
 
-    found = load_graph(graph, root=data, features=features, labels=labels, header=header, sparse=True, progress=True)
-    say(f"{graph}: {found.report}")
-    return found
+    loaded = load_graph(graph, root=data, features=features, labels=labels, header=header, sparse=True, progress=True)
+    say(f"{graph}: {loaded.report}")
+    return loaded
 
 
 def wait_passively() -> None:

@@ -28,8 +28,8 @@ def demo(
     from kappagcn import demo as job
 
     prepare(threads)
-    found = job.run(out, seed=seed, epochs=epochs, quick=quick, console=messages)
+    outcome = job.run(out, seed=seed, epochs=epochs, quick=quick, console=messages)
     if as_json:
-        print(json.dumps({"seed": seed, **found.record()}))
+        print(json.dumps({"seed": seed, **outcome.record()}))
     else:
-        job.show(found, Console(highlight=False))
+        job.show(outcome, Console(highlight=False))

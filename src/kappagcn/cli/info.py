@@ -41,9 +41,9 @@ def info(
     from kappagcn.graphs import describe
     from kappagcn.io_atomic import replacing
 
-    found = load(graph, data, features, labels, header)
-    result = describe(found, dim=dim, seed=seed, progress=True)
-    record = {"graph": graph, "seed": seed, "report": found.report, **result.record()}
+    loaded = load(graph, data, features, labels, header)
+    result = describe(loaded, dim=dim, seed=seed, progress=True)
+    record = {"graph": graph, "seed": seed, "report": loaded.report, **result.record()}
     if out is not None:
         with replacing(out / "info.json") as file:
             file.write(json.dumps(record).encode())

@@ -47,8 +47,8 @@ def predict(
     places = probabilities.argmax(1)
     if as_json:
         rows = zip(names, places, given, probabilities.tolist(), strict=True)
-        told = [{"node": n, "label": classes[p], "given": g or None, "probabilities": row} for n, p, g, row in rows]
-        print(json.dumps({"classes": classes, "nodes": told}, ensure_ascii=False))
+        nodes = [{"node": n, "label": classes[p], "given": g or None, "probabilities": row} for n, p, g, row in rows]
+        print(json.dumps({"classes": classes, "nodes": nodes}, ensure_ascii=False))
     text = _csv(names, classes, places, given, probabilities)
     if out is not None:
         from kappagcn.io_atomic import replacing
@@ -64,11 +64,11 @@ Predicted = tuple[list[str], list[str], list[str], Any]  # nodes, classes, label
 
 
 def _stored(saved: Any) -> Predicted:
-    told = saved.embedded
-    if told.probabilities is None or told.labels is None:
+    embedded = saved.embedded
+    if embedded.probabilities is None or embedded.labels is None:
         raise refuse(f"{saved.path}: expected labels and probabilities in embedding.npz, found none.")
-    names, classes = [told.name(i) for i in range(len(told.probabilities))], told.class_names.tolist()
-    return names, classes, [classes[i] if i >= 0 else "" for i in told.labels], told.probabilities
+    names, classes = [embedded.name(i) for i in range(len(embedded.probabilities))], embedded.class_names.tolist()
+    return names, classes, [classes[i] if i >= 0 else "" for i in embedded.labels], embedded.probabilities
 
 
 def _new(
@@ -80,21 +80,21 @@ def _new(
     from kappagcn.estimators.cross_validation import labelled
 
     classifier = KappaGCNClassifier.load(run / "model.safetensors")
-    found = None if features or labels else labelled(graph, data)
-    if found is None:
-        found = load(graph, data, features, labels, header)
-    probabilities = classifier.predict_proba(found)
-    if found.get("y") is not None and bool((found.y >= 0).any()):
-        known = (found.y >= 0).nonzero().flatten().tolist()
+    loaded = None if features or labels else labelled(graph, data)
+    if loaded is None:
+        loaded = load(graph, data, features, labels, header)
+    probabilities = classifier.predict_proba(loaded)
+    if loaded.get("y") is not None and bool((loaded.y >= 0).any()):
+        known = (loaded.y >= 0).nonzero().flatten().tolist()
         try:
-            score = classifier.score(found, nodes=known)
+            score = classifier.score(loaded, nodes=known)
             say(f"accuracy on the {len(known)} nodes that have a label: {score:.3f}; those that trained count too")
         except KappaGCNError as problem:
             say(f"kappagcn: no accuracy: {problem}")
-    names = found.get("node_names")
-    own = [str(name) for name in (range(found.num_nodes) if names is None else names)]
-    words = found.get("class_names")
-    given = [""] * len(own) if found.get("y") is None else [_word(int(i), words) for i in found.y]
+    names = loaded.get("node_names")
+    own = [str(name) for name in (range(loaded.num_nodes) if names is None else names)]
+    words = loaded.get("class_names")
+    given = [""] * len(own) if loaded.get("y") is None else [_word(int(i), words) for i in loaded.y]
     return own, [str(name) for name in classifier.classes_], given, probabilities
 
 

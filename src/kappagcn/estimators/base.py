@@ -1,23 +1,33 @@
-"""Arguments as attributes, in scikit-learn's manner, without needing it."""
+"""Estimators in the manner of scikit-learn, without needing it: their arguments are the fields of their settings."""
 
 from __future__ import annotations
 
-import inspect
+from dataclasses import fields
 from typing import Any, TypeVar
 
 from kappagcn.errors import TrainingError
+from kappagcn.estimators.settings import Settings, argument_lines
 
 __all__ = ["Estimator"]
 
 Self = TypeVar("Self", bound="Estimator")
 
 
-class Estimator:
+class Estimator(Settings):
     """What the constructor takes can be read, changed and printed."""
+
+    def __init_subclass__(cls) -> None:
+        """Describe the arguments in the docstring, before its attributes."""
+        if cls.__doc__ is not None and "    Attributes:\n" in cls.__doc__:
+            lines = "".join(f"        {line}\n" for line in argument_lines(cls))
+            cls.__doc__ = cls.__doc__.replace("    Attributes:\n", f"    Args:\n{lines}\n    Attributes:\n", 1)
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments, as scikit-learn asks for them."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def set_params(self: Self, **params: Any) -> Self:
         """Change arguments; the next `fit` uses them."""
@@ -28,6 +38,6 @@ class Estimator:
         return self
 
     def __repr__(self) -> str:
-        plain = {name: p.default for name, p in inspect.signature(type(self)).parameters.items()}
-        changed = (f"{name}={value!r}" for name, value in self.get_params().items() if value != plain[name])
+        values = ((each, getattr(self, each.name)) for each in fields(self))
+        changed = (f"{each.name}={value!r}" for each, value in values if value != each.default)
         return f"{type(self).__name__}({', '.join(changed)})"

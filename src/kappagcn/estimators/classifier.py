@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from copy import copy
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,15 @@ from torch_geometric.data import Data
 from kappagcn.distributed import Communicator
 from kappagcn.errors import CheckpointError, GraphError, KappaGCNError, SplitError, TrainingError
 from kappagcn.estimators.base import Estimator
-from kappagcn.estimators.config import Experiment
-from kappagcn.estimators.defaults import are_words, default_experiment, default_normalization
+from kappagcn.estimators.defaults import resolved, start_space
 from kappagcn.estimators.labelled import encoded, label_array, read_labelled, unlabelled
+from kappagcn.estimators.network import build_network, prepare_features, training_config
+from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import Split, random_split
 from kappagcn.graphs.datasets.preprocess import column_statistics
 from kappagcn.graphs.io.node_data import one_hot
 from kappagcn.models import NodeClassifier, build_model
-from kappagcn.nn.features import tangent_features
 from kappagcn.training import fit, fit_minibatch, fit_parts, layerwise, reporting, seeded
 from kappagcn.training.checkpoint import load_tensors, save_tensors
 from kappagcn.training.minibatch import check_batches
@@ -38,7 +39,7 @@ Array = NDArray[Any]
 STOPPING = 0.1  # of the labelled nodes, where no mask says which
 
 
-class KappaGCNClassifier(Estimator):
+class KappaGCNClassifier(Estimator, ClassificationSettings):
     """Classes of a graph's nodes from some of them, by a κ-GCN.
 
     A graph is PyG's ``Data``; a SciPy or NumPy adjacency matrix with features `x` (N, D) and labels `y` (N,); or a
@@ -49,28 +50,6 @@ class KappaGCNClassifier(Estimator):
     Which nodes train is what ``data.train_mask`` says, ``val_mask`` deciding when to stop; nodes of ``test_mask`` do
     neither. Without masks all labelled nodes train but for a tenth of each class, which decides; where there is none to
     decide, the training loss does.
-
-    Args:
-        space: Signature, such as ``"H16"``, ``"S16"``, ``"H8xS8"``, or ``"E16"`` for a GCN. Curved factors start at
-            ±0.1 where they do not say otherwise, as ``"H16(-1)"`` does.
-        layers: Hidden layers.
-        normalize: Of features: ``"rows"`` to sum 1, ``"lengths"`` to length 1, ``"columns"``, ``"none"``; ``"auto"``:
-            lengths for words, columns otherwise.
-        scale: Features are multiplied by it.
-        dropout: Of hidden rows; ``"auto"``: 0.5 for words, otherwise 0.
-        adjacency_dropout: Of edges.
-        dropconnect: Of weights.
-        l2: Weight of half the squares of the first layer's weights; ``"auto"``: 5e-4 for words, otherwise 0.
-        lr: Of the weights.
-        curvature_lr: Of the curvatures; 0 keeps them as they are.
-        epochs: At most so many.
-        patience: Epochs without a lower loss before training stops.
-        batch_size: Training nodes in a batch, for graphs that training as a whole has no memory for; None for the
-            whole graph at once.
-        neighbours: With batches: at most so many drawn for each node, −1 for all; one number, or one for each of the
-            network's hops, one more than it has layers.
-        seed: Of weights, dropout, and the nodes that decide.
-        progress: Show epochs on standard error.
 
     Attributes:
         classes_: Labels in the order of `predict_proba`'s columns.
@@ -86,68 +65,20 @@ class KappaGCNClassifier(Estimator):
     ((1000,), (1000, 8))
     """
 
-    def __init__(
-        self,
-        space: str = "H16",
-        *,
-        layers: int = 1,
-        normalize: str = "auto",
-        scale: float = 1.0,
-        dropout: float | str = "auto",
-        adjacency_dropout: float = 0.0,
-        dropconnect: float = 0.0,
-        l2: float | str = "auto",
-        lr: float = 0.01,
-        curvature_lr: float = 0.01,
-        epochs: int = 2000,
-        patience: int = 200,
-        batch_size: int | None = None,
-        neighbours: int | Sequence[int] = 10,
-        seed: int = 0,
-        progress: bool = True,
-    ) -> None:
-        self.space, self.layers = space, layers
-        self.normalize, self.scale = normalize, scale
-        self.dropout, self.adjacency_dropout, self.dropconnect = dropout, adjacency_dropout, dropconnect
-        self.l2, self.lr, self.curvature_lr = l2, lr, curvature_lr
-        self.epochs, self.patience = epochs, patience
-        self.batch_size, self.neighbours = batch_size, neighbours
-        self.seed, self.progress = seed, progress
-
     def check(self) -> None:
         """Refuse arguments that no graph could be classified with."""
-        self.experiment(Data(x=torch.eye(2))).build(2, 2)
+        super().check()
+        parse_signature(self.space)
         self._check_batches()
 
     def _check_batches(self) -> None:
-        check_batches(1 if self.batch_size is None else self.batch_size, self.neighbours, 0)
+        check_batches(1 if self.batch_size is None else self.batch_size, self.num_neighbors, 0)
         if self.batch_size is not None:
-            check_batches(self.batch_size, self.neighbours, self.layers + 1)
+            check_batches(self.batch_size, self.num_neighbors, self.num_layers + 1)
 
-    def experiment(self, data: Data) -> Experiment:
-        """All settings for a graph, defaults filled in."""
-        usual = default_normalization(data.x)
-        default = default_experiment(
-            str(data.get("name") or "graph"), self.space, words=are_words(data.x), normalize=usual
-        )
-        own: dict[str, Any] = {
-            "layers": self.layers,
-            "dropout": default.options["dropout"] if self.dropout == "auto" else self.dropout,
-            "adjacency_dropout": self.adjacency_dropout,
-            "dropconnect": self.dropconnect,
-        }
-        normalize = usual if self.normalize == "auto" else self.normalize
-        training = replace(
-            default.training,
-            epochs=self.epochs,
-            patience=self.patience,
-            lr=self.lr,
-            curvature_lr=self.curvature_lr,
-            l2=default.training.l2 if self.l2 == "auto" else self.l2,  # type: ignore[arg-type]
-            seed=self.seed,
-        )
-        features = replace(default.features, normalize=normalize, scale=self.scale)
-        return replace(default, options={**default.options, **own}, features=features, training=training)
+    def settings(self, x: Tensor) -> ClassificationSettings:
+        """All settings for a graph with these features: no "auto", and curvatures to start from."""
+        return replace(resolved(self, x), space=start_space(self.space))
 
     def fit(
         self,
@@ -171,37 +102,60 @@ class KappaGCNClassifier(Estimator):
                 processes call `fit` with the same arguments, and rank 0 alone writes. None to work in this process
                 alone.
         """
-        self._check_batches()
-        communicator = Communicator.of(group)
         data, labels = read_labelled(graph, x, y)
         if labels is None:
             raise GraphError("expected labels, data.y or y, found none.")
+        return self.fit_split(data, labels, None, folder=folder, resume=resume, group=group)
+
+    def fit_split(
+        self,
+        data: Data,
+        labels: Array,
+        split: Split | None,
+        *,
+        folder: str | Path | None = None,
+        resume: bool = False,
+        group: ProcessGroup | Communicator | None = None,
+    ) -> KappaGCNClassifier:
+        """Train on a graph as `kappagcn.graphs` reads it, without reading it again.
+
+        Args:
+            data: The graph; it is left as it is.
+            labels: Label of each node, (N,).
+            split: Which nodes are for what; None for masks of `data` or, without any, a random split.
+            folder: Run directory; None to keep nothing.
+            resume: Continue the run in `folder`, if there is one.
+            group: Process group of torch.distributed to train with.
+        """
+        self.check()
+        communicator = Communicator.of(group)
+        data = copy(data)  # features and labels are replaced below, tensors are shared
         own_features = data.get("x") is not None
-        if not own_features:
-            data.x = one_hot(data.num_nodes)
-        experiment = self.experiment(data)
+        data.x = data.x.float() if own_features else one_hot(data.num_nodes)
+        settings = self.settings(data.x)
         classes, data.y = encoded(labels, data.get("class_names"))
-        split = _split(data, self.seed)
-        statistics = column_statistics(data.x) if experiment.features.normalize == "columns" else None
-        data.x = _scaled(experiment, data.x, statistics)
-        with seeded(self.seed):
-            model = experiment.build(data.num_features, len(classes))
-        shown = self.progress and communicator.rank == 0
+        split = _split(data, self.random_state) if split is None else split
+        statistics = column_statistics(data.x) if settings.feature_norm == "columns" else None
+        data.x = prepare_features(settings, data.x, statistics)
+        with seeded(self.random_state):
+            model = build_network(settings, data.num_features, len(classes))
+        config = training_config(settings, self.random_state)
+        shown = self.verbose and communicator.rank == 0
         with reporting("training", self.epochs) if shown else nullcontext() as report:
             callbacks = [] if report is None else [report]
             options: dict[str, Any] = {"folder": folder, "resume": resume, "callbacks": callbacks}
             if self.batch_size is None and communicator.world_size > 1:
-                result = fit_parts(model, data, split, experiment.training, communicator, **options)
+                result = fit_parts(model, data, split, config, communicator, **options)
             elif self.batch_size is None:
-                result = fit(model, data, split, experiment.training, **options)
+                result = fit(model, data, split, config, **options)
             else:
-                options |= {"batch_size": self.batch_size, "neighbours": self.neighbours, "group": communicator}
-                result = fit_minibatch(model, data, split, experiment.training, **options)
+                options |= {"batch_size": self.batch_size, "num_neighbors": self.num_neighbors, "group": communicator}
+                result = fit_minibatch(model, data, split, config, **options)
         self.classes_, self.model_, self.history_, self.result_ = classes, model, result.history, result
         self._data: Data | None = data
         self.labels_: Array = data.y.numpy()
         self._params = self.get_params()
-        self._experiment, self._statistics, self._own_features = experiment, statistics, own_features
+        self._settings, self._statistics, self._own_features = settings, statistics, own_features
         return self
 
     @property
@@ -235,9 +189,9 @@ class KappaGCNClassifier(Estimator):
                 "expected no other graph: this classifier was fitted without features, so it knows its own nodes only."
             )
         if data.get("x") is None or data.x.shape[1] != self.model_.options["in_channels"]:
-            found = "none" if data.get("x") is None else str(data.x.shape[1])
-            raise GraphError(f"expected {self.model_.options['in_channels']} features, as in fit, found {found}.")
-        data.x = _scaled(self._experiment, data.x, self._statistics)
+            width = "none" if data.get("x") is None else str(data.x.shape[1])
+            raise GraphError(f"expected {self.model_.options['in_channels']} features, as in fit, found {width}.")
+        data.x = prepare_features(self._settings, data.x, self._statistics)
         return data, labels
 
     @torch.no_grad()
@@ -246,8 +200,8 @@ class KappaGCNClassifier(Estimator):
         if self.batch_size is not None:
             return layerwise(self.model_, data.x, data.edge_index, data.get("edge_weight"))
         self.model_.eval()
-        found: Tensor = self.model_(*inputs(self.model_, data))
-        return found
+        rows: Tensor = self.model_(*inputs(self.model_, data))
+        return rows
 
     def scores(self, graph: Any = None, x: Any = None) -> Tensor:
         """Logits of the classes, (N, C)."""
@@ -255,22 +209,22 @@ class KappaGCNClassifier(Estimator):
 
     def predict_proba(self, graph: Any = None, x: Any = None) -> Array:
         """Probabilities of the classes, (N, C): for the fitted graph, or another with the same features."""
-        found: Array = self.scores(graph, x).softmax(1).numpy()
-        return found
+        probabilities: Array = self.scores(graph, x).softmax(1).numpy()
+        return probabilities
 
     def predict(self, graph: Any = None, x: Any = None) -> Array:
         """The most probable label of every node, (N,)."""
         places = self.predict_proba(graph, x).argmax(axis=1)
-        found: Array = self.classes_[places]
-        return found
+        labels: Array = self.classes_[places]
+        return labels
 
     @torch.no_grad()
     def embed(self, graph: Any = None, x: Any = None) -> Array:
         """The last hidden layer as points of the space, (N, D)."""
         manifold = self._fitted().manifold
         assert manifold is not None
-        found: Array = manifold.expmap0(torch.from_numpy(self.tangent(graph, x))).numpy()
-        return found
+        points: Array = manifold.expmap0(torch.from_numpy(self.tangent(graph, x))).numpy()
+        return points
 
     def tangent(self, graph: Any = None, x: Any = None) -> Array:
         """The last hidden layer as tangent vectors at the origin, (N, D), which points near a boundary come from."""
@@ -278,10 +232,10 @@ class KappaGCNClassifier(Estimator):
         model: Any = self.model_
         logits, model.logits = model.logits, None  # without them the network ends in its hidden layer
         try:
-            found: Array = self._rows(data).numpy()
+            vectors: Array = self._rows(data).numpy()
         finally:
             model.logits = logits
-        return found
+        return vectors
 
     def score(self, graph: Any = None, x: Any = None, y: Any = None, *, nodes: Sequence[int] | None = None) -> float:
         """Accuracy on `nodes`, or those of ``data.test_mask``; on all labelled ones of another graph that has neither.
@@ -312,11 +266,11 @@ class KappaGCNClassifier(Estimator):
     def _numbers(self, labels: Array) -> Array:
         """Places of labels among the classes, −1 for those that are none."""
         places = {label: i for i, label in enumerate(self.classes_.tolist())}
-        found = np.array([places.get(label, -1) for label in labels.tolist()])
-        if (found < 0).all():
+        numbers = np.array([places.get(label, -1) for label in labels.tolist()])
+        if (numbers < 0).all():
             known, other = self.classes_.tolist()[0], labels.tolist()[0]
             raise GraphError(f"expected labels such as {known!r}, as in fit, found none of those, but {other!r}.")
-        return found
+        return numbers
 
     @property
     def can_be_saved(self) -> bool:
@@ -331,7 +285,7 @@ class KappaGCNClassifier(Estimator):
         about = {
             "classifier": self._params,
             "classes": self.classes_.tolist(),
-            "experiment": self._experiment.record(),
+            "settings": asdict(self._settings),
             "options": model.options,
         }
         tensors = {f"model/{name}": t for name, t in model.state_dict().items()}
@@ -348,8 +302,8 @@ class KappaGCNClassifier(Estimator):
             classifier = cls(**about["classifier"])
             model = build_model("kappa-gcn", **about["options"])
             model.load_state_dict({name[6:]: t for name, t in tensors.items() if name.startswith("model/")})
-            experiment = Experiment.from_record(about["experiment"])
-            columns = experiment.features.normalize == "columns"
+            settings = ClassificationSettings(**about["settings"])
+            columns = settings.feature_norm == "columns"
             statistics = (tensors["features/mean"], tensors["features/spread"]) if columns else None
             classes = np.array(about["classes"])
             if len(classes) != about["options"]["num_classes"]:
@@ -360,7 +314,7 @@ class KappaGCNClassifier(Estimator):
             ) from None
         classifier.classes_, classifier.model_, classifier.history_ = classes, model.eval(), []
         classifier._data, classifier._params = None, classifier.get_params()
-        classifier._experiment, classifier._statistics, classifier._own_features = experiment, statistics, True
+        classifier._settings, classifier._statistics, classifier._own_features = settings, statistics, True
         return classifier
 
 
@@ -378,16 +332,15 @@ def _split(data: Data, seed: int) -> Split:
     return Split((labels >= 0).nonzero().flatten().numpy(), stopping, [], [], name="masks")
 
 
-def _scaled(experiment: Experiment, x: Tensor, statistics: tuple[Tensor, Tensor] | None) -> Tensor:
-    x = x.to_dense() if statistics is not None and x.layout != torch.strided else x
-    return tangent_features(experiment.features.normalized(x, statistics), scale=experiment.features.scale)
-
-
 def _places(nodes: Any, count: int) -> Array:
     """Nodes as numbers, from numbers or a mask."""
-    found = np.asarray(nodes)
-    if found.dtype == bool and found.shape == (count,):
-        return np.flatnonzero(found)
-    if found.ndim != 1 or found.dtype.kind not in "iu" or (found.size and not 0 <= found.min() <= found.max() < count):
+    places = np.asarray(nodes)
+    if places.dtype == bool and places.shape == (count,):
+        return np.flatnonzero(places)
+    if (
+        places.ndim != 1
+        or places.dtype.kind not in "iu"
+        or (places.size and not 0 <= places.min() <= places.max() < count)
+    ):
         raise GraphError(f"nodes: expected numbers from 0 to {count - 1}, or a mask of {count}, found others.")
-    return found
+    return places

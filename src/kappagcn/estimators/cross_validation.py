@@ -20,12 +20,13 @@ from kappagcn.distributed import Communicator
 from kappagcn.errors import CheckpointError, GraphError, PrecisionWarning, SplitError
 from kappagcn.estimators.classifier import KappaGCNClassifier
 from kappagcn.estimators.estimate import Estimate, bootstrapped
+from kappagcn.estimators.labelled import read_labels
 from kappagcn.graphs import BUILT_IN, TEST_SEEDS, Split, catalogue, random_split
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.io_atomic import replacing
 from kappagcn.saved import PARTS, Embedded, save_embedded, save_json
 from kappagcn.training import final_evaluation
-from kappagcn.training.run import fingerprint, is_to_go_on
+from kappagcn.training.run_folder import fingerprint, should_resume
 
 __all__ = ["classify", "labelled", "splits_of"]
 
@@ -34,7 +35,7 @@ Record = dict[str, Any]
 UNTESTED = {"accuracy": None, "macro_f1": None}
 
 
-class Which(NamedTuple):
+class SplitRun(NamedTuple):
     """A run on a split: the split's number, the split, and the number of the run on it."""
 
     number: int
@@ -95,7 +96,7 @@ def classify(
     Args:
         classifier: The settings.
         data: The graph with its labels.
-        splits: Which nodes are for what.
+        splits: Nodes for training, stopping, validation and testing.
         folder: Where everything is kept.
         runs: So many on each split.
         resume: Go on with what is in `folder`, if there is something.
@@ -105,28 +106,34 @@ def classify(
     """
     about = {
         "kappagcn": __version__,
-        "classifier": {name: value for name, value in classifier.get_params().items() if name != "progress"},
+        "classifier": {name: value for name, value in classifier.get_params().items() if name != "verbose"},
         "splits": [split.name for split in splits],
         "runs": runs,
         "data": fingerprint(data.edge_index, data.get("edge_weight"), data.get("x"), data.y),
     }
     communicator = Communicator.of(group)
     communicator.run_on_rank0(lambda: _begin(folder, about, resume=resume))
-    every = [Which(number, split, run) for number, split in enumerate(splits) for run in range(runs)]
-    records = []
-    for done, which in enumerate(every, 1):
-        records.append(_one(classifier, data, which, folder, communicator))
+    every = [SplitRun(number, split, run) for number, split in enumerate(splits) for run in range(runs)]
+    labels = read_labels(data)
+    records: list[Record] = []
+    fitted: dict[int, KappaGCNClassifier] = {}
+    for done, split_run in enumerate(every, 1):
+        record, own = _one(classifier, data, labels, split_run, folder, communicator)
+        records.append(record)
+        if own is not None and communicator.run_on_rank0(lambda: _best(records)) == done - 1:
+            fitted = {done - 1: own}  # the best so far, which need not be read back
         if report is not None and communicator.rank == 0:
             report(records[-1], done, len(every))
-    best = every[communicator.run_on_rank0(lambda: _best(records))]
-    own = _fitted(classifier, data, best, folder, communicator)  # it is finished: this only brings it back
+    place = communicator.run_on_rank0(lambda: _best(records))
+    best = every[place]
+    own = fitted.get(place) or _fitted(classifier, data, labels, best, folder, communicator)  # finished: only read back
     if communicator.rank > 0:
         return {}
     capped = max(record["capped_rows"] for record in records)
     if capped:
         warnings.warn(
             f"up to {capped} of {data.num_nodes} rows lie farther out than {classifier.space} resolves in single "
-            "precision and were taken as just inside. Smaller features (scale) keep them in.",
+            "precision and were taken as just inside. Smaller features (feature_scale) keep them in.",
             PrecisionWarning,
             stacklevel=2,
         )
@@ -139,7 +146,7 @@ def _best(records: list[Record]) -> int:
 
 
 def _begin(folder: Path, about: Record, *, resume: bool) -> None:
-    if is_to_go_on(folder, about, resume=resume):
+    if should_resume(folder, about, resume=resume):
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -149,19 +156,23 @@ def _begin(folder: Path, about: Record, *, resume: bool) -> None:
 
 
 def _fitted(
-    classifier: KappaGCNClassifier, data: Data, which: Which, folder: Path, communicator: Communicator
+    classifier: KappaGCNClassifier,
+    data: Data,
+    labels: Array,
+    split_run: SplitRun,
+    folder: Path,
+    communicator: Communicator,
 ) -> KappaGCNClassifier:
-    own = type(classifier)(**{**classifier.get_params(), "seed": classifier.seed + 1000 * which.number + which.run})
-    masked = data.clone()
-    for name, mask in which.split.masks(data.num_nodes).items():
-        masked[name] = mask
+    seed = classifier.random_state + 1000 * split_run.number + split_run.run
+    own = type(classifier)(**{**classifier.get_params(), "random_state": seed})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)  # said once, for all runs
-        return own.fit(masked, folder=_folder(folder, which), resume=True, group=communicator)
+        directory = _folder(folder, split_run)
+        return own.fit_split(data, labels, split_run.split, folder=directory, resume=True, group=communicator)
 
 
-def _folder(folder: Path, which: Which) -> Path:
-    return folder / "runs" / f"split{which.number}-run{which.run}"
+def _folder(folder: Path, split_run: SplitRun) -> Path:
+    return folder / "runs" / f"split{split_run.number}-run{split_run.run}"
 
 
 def _known(path: Path) -> Record | None:
@@ -169,32 +180,39 @@ def _known(path: Path) -> Record | None:
     if not path.exists():
         return None
     try:
-        found: Record = json.loads(path.read_text())
-        assert {"accuracy", "macro_f1", "stopping_accuracy", "best_loss", "seconds", "capped_rows"} <= set(found)
-        return found
+        record: Record = json.loads(path.read_text())
+        assert {"accuracy", "macro_f1", "stopping_accuracy", "best_loss", "seconds", "capped_rows"} <= set(record)
+        return record
     except (OSError, ValueError, TypeError, AssertionError) as problem:
         raise CheckpointError(
             f"{path}: expected the record of a run, found {problem or 'another'}. Remove it; its run is done again."
         ) from None
 
 
-def _one(classifier: KappaGCNClassifier, data: Data, which: Which, folder: Path, communicator: Communicator) -> Record:
-    """The record of a run, which is done unless it is there; on ranks other than 0, an empty record."""
-    path = _folder(folder, which) / "record.json"
+def _one(
+    classifier: KappaGCNClassifier,
+    data: Data,
+    labels: Array,
+    split_run: SplitRun,
+    folder: Path,
+    communicator: Communicator,
+) -> tuple[Record, KappaGCNClassifier | None]:
+    """The record of a run and its classifier; None where the record was there. An empty record on ranks above 0."""
+    path = _folder(folder, split_run) / "record.json"
     known: Record | None = communicator.run_on_rank0(lambda: _known(path))
     if known is not None:
-        return known
-    own = _fitted(classifier, data, which, folder, communicator)
+        return known, None
+    own = _fitted(classifier, data, labels, split_run, folder, communicator)
     if communicator.rank > 0:
-        return {}
+        return {}, own
     assert own._data is not None
     best = own.result_.best
-    split, tested = which.split, len(which.split.final_test_nodes()) > 0
+    split, tested = split_run.split, len(split_run.split.final_test_nodes()) > 0
     record = {
-        "split": which.number,
+        "split": split_run.number,
         "split_name": split.name,
-        "run": which.run,
-        "seed": own.seed,
+        "run": split_run.run,
+        "seed": own.random_state,
         **(final_evaluation(own.model_, own._data, split, scores=own.scores()) if tested else UNTESTED),
         "stopping_accuracy": best.get("stopping_accuracy"),
         "best_loss": best.get("stopping_loss", best["train_loss"]),
@@ -205,10 +223,10 @@ def _one(classifier: KappaGCNClassifier, data: Data, which: Which, folder: Path,
         "capped_rows": own.result_.capped_rows,
     }
     save_json(path, record)
-    return record
+    return record, own
 
 
-def _finish(own: KappaGCNClassifier, data: Data, best: Which, records: list[Record], folder: Path) -> Record:
+def _finish(own: KappaGCNClassifier, data: Data, best: SplitRun, records: list[Record], folder: Path) -> Record:
     """The best run's network, points and probabilities beside what all runs came to."""
     kept = _folder(folder, best)
     if own.can_be_saved:

@@ -1,15 +1,17 @@
-"""Settings for a graph that nobody has searched settings for."""
+"""Settings that depend on the features of a graph."""
 
 from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from kappagcn.estimators.config import Experiment, FeatureConfig
+from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.geometry.signature import format_signature, parse_signature
-from kappagcn.training import TrainingConfig
 
-__all__ = ["are_words", "default_experiment", "default_normalization"]
+__all__ = ["are_words", "default_normalization", "resolved", "start_space"]
 
 START = 0.1  # |κ|: mild, so that a wrong sign costs little; training moves it
 WORDS = {"dropout": 0.5, "l2": 5e-4}
@@ -31,26 +33,23 @@ def default_normalization(x: Tensor) -> str:
     return "columns" if x.layout == torch.strided and not are_words(x) else "lengths"
 
 
-def default_experiment(
-    dataset: str, space: str, model: str = "kappa-gcn", *, words: bool = True, normalize: str = "lengths"
-) -> Experiment:
-    """Few words of a document tell little each: much dropout and L². Columns of measurements: neither.
+def resolved(settings: ClassificationSettings, x: Tensor) -> ClassificationSettings:
+    """Settings with every "auto" replaced by what the features ask for.
 
-    Args:
-        dataset: Its name.
-        space: Signature of the hidden layer; factors start at curvatures of ±0.1 where it does not say otherwise.
-        model: ``"kappa-gcn"``, or ``"gcn"`` and ``"mlp"``, which take of `space` only the dimension.
-        words: Whether features are words, see `are_words`.
-        normalize: Of features, see `default_normalization`.
+    Single words of a document say little each: much dropout and L². Columns of measurements: neither.
 
-    >>> default_experiment("disease", "H8xS8", words=False).options
-    {'dropout': 0.0, 'space': 'H8(-0.1)xS8(0.1)'}
+    >>> resolved(ClassificationSettings(), torch.eye(5)).dropout
+    0.5
     """
-    chosen = WORDS if words else COLUMNS
-    factors = parse_signature(space, start=START)
-    options: dict[str, object] = {"dropout": chosen["dropout"]}
-    if model == "kappa-gcn":
-        options["space"] = format_signature(factors)
-    else:
-        options["hidden"] = sum(factor.dim for factor in factors)
-    return Experiment(dataset, model, options, FeatureConfig(normalize, "tangent"), TrainingConfig(l2=chosen["l2"]))
+    chosen: dict[str, Any] = {**(WORDS if are_words(x) else COLUMNS), "feature_norm": default_normalization(x)}
+    plain = ClassificationSettings(**{each.name: getattr(settings, each.name) for each in fields(settings)})
+    return replace(plain, **{name: value for name, value in chosen.items() if getattr(plain, name) == "auto"})
+
+
+def start_space(space: str) -> str:
+    """A signature whose factors start at curvatures of ±0.1 where it does not say otherwise.
+
+    >>> start_space("H8xS8")
+    'H8(-0.1)xS8(0.1)'
+    """
+    return format_signature(parse_signature(space, start=START))

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +19,22 @@ from torch_geometric.data import Data
 from kappagcn.distributed import Communicator
 from kappagcn.errors import GraphError, TrainingError
 from kappagcn.estimators.base import Estimator
-from kappagcn.estimators.start import STARTS, in_units, scaled, starting_point
+from kappagcn.estimators.settings import EmbeddingSettings
+from kappagcn.estimators.start import in_units, scaled, starting_point
 from kappagcn.geometry import Curvature
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import as_graph, components
 from kappagcn.models.points import FreePoints, NetworkPoints
 from kappagcn.saved import Embedded, save_embedded, save_json
-from kappagcn.training import PartTrainer, Trainer, TrainingConfig, reporting, seeded, train_in
-from kappagcn.training.distortion_loss import Distortion, GraphDistances, distances_from, measure
+from kappagcn.training import PartTrainer, Trainer, TrainingConfig, reporting, run_training, seeded
+from kappagcn.training.distortion_loss import GraphDistances, distances_from, measure
 from kappagcn.training.distortion_task import DistortionTask, SampledDistortionTask, SharedDistortionTask
 from kappagcn.training.precision import mean_average_precision
-from kappagcn.training.run import fingerprint
+from kappagcn.training.run_folder import fingerprint
 
-__all__ = ["METHODS", "GraphEmbedder"]
+__all__ = ["GraphEmbedder"]
 
 Array = NDArray[Any]
-METHODS = ("free", "kappa-gcn")
 ALL_PAIRS = 5000  # nodes up to which every step takes all pairs
 SOURCES = 64
 WATCHED = 16  # sources whose distortion decides which epoch's points are kept
@@ -45,65 +44,33 @@ MEASURED = 256  # other sources for the final estimate, and nodes for the precis
 OTHER = 0x9E3779B97F4A7C15  # turns a seed into one that draws other nodes than training does
 
 
-class GraphEmbedder(Estimator):
+class GraphEmbedder(Estimator, EmbeddingSettings):
     """Points of a space, one for each node, whose distances are those of the graph as nearly as possible.
 
     A graph is PyG's ``Data``, a SciPy or NumPy adjacency matrix, or a NetworkX graph. Directed edges count in both
     directions; weights are lengths. Pairs of nodes without a path do not count.
 
-    Args:
-        space: Signature, such as ``"H10"``, ``"S5xS5"``, ``"E10"``.
-        method: ``"free"`` trains the points themselves; ``"kappa-gcn"`` the paper's two layers on one-hot features.
-        start: ``"graph"``: curvatures and scale from the graph's diameter and δ, where the signature does not say any;
-            ``"paper"``: κ = ±1.
-        hidden: Dimension of the κ-GCN's hidden layer.
-        activation: Between the κ-GCN's layers; ``"none"`` in the paper.
-        epochs: So many.
-        lr: Of points or weights, by Adam. ``"auto"``: 0.01 for weights, a hundredth of the diameter for points.
-            It falls to 0 by the last epoch but for a κ-GCN on all pairs, where it stays, as in the paper.
-        curvature_lr: Of the curvatures, by gradient descent; 0 keeps them. ``"auto"``: (π/diameter)⁴, curvatures
-            being of the size (π/diameter)².
-        sources: Nodes whose distances each step takes; 0 for all pairs, ``"auto"``: all up to 5000 nodes, else 64.
-        seed: Of starting points and draws.
-        progress: Show epochs on standard error.
+    The learning rate falls to 0 by the last epoch but for a κ-GCN on all pairs, where it stays, as in the paper.
 
     Attributes:
         embedding_: Points, (N, D).
         tangent_: Their tangent vectors at the origin, (N, D), which tell points near the ball's boundary apart.
         space_: The space with its learned curvatures, as a signature.
         curvatures_: Learned, one per factor.
-        distortion_: Average and worst-case distortion; for sampled pairs an estimate from sources that were drawn for
-            it alone, with its standard error.
-        precision_: Mean average precision, of 256 nodes where pairs are sampled.
+        distortion_: Average distortion; for sampled pairs an estimate from sources that were drawn for it alone.
+        distortion_std_error_: Standard error of that estimate; 0 over all pairs.
+        worst_distortion_: Largest ratio of a distance in the space to that in the graph, over the smallest.
+        unreachable_pairs_: Ordered pairs of nodes without a path, which do not count.
+        map_: Mean average precision, of 256 nodes where pairs are sampled.
         history_: Numbers of each epoch; curvatures in units of the mean edge.
 
     >>> from kappagcn.graphs import balanced_tree
     >>> embedder = GraphEmbedder("H2", epochs=500, lr=0.02)
     >>> embedder.fit_transform(balanced_tree(4, 2)).shape
     (31, 2)
-    >>> embedder.distortion_.average < 0.05
+    >>> embedder.distortion_ < 0.05
     True
     """
-
-    def __init__(
-        self,
-        space: str = "H10",
-        *,
-        method: str = "free",
-        start: str = "graph",
-        hidden: int = 16,
-        activation: str = "none",
-        epochs: int = 2000,
-        lr: float | str = "auto",
-        curvature_lr: float | str = "auto",
-        sources: int | str = "auto",
-        seed: int = 0,
-        progress: bool = True,
-    ) -> None:
-        self.space, self.method, self.start = space, method, start
-        self.hidden, self.activation = hidden, activation
-        self.epochs, self.lr, self.curvature_lr = epochs, lr, curvature_lr
-        self.sources, self.seed, self.progress = sources, seed, progress
 
     def fit(
         self,
@@ -128,16 +95,16 @@ class GraphEmbedder(Estimator):
         communicator = Communicator.of(group)
         data, unit = in_units(as_graph(graph))
         sources = self._sources(data.num_nodes)
-        drawn = held_out(data.num_nodes, self.seed) if sources else None
+        drawn = held_out(data.num_nodes, self.random_state) if sources else None
         distances = GraphDistances.of(data, None if drawn is None else drawn[WATCHED:])
         space, diameter = starting_point(scaled(self.space, unit), data, self.start, distances.longest)
         config = self._config(diameter, sampled=sources > 0)
-        with seeded(self.seed):
+        with seeded(self.random_state):
             points = self._points(data, space, diameter)
         task: DistortionTask | SampledDistortionTask = DistortionTask(points, distances)
         shared = communicator.world_size > 1
         if drawn is not None and shared:
-            task = SharedDistortionTask(points, data, sources, drawn[:WATCHED], communicator, self.seed)
+            task = SharedDistortionTask(points, data, sources, drawn[:WATCHED], communicator, self.random_state)
         elif drawn is not None:
             task = SampledDistortionTask(points, data, sources, GraphDistances.of(data, drawn[:WATCHED]))
         elif shared:
@@ -152,10 +119,10 @@ class GraphEmbedder(Estimator):
             "data": fingerprint(data.edge_index, data.get("edge_weight")),
         }
         first = communicator.rank == 0
-        with reporting("embedding", self.epochs) if self.progress and first else nullcontext() as report:
+        with reporting("embedding", self.epochs) if self.verbose and first else nullcontext() as report:
             options: dict[str, Any] = {"resume": resume, "callbacks": [] if report is None else [report]}
             trainer = (PartTrainer if shared else Trainer)(points, task, config, communicator=communicator)
-            result = train_in(trainer, folder, about, **options)
+            result = run_training(trainer, folder, about, **options)
         counted = ratios(points, distances) if folder is not None and first else None
         self._keep(points, data, distances, unit, None if drawn is None else drawn[WATCHED:])
         self.result_, self.history_ = result, result.history
@@ -167,25 +134,13 @@ class GraphEmbedder(Estimator):
         self, graph: Any, y: Any = None, *, folder: str | Path | None = None, resume: bool = False
     ) -> Array:
         """Embed a graph; its points, (N, D)."""
-        found: Array = self.fit(graph, y, folder=folder, resume=resume).embedding_
-        return found
+        points: Array = self.fit(graph, y, folder=folder, resume=resume).embedding_
+        return points
 
     def check(self) -> None:
         """Refuse arguments that no graph could be embedded with."""
-        for name, allowed in (("method", METHODS), ("start", STARTS)):
-            if getattr(self, name) not in allowed:
-                raise TrainingError(f"{name}: expected {' or '.join(allowed)}, found {getattr(self, name)!r}.")
+        super().check()
         parse_signature(self.space)
-        TrainingConfig(epochs=self.epochs, seed=self.seed)
-        if isinstance(self.hidden, bool) or not isinstance(self.hidden, Integral) or self.hidden < 1:
-            raise TrainingError(f"hidden: expected a number from 1, found {self.hidden!r}.")
-        for name in ("lr", "curvature_lr"):
-            value = getattr(self, name)
-            if value != "auto":
-                TrainingConfig(**{name: value})
-        whole = isinstance(self.sources, Integral) and not isinstance(self.sources, bool)
-        if self.sources != "auto" and not (whole and int(self.sources) >= 0):
-            raise TrainingError(f'sources: expected "auto" or a number from 0, found {self.sources!r}.')
 
     def _config(self, diameter: float, *, sampled: bool) -> TrainingConfig:
         usual = {
@@ -196,10 +151,12 @@ class GraphEmbedder(Estimator):
             name: value if getattr(self, name) == "auto" else getattr(self, name) for name, value in usual.items()
         }
         decay = "cosine" if sampled or self.method == "free" else "none"
-        return TrainingConfig(epochs=self.epochs, patience=self.epochs, **rates, l2=0.0, decay=decay, seed=self.seed)
+        return TrainingConfig(
+            epochs=self.epochs, patience=self.epochs, **rates, l2=0.0, decay=decay, seed=self.random_state
+        )
 
     def _settings(self) -> dict[str, Any]:
-        names = ("space", "method", "start", "hidden", "activation", "seed")
+        names = ("space", "method", "start", "hidden_channels", "act", "random_state")
         return {name: getattr(self, name) for name in names}
 
     def _sources(self, nodes: int) -> int:
@@ -213,7 +170,7 @@ class GraphEmbedder(Estimator):
     def _points(self, data: Data, space: str, diameter: float) -> FreePoints | NetworkPoints:
         if self.method == "free":
             return FreePoints(data.num_nodes, space)
-        points = NetworkPoints(data, space, hidden=self.hidden, activation=self.activation)
+        points = NetworkPoints(data, space, hidden_channels=self.hidden_channels, act=self.act)
         if self.start == "graph":
             points.rescale(diameter)
         return points
@@ -229,18 +186,20 @@ class GraphEmbedder(Estimator):
     ) -> None:
         self.manifold_, self._v, self._told = points.manifold, points().detach(), parse_signature(self.space)
         together = int((np.bincount(components(data)) ** 2).sum())
-        left_out = data.num_nodes**2 - together
-        self.distortion_ = measure(self._v, self.manifold_, distances)._replace(left_out=left_out)
-        self.precision_ = mean_average_precision(self._v, self.manifold_, data, nodes)
+        measured = measure(self._v, self.manifold_, distances)
+        self.distortion_, self.worst_distortion_ = measured.distortion, measured.worst_distortion
+        self.distortion_std_error_ = measured.distortion_std_error
+        self.unreachable_pairs_ = data.num_nodes**2 - together
+        self.map_ = mean_average_precision(self._v, self.manifold_, data, nodes)
         if unit != 1:
             self._v = unit * self._v
             for curvature in self._curvatures():
                 curvature.raw.div_(unit**2)
         self.tangent_, self.embedding_ = self._v.numpy(), self.manifold_.expmap0(self._v).numpy()
-        if left_out:
+        if self.unreachable_pairs_:
             warnings.warn(
-                f"{left_out} of {data.num_nodes * (data.num_nodes - 1)} pairs of nodes have no path between them and "
-                "did not count: how far apart components lie means nothing.",
+                f"{self.unreachable_pairs_} of {data.num_nodes * (data.num_nodes - 1)} pairs of nodes have no path "
+                "between them and did not count: how far apart components lie means nothing.",
                 stacklevel=4,
             )
 
@@ -266,26 +225,28 @@ class GraphEmbedder(Estimator):
         """Distances in the space of some nodes, or all, from all: (S, N)."""
         self._fitted()
         chosen = range(len(self._v)) if nodes is None else nodes
-        found: Array = distances_from(self._v, self.manifold_, torch.as_tensor(chosen)).numpy()
-        return found
+        distances: Array = distances_from(self._v, self.manifold_, torch.as_tensor(chosen)).numpy()
+        return distances
 
     def summary(self) -> dict[str, Any]:
         """What it came to, as plain numbers and words; None for what is not finite, or was not timed."""
         self._fitted()
-        found: Distortion = self.distortion_
         own = self.result_.epochs - self.result_.resumed_after  # a run that was interrupted is timed by its last part
         seconds = round(self.result_.seconds * self.result_.epochs / own, 2) if own else None
-        told = {
+        values = {
             "space": self.space,
             "learned_space": self.space_,
             "curvatures": self.curvatures_,
-            **found._asdict(),
-            "precision": self.precision_,
+            "distortion": self.distortion_,
+            "worst_distortion": self.worst_distortion_,
+            "distortion_std_error": self.distortion_std_error_,
+            "map": self.map_,
+            "unreachable_pairs": self.unreachable_pairs_,
             "epochs": self.result_.epochs,
             "best_epoch": self.result_.best_epoch,
             "seconds": seconds,
         }
-        return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in told.items()}
+        return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in values.items()}
 
     def _write(self, folder: Path, data: Data, unit: float, counted: tuple[Array, Array]) -> None:
         """The points and what they came to, beside the run's other files."""
@@ -306,8 +267,8 @@ class GraphEmbedder(Estimator):
             ratio_counts=counted[0],
         )
         save_embedded(folder / "embedding.npz", embedded)
-        told = {"graph": str(data.get("name") or "graph"), "edge_unit": unit, **self.summary()}
-        save_json(folder / "summary.json", told)
+        summary = {"graph": str(data.get("name") or "graph"), "edge_unit": unit, **self.summary()}
+        save_json(folder / "summary.json", summary)
 
 
 def _words(names: Any) -> Array | None:
@@ -323,8 +284,8 @@ def ratios(points: FreePoints | NetworkPoints, distances: GraphDistances) -> tup
     sources = torch.arange(len(v)) if distances.sources is None else distances.sources
     for some in torch.arange(len(sources)).split(BLOCK):
         weights = distances.weights[some].numpy()
-        found = distances_from(v, manifold, sources[some]).numpy() * np.sqrt(weights)
-        counts += np.histogram(np.minimum(found[weights > 0], RATIOS), edges)[0]
+        stretch = distances_from(v, manifold, sources[some]).numpy() * np.sqrt(weights)
+        counts += np.histogram(np.minimum(stretch[weights > 0], RATIOS), edges)[0]
     return counts, edges
 
 

@@ -17,7 +17,7 @@ from kappagcn.errors import GraphError
 from kappagcn.graphs import as_graph, from_networkx, from_pyg
 from kappagcn.graphs.io.node_data import as_features
 
-__all__ = ["encoded", "label_array", "read_labelled", "unlabelled"]
+__all__ = ["encoded", "label_array", "read_labelled", "read_labels", "unlabelled"]
 
 Array = NDArray[Any]
 
@@ -46,24 +46,30 @@ def _from_pyg(graph: Data) -> tuple[Data, Array | None]:
     """The graph, and its labels as numbers, or as names where it has some."""
     attributes = {key: value for key, value in graph.to_dict().items() if key != "y"}
     data = from_pyg(Data.from_dict({**attributes, "num_nodes": graph.num_nodes}))
-    if graph.get("y") is None:
-        return data, None
-    labels, names = label_array(graph.y, data.num_nodes), data.get("class_names")
+    data.y = graph.get("y")
+    return data, None if data.y is None else read_labels(data)
+
+
+def read_labels(data: Data) -> Array:
+    """The labels of a graph as numbers, or as names where it has some, (N,)."""
+    labels, names = label_array(data.y, data.num_nodes), data.get("class_names")
     if names is None:
-        return data, labels
+        return labels
     if labels.dtype.kind not in "iu" or not -1 <= labels.min() <= labels.max() < len(names):
         raise GraphError(f"expected labels from −1 to {len(names) - 1}, one for each of class_names, found others.")
-    return data, np.array([None, *names], object)[labels + 1]
+    by_class: Array = np.array([None, *names], object)
+    chosen: Array = by_class[labels + 1]
+    return chosen
 
 
 def label_array(y: Any, nodes: int) -> Array:
     """Labels of any kind as an array, (N,)."""
-    found: Array = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
-    if found.shape == (nodes, 1):
-        found = found[:, 0]
-    if found.shape != (nodes,):
-        raise GraphError(f"expected labels of {nodes} nodes, found shape {found.shape}.")
-    return found
+    labels: Array = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
+    if labels.shape == (nodes, 1):
+        labels = labels[:, 0]
+    if labels.shape != (nodes,):
+        raise GraphError(f"expected labels of {nodes} nodes, found shape {labels.shape}.")
+    return labels
 
 
 def _are_names(x: Any) -> bool:
@@ -71,9 +77,9 @@ def _are_names(x: Any) -> bool:
 
 
 def _attribute(graph: Any, name: str) -> Array:
-    found = np.empty(len(graph), object)
-    found[:] = [graph.nodes[node].get(name) for node in graph]
-    return found
+    values = np.empty(len(graph), object)
+    values[:] = [graph.nodes[node].get(name) for node in graph]
+    return values
 
 
 def unlabelled(labels: Array) -> Array:

@@ -9,9 +9,8 @@ from torch_geometric.data import Data
 from kappagcn.geometry.signature import format_signature, parse_signature
 from kappagcn.graphs import hyperbolicity
 
-__all__ = ["STARTS", "fitting_space", "in_units", "scaled", "starting_point"]
+__all__ = ["fitting_space", "in_units", "scaled", "starting_point"]
 
-STARTS = ("graph", "paper")
 PLANE_DELTA = math.log(2.0)  # Gromov's δ of the hyperbolic plane of curvature −1
 MOST_CURVED = 2.0  # beyond which a hyperbolic factor helps no tree and takes longer to train
 
@@ -20,10 +19,12 @@ def in_units(graph: Data) -> tuple[Data, float]:
     """The graph with lengths of edges in units of their mean, and that mean; 1 where edges have no lengths."""
     if graph.get("edge_weight") is None or not graph.num_edges:
         return graph, 1.0
-    lengths, found = graph.edge_weight.double(), graph.clone()
+    lengths, scaled_graph = graph.edge_weight.double(), graph.clone()
     unit = float(lengths.mean())
-    found.edge_weight = None if (lengths == lengths[0]).all() else (lengths / unit).float()  # None: all are steps
-    return found, unit
+    scaled_graph.edge_weight = (
+        None if (lengths == lengths[0]).all() else (lengths / unit).float()
+    )  # None: all are steps
+    return scaled_graph, unit
 
 
 def scaled(space: str, unit: float) -> str:
@@ -34,8 +35,8 @@ def scaled(space: str, unit: float) -> str:
     """
     if unit == 1:
         return space
-    found = zip(parse_signature(space), _silent(space), strict=True)
-    return format_signature([f if silent else f._replace(kappa=f.kappa * unit**2) for f, silent in found])
+    factors = zip(parse_signature(space), _silent(space), strict=True)
+    return format_signature([f if silent else f._replace(kappa=f.kappa * unit**2) for f, silent in factors])
 
 
 def _silent(space: str) -> list[bool]:
@@ -53,8 +54,8 @@ def starting_point(space: str, graph: Data, start: str, longest: float) -> tuple
         start: ``"paper"``: κ = ±1. ``"graph"``: those of `fitting_space`.
         longest: Of the distances that are known.
     """
-    found = hyperbolicity(graph)
-    delta, diameter = found.delta, float(found.diameter or 1)
+    measured = hyperbolicity(graph)
+    delta, diameter = measured.delta, float(measured.diameter or 1)
     if graph.get("edge_weight") is not None and longest > 0:  # δ counts steps: they are as long as on the longest path
         delta, diameter = delta * longest / diameter, longest
     return space if start == "paper" else fitting_space(space, delta=delta, diameter=diameter), diameter
@@ -71,13 +72,13 @@ def fitting_space(space: str, *, delta: float, diameter: float) -> str:
     >>> fitting_space("H2", delta=0, diameter=8), fitting_space("H2(-1)", delta=0, diameter=8)
     ('H2(-2)', 'H2')
     """
-    told = parse_signature(space)
-    count = {letter: sum(f.letter == letter for f in told) for letter in "HS"}
+    factors = parse_signature(space)
+    count = {letter: sum(f.letter == letter for f in factors) for letter in "HS"}
     steepest = math.inf if delta == 0 else (PLANE_DELTA / delta) ** 2
     kappas = {
         "S": count["S"] * (math.pi / diameter) ** 2,
         "H": -min(MOST_CURVED, max(count["H"], 1) * steepest),
     }
     return format_signature(
-        [f._replace(kappa=kappas[f.letter]) if free else f for f, free in zip(told, _silent(space), strict=True)]
+        [f._replace(kappa=kappas[f.letter]) if free else f for f, free in zip(factors, _silent(space), strict=True)]
     )

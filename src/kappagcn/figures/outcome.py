@@ -33,7 +33,7 @@ def distortion(theme: Theme, run: SavedRun) -> Figure | None:
     axis.set_xlim(low, high)
     axis.grid(axis="y")
     axis.legend()
-    average = run.summary.get("average")
+    average = run.summary.get("distortion")
     figure.suptitle(f"{run.graph}" + ("" if average is None else f": average distortion {average:.4f}"), size=12)
     return figure
 

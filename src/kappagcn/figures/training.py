@@ -54,7 +54,7 @@ def outcome(run: SavedRun) -> str:
     if run.kind == "classification":
         found = run.summary["accuracy"]
         return f"{run.graph}: test accuracy {found:.3f}" if isinstance(found, int | float) else run.graph
-    found = run.summary.get("average")
+    found = run.summary.get("distortion")
     return f"{run.graph}: average distortion {found:.4f}" if found is not None else run.graph
 
 

@@ -9,6 +9,7 @@ from kappagcn.models.baselines import GCN, HGCN, MLP
 from kappagcn.models.classifier import NodeClassifier
 from kappagcn.models.kappa_gcn import KappaGCN
 from kappagcn.models.points import FreePoints, NetworkPoints, hidden_space
+from kappagcn.models.steps import Step
 
 __all__ = [
     "GCN",
@@ -19,6 +20,7 @@ __all__ = [
     "KappaGCN",
     "NetworkPoints",
     "NodeClassifier",
+    "Step",
     "build_model",
     "hidden_space",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -9,18 +10,21 @@ from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.models.classifier import NodeClassifier
+from kappagcn.models.steps import Step
 from kappagcn.nn import HGCNConv, KappaGCNConv, KappaLinear
 from kappagcn.nn.inputs import Adjacency, Features
 
 __all__ = ["GCN", "HGCN", "MLP"]
 
 
-def _sizes(in_channels: int, hidden: int, layers: int) -> list[tuple[int, int]]:
-    if not isinstance(hidden, int):
-        raise GraphError(f"hidden: expected a number of columns, found {hidden!r}.")
-    if layers < 1 or hidden < 1:
-        raise GraphError(f"expected at least one hidden layer of at least one column, found {layers} of {hidden}.")
-    return list(pairwise([in_channels, *[hidden] * layers]))
+def _sizes(in_channels: int, hidden_channels: int, num_layers: int) -> list[tuple[int, int]]:
+    if not isinstance(hidden_channels, int):
+        raise GraphError(f"hidden_channels: expected a number of columns, found {hidden_channels!r}.")
+    if num_layers < 1 or hidden_channels < 1:
+        raise GraphError(
+            f"expected at least one hidden layer of at least one column, found {num_layers} of {hidden_channels}."
+        )
+    return list(pairwise([in_channels, *[hidden_channels] * num_layers]))
 
 
 class GCN(NodeClassifier):
@@ -29,14 +33,14 @@ class GCN(NodeClassifier):
     Args:
         in_channels: Columns of the features.
         num_classes: C.
-        hidden: Columns of the hidden layers.
-        layers: How many hidden layers.
+        hidden_channels: Columns of the hidden layers.
+        num_layers: Number of hidden layers.
         dropout: Of hidden rows, in training.
         input_dropout: Of the features.
         dropconnect: Of the weights.
         adjacency_dropout: Of the entries of Â.
-        activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
-        normalize: ``"symmetric"``, ``"row"`` or ``"none"``.
+        act: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
+        adjacency_norm: ``"symmetric"``, ``"row"`` or ``"none"``.
         bias: Of the convolutions.
 
     >>> from kappagcn.graphs import disease
@@ -51,31 +55,35 @@ class GCN(NodeClassifier):
         self,
         in_channels: int,
         num_classes: int,
-        hidden: int = 16,
+        hidden_channels: int = 16,
         *,
-        layers: int = 1,
+        num_layers: int = 1,
         dropout: float = 0.0,
         input_dropout: float = 0.0,
         dropconnect: float = 0.0,
         adjacency_dropout: float = 0.0,
-        activation: str = "relu",
-        normalize: str = "symmetric",
+        act: str = "relu",
+        adjacency_norm: str = "symmetric",
         bias: bool = True,
     ) -> None:
-        super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, activation=activation)
+        super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, act=act)
         *inner, self.output = (
             KappaGCNConv(
                 *size,
                 0.0,
-                normalize=normalize,
+                normalize=adjacency_norm,
                 aggregation="tangential",
                 bias=bias,
                 dropconnect=dropconnect,
                 adjacency_dropout=adjacency_dropout,
             )
-            for size in [*_sizes(in_channels, hidden, layers), (hidden, num_classes)]
+            for size in [*_sizes(in_channels, hidden_channels, num_layers), (hidden_channels, num_classes)]
         )
         self.hidden = nn.ModuleList(inner)
+
+    def steps(self) -> list[Step]:
+        """Hidden layers and the output layer, which are all convolutions."""
+        return [*super().steps(), Step(lambda v, block: self.output(self.dropout(v), block), aggregates=True)]
 
     def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""
@@ -90,8 +98,8 @@ class HGCN(NodeClassifier):
     Args:
         in_channels: Columns of the features.
         num_classes: C.
-        hidden: Dimension of the hidden spaces, each with a trained curvature of its own.
-        layers: How many hidden layers.
+        hidden_channels: Dimension of the hidden spaces, each with a trained curvature of its own.
+        num_layers: Number of hidden layers.
         curvature: κ at the start, below 0.
         trainable: Whether curvatures are trained.
         attention: Whether edges have learned weights.
@@ -99,8 +107,8 @@ class HGCN(NodeClassifier):
         dropout: Of hidden rows, in training.
         input_dropout: Of the features.
         dropconnect: Of the weights.
-        activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
-        normalize: ``"row"`` (theirs), ``"symmetric"`` or ``"none"``.
+        act: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
+        adjacency_norm: ``"row"`` (theirs), ``"symmetric"`` or ``"none"``.
 
     >>> from kappagcn.graphs import disease
     >>> data = disease()
@@ -114,9 +122,9 @@ class HGCN(NodeClassifier):
         self,
         in_channels: int,
         num_classes: int,
-        hidden: int = 16,
+        hidden_channels: int = 16,
         *,
-        layers: int = 1,
+        num_layers: int = 1,
         curvature: float = -1.0,
         trainable: bool = True,
         attention: bool = False,
@@ -124,10 +132,10 @@ class HGCN(NodeClassifier):
         dropout: float = 0.0,
         input_dropout: float = 0.0,
         dropconnect: float = 0.0,
-        activation: str = "relu",
-        normalize: str = "row",
+        act: str = "relu",
+        adjacency_norm: str = "row",
     ) -> None:
-        super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, activation=activation)
+        super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, act=act)
         self.hidden = nn.ModuleList(
             HGCNConv(
                 *size,
@@ -135,13 +143,19 @@ class HGCN(NodeClassifier):
                 trainable=trainable,
                 attention=attention,
                 at_node=at_node,
-                normalize=normalize,
+                normalize=adjacency_norm,
                 dropconnect=dropconnect,
             )
-            for size in _sizes(in_channels, hidden, layers)
+            for size in _sizes(in_channels, hidden_channels, num_layers)
         )
         self.manifold = self.hidden[-1].manifold
-        self.decoder = KappaLinear(hidden, num_classes)
+        self.decoder = KappaLinear(hidden_channels, num_classes)
+
+    def steps(self) -> list[Step]:
+        """Hidden layers, which with attention need all neighbours, and the decoder, which looks at none."""
+        attention = bool(self.options["attention"])
+        inner = [replace(step, needs_all_neighbors=attention) for step in super().steps()]
+        return [*inner, Step(lambda v: self.decoder(self.dropout(v)), aggregates=False)]
 
     def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""
@@ -155,12 +169,12 @@ class MLP(NodeClassifier):
     Args:
         in_channels: Columns of the features.
         num_classes: C.
-        hidden: Columns of the hidden layers.
-        layers: How many hidden layers.
+        hidden_channels: Columns of the hidden layers.
+        num_layers: Number of hidden layers.
         dropout: Of hidden rows, in training.
         input_dropout: Of the features.
         dropconnect: Of the weights.
-        activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
+        act: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
 
     >>> from kappagcn.graphs import disease
     >>> data = disease()
@@ -174,16 +188,16 @@ class MLP(NodeClassifier):
         self,
         in_channels: int,
         num_classes: int,
-        hidden: int = 16,
+        hidden_channels: int = 16,
         *,
-        layers: int = 1,
+        num_layers: int = 1,
         dropout: float = 0.0,
         input_dropout: float = 0.0,
         dropconnect: float = 0.0,
-        activation: str = "relu",
+        act: str = "relu",
     ) -> None:
-        super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, activation=activation)
-        sizes = [*_sizes(in_channels, hidden, layers), (hidden, num_classes)]
+        super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, act=act)
+        sizes = [*_sizes(in_channels, hidden_channels, num_layers), (hidden_channels, num_classes)]
         *inner, self.output = (KappaLinear(*size, dropconnect=dropconnect) for size in sizes)
         self.hidden = nn.ModuleList(inner)
 
@@ -192,8 +206,15 @@ class MLP(NodeClassifier):
         return edge_index
 
     def tangent(self, x: Features, edge_index: Adjacency | None = None, edge_weight: Tensor | None = None) -> Tensor:
-        """The last hidden layer, (N, hidden)."""
+        """The last hidden layer, (N, hidden_channels)."""
         return self._through(self.hidden, x)
+
+    def steps(self) -> list[Step]:
+        """Layers that look at no neighbours."""
+        return [
+            *(replace(step, aggregates=False) for step in super().steps()),
+            Step(lambda v: self.output(self.dropout(v)), aggregates=False),
+        ]
 
     def forward(self, x: Features, edge_index: Adjacency | None = None, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""

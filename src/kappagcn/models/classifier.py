@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -11,8 +12,10 @@ from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
+from kappagcn.models.steps import Step
 from kappagcn.nn import KappaDropout
 from kappagcn.nn.inputs import Adjacency, Features
+from kappagcn.sparse import SparseMatrix
 
 __all__ = ["ACTIVATIONS", "NodeClassifier"]
 
@@ -43,16 +46,16 @@ class NodeClassifier(nn.Module):
     manifold: Stereographic | ProductManifold | None
     options: dict[str, Any]
 
-    def __init__(self, options: dict[str, Any], *, dropout: float, input_dropout: float, activation: str) -> None:
+    def __init__(self, options: dict[str, Any], *, dropout: float, input_dropout: float, act: str) -> None:
         super().__init__()
-        if activation not in ACTIVATIONS:
-            raise GraphError(f"activation: expected {', '.join(ACTIVATIONS)}, found {activation!r}.")
+        if act not in ACTIVATIONS:
+            raise GraphError(f"act: expected {', '.join(ACTIVATIONS)}, found {act!r}.")
         for name, p in (("dropout", dropout), ("input_dropout", input_dropout)):
             if not isinstance(p, Real) or not 0 <= p < 1:
                 raise GraphError(f"{name}: expected a probability from 0 to below 1, found {p!r}.")
         self.options = {key: value for key, value in options.items() if key not in ("self", "__class__")}
         self.manifold = None
-        self.activation = ACTIVATIONS[activation]
+        self.act = ACTIVATIONS[act]
         self.dropout, self.input_dropout = KappaDropout(dropout), KappaDropout(input_dropout)
 
     def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Any:
@@ -67,9 +70,29 @@ class NodeClassifier(nn.Module):
         """Hidden layers one after the other, each with the activation, with dropout between them."""
         v = self.input_dropout(self.hidden[0].features(x))
         for i, layer in enumerate(layers):
-            v = self.activation(layer(self.dropout(v) if i else v, *graph))
-        found: Tensor = v
-        return found
+            v = self.act(layer(self.dropout(v) if i else v, *graph))
+        rows: Tensor = v
+        return rows
+
+    def steps(self) -> list[Step]:
+        """The network as steps, for mini-batches and for inference layer by layer.
+
+        >>> from kappagcn.models import HGCN
+        >>> [step.aggregates for step in HGCN(10, 2).steps()]  # its decoder looks at no neighbours
+        [True, False]
+        """
+        return [Step(partial(self._hidden_step, i), aggregates=True) for i in range(len(self.hidden))]
+
+    def _hidden_step(self, i: int, v: Features, *graph: SparseMatrix) -> Tensor:
+        """One hidden layer with its dropout and activation, over a block of the adjacency matrix."""
+        layer = self.hidden[i]
+        v = self.dropout(v) if i else self.input_dropout(v)
+        if graph and (getattr(layer, "at_node", False) or getattr(layer, "aggregation", "") == "tangential-node"):
+            # The node itself is looked at: the block as a square one, of which the first rows are wanted.
+            (block,) = graph
+            square = SparseMatrix(block.rows, block.cols, block.values, (block.shape[1], block.shape[1]))
+            return self.act(layer(v, square)[: block.shape[0]])
+        return self.act(layer(v, *graph))
 
     def embed(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """The last hidden layer as points of its space, (N, D)."""

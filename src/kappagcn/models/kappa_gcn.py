@@ -10,8 +10,10 @@ from torch import Tensor, nn
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
 from kappagcn.models.classifier import NodeClassifier
+from kappagcn.models.steps import Step
 from kappagcn.nn import KappaGCNConv, KappaLogits, capped_rows
 from kappagcn.nn.inputs import Adjacency, Features
+from kappagcn.sparse import SparseMatrix
 
 __all__ = ["KappaGCN"]
 
@@ -28,15 +30,15 @@ class KappaGCN(NodeClassifier):
         num_classes: C; None for a network that ends in its last hidden layer.
         space: Signature of the hidden layers, such as ``"H16"`` or ``"H8xS8"``, shared by them with its curvatures; or
             one signature for each layer, which then has curvatures of its own.
-        layers: How many hidden layers share the one signature.
+        num_layers: Number of hidden layers that share the one signature.
         trainable: Whether curvatures are trained.
         split_input: Whether each factor of a product gets its equal share of the features (the paper) or all of them.
         dropout: Of hidden rows, in training.
         input_dropout: Of the features.
         dropconnect: Of the weights.
         adjacency_dropout: Of the entries of Â.
-        activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
-        normalize: Of the adjacency: ``"symmetric"``, ``"row"`` or ``"none"``.
+        act: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
+        adjacency_norm: ``"symmetric"``, ``"row"`` or ``"none"``.
         aggregation: As in `KappaGCNConv`.
         bias: Of the convolutions.
         double: Aggregate in float64.
@@ -58,30 +60,32 @@ class KappaGCN(NodeClassifier):
         num_classes: int | None,
         space: str | Sequence[str] = "H16",
         *,
-        layers: int = 1,
+        num_layers: int = 1,
         trainable: bool = True,
         split_input: bool = False,
         dropout: float = 0.0,
         input_dropout: float = 0.0,
         dropconnect: float = 0.0,
         adjacency_dropout: float = 0.0,
-        activation: str = "relu",
-        normalize: str = "symmetric",
+        act: str = "relu",
+        adjacency_norm: str = "symmetric",
         aggregation: str = "midpoint",
         bias: bool = True,
         double: bool = False,
     ) -> None:
-        super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, activation=activation)
+        super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, act=act)
         if not isinstance(space, str) and not (
             isinstance(space, Sequence) and all(isinstance(each, str) for each in space)
         ):
             raise GraphError(f'space: expected a signature such as "H16", or a list of them, found {space!r}.')
-        if not isinstance(space, str) and layers not in (1, len(space)):
-            raise GraphError(f"layers: expected {len(space)}, as many as there are signatures, found {layers}.")
-        if layers < 1 or (not isinstance(space, str) and not space):
-            raise GraphError(f"expected at least one hidden layer, found {layers if isinstance(space, str) else 0}.")
+        if not isinstance(space, str) and num_layers not in (1, len(space)):
+            raise GraphError(f"num_layers: expected {len(space)}, as many as there are signatures, found {num_layers}.")
+        if num_layers < 1 or (not isinstance(space, str) and not space):
+            raise GraphError(
+                f"expected at least one hidden layer, found {num_layers if isinstance(space, str) else 0}."
+            )
         if isinstance(space, str):
-            manifolds = [ProductManifold.from_signature(space, trainable=trainable)] * layers
+            manifolds = [ProductManifold.from_signature(space, trainable=trainable)] * num_layers
         else:
             manifolds = [ProductManifold.from_signature(each, trainable=trainable) for each in space]
         self.manifold = manifolds[-1]
@@ -91,7 +95,7 @@ class KappaGCN(NodeClassifier):
                 sizes[i],
                 manifold.dim,
                 manifold,
-                normalize=normalize,
+                normalize=adjacency_norm,
                 aggregation=aggregation,
                 bias=bias,
                 dropconnect=dropconnect,
@@ -115,6 +119,16 @@ class KappaGCN(NodeClassifier):
         scores: Tensor = self.logits(self.dropout(v))
         out: Tensor = adjacency.product(scores)
         return out
+
+    def steps(self) -> list[Step]:
+        """Hidden layers, then logits averaged over neighbours where there are classes."""
+        return super().steps() if self.logits is None else [*super().steps(), Step(self._averaged_logits, True)]
+
+    def _averaged_logits(self, v: Tensor, block: SparseMatrix) -> Tensor:
+        assert self.logits is not None
+        if self.training and self.adjacency_dropout:
+            block = block.dropout(self.adjacency_dropout)
+        return block.product(self.logits(self.dropout(v)))
 
     @torch.no_grad()
     def capped_rows(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> int:

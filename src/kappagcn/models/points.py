@@ -43,19 +43,19 @@ class NetworkPoints(nn.Module):
     Args:
         graph: The graph.
         space: Signature of the space.
-        hidden: Dimension of the hidden layer, shared out among as many factors.
-        activation: Between the layers; the paper has none in curved spaces.
+        hidden_channels: Dimension of the hidden layer, shared out among as many factors.
+        act: Activation between the layers; the paper has none in curved spaces.
 
     >>> from kappagcn.graphs import cycle
-    >>> NetworkPoints(cycle(6), "S2^2", hidden=8)().shape
+    >>> NetworkPoints(cycle(6), "S2^2", hidden_channels=8)().shape
     torch.Size([6, 4])
     """
 
-    def __init__(self, graph: Data, space: str, *, hidden: int = 16, activation: str = "none") -> None:
+    def __init__(self, graph: Data, space: str, *, hidden_channels: int = 16, act: str = "none") -> None:
         super().__init__()
         nodes = graph.num_nodes
         self.network = KappaGCN(
-            nodes, None, [hidden_space(space, hidden), space], activation=activation, bias=False, double=True
+            nodes, None, [hidden_space(space, hidden_channels), space], act=act, bias=False, double=True
         )
         self.features = SparseMatrix.from_tensor(one_hot(nodes))
         self.adjacency = normalized_adjacency(graph.edge_index, graph.get("edge_weight"), nodes)
@@ -63,8 +63,8 @@ class NetworkPoints(nn.Module):
 
     def forward(self) -> Tensor:
         """One tangent vector at the origin for each node, (N, D)."""
-        found: Tensor = self.network(self.features, self.adjacency)
-        return found
+        vectors: Tensor = self.network(self.features, self.adjacency)
+        return vectors
 
     def rescale(self, factor: float) -> None:
         """Multiply the weights of the last layer, so that a step of training moves points by so much more."""

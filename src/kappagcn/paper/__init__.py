@@ -1,6 +1,7 @@
 """Reproduction of arXiv:1911.05076: the search for settings, runs as records, tables and figures made from them."""
 
 from kappagcn.paper.cells import DATASETS, ROWS, Cell, cells
+from kappagcn.paper.experiment import Experiment, load_experiment, save_experiment
 from kappagcn.paper.runs import Job, RecordFile, run, run_all
 from kappagcn.paper.searching import search, settings
 from kappagcn.paper.tables import Table, accuracy_table, curvature_table
@@ -9,14 +10,17 @@ __all__ = [
     "DATASETS",
     "ROWS",
     "Cell",
+    "Experiment",
     "Job",
     "RecordFile",
     "Table",
     "accuracy_table",
     "cells",
     "curvature_table",
+    "load_experiment",
     "run",
     "run_all",
+    "save_experiment",
     "search",
     "settings",
 ]

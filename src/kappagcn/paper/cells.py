@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from kappagcn.errors import ConfigError
-from kappagcn.estimators.config import Experiment, load_experiment
+from kappagcn.paper.experiment import Experiment, load_experiment
 from kappagcn.paper.runs import RecordFile
 
 __all__ = ["DATASETS", "ROWS", "Cell", "cells", "record_file", "selected"]

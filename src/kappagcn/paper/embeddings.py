@@ -33,7 +33,7 @@ class EmbeddingExperiment:
     """A graph and the arguments of `GraphEmbedder` but for its seed.
 
     >>> EmbeddingExperiment("tree", {"space": "H10"}).embedder(seed=0)
-    GraphEmbedder(progress=False)
+    GraphEmbedder(verbose=False)
     """
 
     graph: str
@@ -42,14 +42,14 @@ class EmbeddingExperiment:
     def embedder(self, seed: int) -> GraphEmbedder:
         """With all arguments."""
         try:
-            return GraphEmbedder(**self.options, seed=seed, progress=False)
+            return GraphEmbedder(**self.options, random_state=seed, verbose=False)
         except TypeError as problem:
             raise ConfigError(f"expected arguments of GraphEmbedder, found {problem}.") from None
 
     def record(self) -> Record:
         """All settings, those by default included."""
-        told = self.embedder(seed=0).get_params()
-        return {"graph": self.graph, **{k: v for k, v in told.items() if k not in ("seed", "progress")}}
+        params = self.embedder(seed=0).get_params()
+        return {"graph": self.graph, **{k: v for k, v in params.items() if k not in ("random_state", "verbose")}}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> EmbeddingExperiment:
@@ -112,9 +112,9 @@ class EmbeddingJob:
                 embedder.fit(load_graph(self.experiment.graph, root=root), folder=self.folder, resume=bool(self.folder))
             except DivergedError as problem:
                 return record | {"failed": str(problem)}
-        found, history = embedder.summary(), embedder.history_
+        summary, history = embedder.summary(), embedder.history_
         return record | {
-            **{name: value for name, value in found.items() if name != "space"},
+            **{name: value for name, value in summary.items() if name != "space"},
             "seconds_in_all": round(time.perf_counter() - start, 2),
             "memory_gib": peak_memory(),
             "curvature_path": curvature_path(history),

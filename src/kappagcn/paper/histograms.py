@@ -32,7 +32,7 @@ def histograms(folder: Path, root: str | Path | None = None) -> Path:
     path = folder / "figures" / "histograms.json"
     if path.exists():
         return path
-    told = {
+    record = {
         "datasets": {name: graph_histograms(load_graph(name, root=root)) for name in DATASETS},
         "seed": SEED,
         "versions": versions(),
@@ -40,7 +40,7 @@ def histograms(folder: Path, root: str | Path | None = None) -> Path:
     }
     try:
         with replacing(path) as file:
-            file.write((json.dumps(told, ensure_ascii=False) + "\n").encode())
+            file.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
     except OSError as problem:
         raise RecordError(f"{path}: cannot be written ({problem.strerror}).") from None
     return path

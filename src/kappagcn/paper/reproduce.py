@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kappagcn.errors import ConfigError
-from kappagcn.estimators.config import Experiment, save_experiment
-from kappagcn.estimators.defaults import default_experiment
+from kappagcn.estimators.defaults import COLUMNS, WORDS, start_space
+from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.paper.cells import CONFIGS, CURVED, Cell, cells, record_file, selected
+from kappagcn.paper.experiment import Experiment, save_experiment
 from kappagcn.paper.runs import Job, Record, RecordFile, Report, Run, run_all
 from kappagcn.paper.searching import chosen, search, settings
 from kappagcn.paper.table1 import EmbeddingPlan
@@ -80,15 +80,18 @@ class Plan:
         """Cells and their settings; for the search all that it tries."""
         for cell in self.cells:
             for experiment in settings(cell) if self.item == "search" else [self._experiment(cell)]:
-                yield cell, shortened(experiment) if self.quick else experiment
+                yield cell, experiment.shortened() if self.quick else experiment
 
     def _experiment(self, cell: Cell) -> Experiment:
         if self.item != "further":
             return cell.experiment(self.configs)
         model, space, _ = FURTHER_ROWS[cell.row]
         measured = cell.dataset in MEASURED
-        normalize = "columns" if measured else "lengths"
-        return default_experiment(cell.dataset, space, model, words=not measured, normalize=normalize)
+        values: dict[str, Any] = {
+            **(COLUMNS if measured else WORDS),
+            "feature_norm": "columns" if measured else "lengths",
+        }
+        return Experiment(cell.dataset, model, ClassificationSettings(start_space(space), **values))
 
     def jobs(self) -> list[tuple[Run, RecordFile]]:
         """Runs and where each is kept."""
@@ -116,19 +119,22 @@ class Plan:
         wanted: dict[Path, set[str]] = {}
         for job, file in self.jobs():
             wanted.setdefault(file.path, set()).add(job.key)
-        found = {}
+        by_cell = {}
         for cell in self.cells:
             file = record_file(self.folder, cell)
-            found[cell] = [record for key, record in file.finished().items() if key in wanted[file.path]]
-        return found
+            by_cell[cell] = [record for key, record in file.finished().items() if key in wanted[file.path]]
+        return by_cell
 
     def table(self) -> Table:
         """What the records come to."""
         if self.item == "search":
-            found = [(cell, *chosen(cell, self.folder)) for cell in self.cells]
+            chosen_settings = [(cell, *chosen(cell, self.folder)) for cell in self.cells]
             return Table(
                 ["cell", "validation accuracy", "settings"],
-                [[cell.name, f"{score:.4f}", json.dumps(e.record(), ensure_ascii=False)] for cell, e, score in found],
+                [
+                    [cell.name, f"{score:.4f}", json.dumps(e.record(), ensure_ascii=False)]
+                    for cell, e, score in chosen_settings
+                ],
             )
         if self.item == "further":
             return further_table(self.records())
@@ -158,23 +164,19 @@ def plan(
 def line(record: Record) -> str:
     """One run in one line."""
     if "embedding" in record:
-        told = record["embedding"]
-        what = f"{told['graph']} {told['space']}, {told['method']}, start: {told['start']}"
-        score = record.get("failed") or f"distortion {record['average']:.5f}"
+        embedding = record["embedding"]
+        what = f"{embedding['graph']} {embedding['space']}, {embedding['method']}, start: {embedding['start']}"
+        score = record.get("failed") or f"distortion {record['distortion']:.5f}"
         return f"{what}: {score}" + (f" after {record['seconds']:.0f} s" if record.get("seconds") else "")
     experiment = Experiment.from_record(record["experiment"])
-    what = f"{experiment.dataset} {experiment.model} {experiment.space}, split {record['split']}, run {record['run']}"
+    what = f"{experiment.dataset} {experiment.model} {experiment.settings.space}"
+    what += f", split {record['split']}, run {record['run']}"
     if "failed" in record:
         return f"{what}: {record['failed']}"
     score = record["test"]["accuracy"] if "test" in record else record["validation_accuracy"]
     which = "test" if "test" in record else "validation"
     took = f"{record['epochs']} epochs, {record['seconds']:.0f} s"
     return f"{what}: {which} accuracy {score:.3f} after {took}"
-
-
-def shortened(experiment: Experiment) -> Experiment:
-    """The same with a tenth of the epochs, to see that it runs."""
-    return replace(experiment, training=replace(experiment.training, epochs=experiment.training.epochs // 10))
 
 
 def further_cells(parts: Sequence[str]) -> list[Cell]:

@@ -21,8 +21,8 @@ from typing import Any, Protocol
 import torch
 
 from kappagcn.errors import DivergedError, KappaGCNError, PrecisionWarning, RecordError
-from kappagcn.estimators.config import Experiment
 from kappagcn.graphs.datasets.benchmark import load_benchmark
+from kappagcn.paper.experiment import Experiment
 from kappagcn.training import final_evaluation, fit, seeded
 
 __all__ = ["Job", "RecordFile", "Run", "run", "run_all"]
@@ -62,8 +62,7 @@ class Job:
         number: Of the run on it; the seed is 1000 · split + number.
         purpose: ``"test"`` for reported numbers, ``"validation"`` for choosing: test nodes are then never looked at.
 
-    >>> from kappagcn.estimators import default_experiment
-    >>> Job(default_experiment("disease", "H8", words=False), split=2, number=1).seed
+    >>> Job(Experiment("disease", "gcn"), split=2, number=1).seed
     2001
     """
 
@@ -95,9 +94,9 @@ class Job:
         return cls(Experiment.from_record(record["experiment"]), record["split"], record["run"], record["purpose"])
 
 
-def canonical(told: Any) -> str:
+def canonical(settings: Any) -> str:
     """The same words for the same settings."""
-    return json.dumps(_numbers_as_floats(told), sort_keys=True)
+    return json.dumps(_numbers_as_floats(settings), sort_keys=True)
 
 
 def _numbers_as_floats(value: Any) -> Any:
@@ -163,9 +162,9 @@ def run(job: Job, root: str | Path | None = None) -> Record:
         job: What to run.
         root: Folder in which datasets are looked for first.
 
-    >>> from kappagcn.training import TrainingConfig
-    >>> job = Job(Experiment("disease", "kappa-gcn", {"space": "H4"}, training=TrainingConfig(epochs=5)), split=0)
-    >>> run(job)["epochs"]
+    >>> from dataclasses import replace
+    >>> mine = Experiment("disease", "gcn")
+    >>> run(Job(replace(mine, settings=replace(mine.settings, epochs=5)), split=0))["epochs"]
     5
     """
     benchmark = load_benchmark(job.experiment.dataset, root)
@@ -187,7 +186,7 @@ def run(job: Job, root: str | Path | None = None) -> Record:
         with seeded(job.seed):
             model = job.experiment.build(data.num_features, benchmark.num_classes)
         try:
-            result = fit(model, data, split, job.experiment.seeded(job.seed))
+            result = fit(model, data, split, job.experiment.training(job.seed))
         except DivergedError as problem:
             return record | {"failed": str(problem), "seconds": round(time.perf_counter() - start, 2)}
         if job.purpose == "test":
@@ -248,14 +247,14 @@ class RecordFile:
 
     def _record(self, line: str, number: int) -> Record:
         try:
-            found: Record = json.loads(line)
-            self._key(found)
+            record: Record = json.loads(line)
+            self._key(record)
         except (KappaGCNError, KeyError, TypeError, ValueError):
             raise RecordError(
                 f"{self.path}, line {number}: expected one record a line, found {line[:40]!r}. Remove the line; its "
                 "run is then done again."
             ) from None
-        return found
+        return record
 
     def prepare(self) -> None:
         """Find out before a run that its record cannot be written, and cut off what a kill left of a line."""
@@ -301,9 +300,8 @@ def run_all(
 
     >>> from dataclasses import replace
     >>> from tempfile import TemporaryDirectory
-    >>> from kappagcn.estimators import default_experiment
-    >>> mine = default_experiment("disease", "H4", words=False)
-    >>> mine = replace(mine, training=replace(mine.training, epochs=2))
+    >>> mine = Experiment("disease", "gcn")
+    >>> mine = replace(mine, settings=replace(mine.settings, epochs=2))
     >>> with TemporaryDirectory() as folder:
     ...     file = RecordFile(Path(folder) / "mine.jsonl")
     ...     run_all([(Job(mine, split), file) for split in range(2)])

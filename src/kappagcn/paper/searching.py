@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kappagcn.estimators.config import Experiment, FeatureConfig
+from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.paper.cells import Cell, record_file
+from kappagcn.paper.experiment import Experiment
 from kappagcn.paper.runs import Job, Record, run_all
-from kappagcn.training import TrainingConfig
 
 __all__ = ["BUDGETS", "Budget", "chosen", "search", "settings"]
 
@@ -42,7 +41,7 @@ BUDGETS = {
     "pubmed": Budget(12, 3, 3),  # its runs take longest
 }
 
-# Features (normalize, enter, scale) and everything else to draw from; words are sparse counts, columns real numbers.
+# Features (norm, map, scale) and everything else to draw from; words are sparse counts, columns real numbers.
 WORDS: dict[str, tuple[Any, ...]] = {
     "features": (
         ("rows", "points", 1.0),
@@ -55,7 +54,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "adjacency_dropout": (0.0, 0.5),
     "dropconnect": (0.0, 0.2),
     "l2": (2e-3, 5e-3, 1e-2),
-    "normalize": ("symmetric", "row"),
+    "adjacency_norm": ("symmetric", "row"),
     "lr": (0.01, 0.02),
 }
 COLUMNS: dict[str, tuple[Any, ...]] = {
@@ -64,7 +63,7 @@ COLUMNS: dict[str, tuple[Any, ...]] = {
     "adjacency_dropout": (0.0,),
     "dropconnect": (0.0,),
     "l2": (0.0, 1e-4),
-    "normalize": ("symmetric", "row"),
+    "adjacency_norm": ("symmetric", "row"),
     "lr": (0.01, 0.02),
 }
 CURVED: dict[str, tuple[Any, ...]] = {
@@ -78,7 +77,7 @@ PAPER: dict[str, Any] = {
     "adjacency_dropout": 0.5,
     "dropconnect": 0.2,
     "l2": 5e-4,
-    "normalize": "symmetric",
+    "adjacency_norm": "symmetric",
     "lr": 0.01,
     "kappa": 1.0,
     "curvature_lr": 0.01,
@@ -90,20 +89,20 @@ PAPER: dict[str, Any] = {
 def settings(cell: Cell) -> list[Experiment]:
     """The settings to try for a cell, always the same.
 
-    >>> settings(Cell("cora_ml", "S16"))[0].space
+    >>> settings(Cell("cora_ml", "S16"))[0].settings.space
     'S16(1.0)'
     """
     lists = (COLUMNS if cell.dataset == "airport" else WORDS) | CURVED
     papers = {**PAPER, "features": (lists["features"][0][0], "points", 1.0)}
-    found = [_setting(cell, papers)]
+    tried = [_setting(cell, papers)]
     count = BUDGETS[cell.dataset].draws
     for drawn in _draws(lists, count - 1):
         setting = _setting(cell, drawn)
-        if setting not in found:  # a network without curvature may be drawn the same twice
-            found.append(setting)
-        if len(found) == count:
+        if setting not in tried:  # a network without curvature may be drawn the same twice
+            tried.append(setting)
+        if len(tried) == count:
             break
-    return found
+    return tried
 
 
 def _draws(lists: dict[str, tuple[Any, ...]], count: int) -> Iterator[dict[str, Any]]:
@@ -121,22 +120,22 @@ def _evenly(values: tuple[Any, ...], count: int, rng: random.Random) -> list[Any
 
 
 def _setting(cell: Cell, drawn: dict[str, Any]) -> Experiment:
-    options = {name: drawn[name] for name in ("dropout", "adjacency_dropout", "dropconnect", "normalize")}
-    training = TrainingConfig(lr=drawn["lr"], l2=drawn["l2"])
-    features = FeatureConfig(*drawn["features"])
+    names = ("dropout", "adjacency_dropout", "dropconnect", "adjacency_norm", "lr", "l2")
+    values = {name: drawn[name] for name in names}
+    values |= dict(zip(("feature_norm", "feature_map", "feature_scale"), drawn["features"], strict=True))
     starts = {"H": -drawn["kappa"], "S": drawn["kappa"]}
     if cell.row == "gcn":
-        return Experiment(cell.dataset, "gcn", {"hidden": 16, **options}, features, training)
-    training = replace(training, curvature_lr=drawn["curvature_lr"])
+        return Experiment(cell.dataset, "gcn", ClassificationSettings("E16", **values))
+    values["curvature_lr"] = drawn["curvature_lr"]
     if cell.row == "hgcn":
-        del options["adjacency_dropout"]  # theirs has none
-        return Experiment(cell.dataset, "hgcn", {"hidden": 16, "curvature": starts["H"], **options}, features, training)
+        values["adjacency_dropout"] = 0.0  # theirs has none
+        return Experiment(cell.dataset, "hgcn", ClassificationSettings(f"H16({starts['H']})", **values))
     if cell.row == "prod":
-        options["split_input"] = drawn["split_input"]
+        values["split_input"] = drawn["split_input"]
         space = "x".join(f"{sign}8({starts[sign]})" for sign in drawn["signs"])
     else:
         space = f"{cell.row}({starts[cell.row[0]]})"
-    return Experiment(cell.dataset, "kappa-gcn", {"space": space, **options}, features, training)
+    return Experiment(cell.dataset, "kappa-gcn", ClassificationSettings(space, **values))
 
 
 def _accuracy(record: Record) -> float:

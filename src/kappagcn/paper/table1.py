@@ -17,7 +17,7 @@ __all__ = ["GRAPHS", "LARGE", "ROWS", "SWEEP", "WAYS", "ZERO", "EmbeddingPlan", 
 GRAPHS = {"tree": "Tree", "torus": "Toroidal graph", "sphere": "Spherical graph"}
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "E10-linear": ("E10 (GCN, linear)", {"space": "E10"}),
-    "E10-relu": ("E10 (GCN, ReLU)", {"space": "E10", "activation": "relu"}),
+    "E10-relu": ("E10 (GCN, ReLU)", {"space": "E10", "act": "relu"}),
     "H10": ("H10 (κ-GCN)", {"space": "H10"}),
     "S10": ("S10 (κ-GCN)", {"space": "S10"}),
     "H5xH5": ("H5×H5 (κ-GCN)", {"space": "H5xH5"}),
@@ -70,8 +70,8 @@ class EmbeddingPlan:
 
     def experiments(self) -> list[tuple[Cell, EmbeddingExperiment]]:
         """Cells and their settings."""
-        found = [(cell, each) for cell in self.cells for each in self._settings(cell)]
-        return [(cell, shortened(each)) for cell, each in found] if self.quick else found
+        every = [(cell, each) for cell in self.cells for each in self._settings(cell)]
+        return [(cell, shortened(each)) for cell, each in every] if self.quick else every
 
     def _settings(self, cell: Cell) -> list[EmbeddingExperiment]:
         if self.item == "sweep":
@@ -121,8 +121,8 @@ def of_way(records: Sequence[Record], way: str) -> Record | None:
     """The record of one way of training; None where there is none."""
     wanted = WAYS[way][1]
     names = ("method", "start")
-    found = [r for r in records if all(r["embedding"][name] == wanted[name] for name in names)]
-    return found[0] if found else None
+    matching = [r for r in records if all(r["embedding"][name] == wanted[name] for name in names)]
+    return matching[0] if matching else None
 
 
 def distortion_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
@@ -130,14 +130,14 @@ def distortion_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
 
     def entry(cell: Cell) -> list[str]:
         theirs = paper()["distortion"][cell.row][cell.dataset]
-        found = []
+        values = []
         for way in WAYS:
             record = of_way(records[cell], way)
             if record is None:
-                found.append("")
+                values.append("")
             else:
-                found.append((record.get("failed", "") and "diverged") or f"{record['average']:.4f}")
-        return [*found, f"{theirs:.4f}"]
+                values.append((record.get("failed", "") and "diverged") or f"{record['distortion']:.4f}")
+        return [*values, f"{theirs:.4f}"]
 
     lines = [[GRAPHS[cell.dataset], ROWS[cell.row][0], *entry(cell)] for cell in records]
     return Table(["graph", "space", *(title for title, _ in WAYS.values()), "paper"], lines)
@@ -146,7 +146,7 @@ def distortion_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
 def sweep_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
     """Distortion by curvature."""
     lines = [
-        [record["embedding"]["space"], f"{record['average']:.5f}" if "average" in record else "diverged"]
+        [record["embedding"]["space"], f"{record['distortion']:.5f}" if "distortion" in record else "diverged"]
         for each in records.values()
         for record in each
     ]
@@ -159,9 +159,9 @@ def large_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
         [
             LARGE[cell.dataset],
             cell.row,
-            f"{record['average']:.4f} ± {record['error']:.4f}",
-            f"{record['worst']:.0f}",
-            f"{record['precision']:.3f}",
+            f"{record['distortion']:.4f} ± {record['distortion_std_error']:.4f}",
+            f"{record['worst_distortion']:.0f}",
+            f"{record['map']:.3f}",
             ", ".join(f"{kappa:+.4f}" for kappa in record["curvatures"]).replace("-", "−"),
             f"{record['seconds_in_all'] / 60:.1f} min",
             f"{record['memory_gib']} GiB",

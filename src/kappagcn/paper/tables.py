@@ -44,8 +44,8 @@ class Table:
 def paper() -> dict[str, Any]:
     """What Tables 1, 2 and 3 of arXiv:1911.05076 print."""
     text = resources.files("kappagcn.paper").joinpath("paper.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    numbers: dict[str, Any] = json.loads(text)
+    return numbers
 
 
 def accuracy(records: Sequence[Record]) -> Estimate | None:
@@ -71,8 +71,8 @@ def difference(ours: Sequence[Record], theirs: Sequence[Record]) -> Estimate:
 
 def curvatures(records: Sequence[Record]) -> list[Estimate]:
     """Of each factor, in the epoch whose weights were kept."""
-    found = [record["curvatures"] for record in records if "test" in record]
-    return [bootstrapped(factor) for factor in zip(*found, strict=True)]
+    values = [record["curvatures"] for record in records if "test" in record]
+    return [bootstrapped(factor) for factor in zip(*values, strict=True)]
 
 
 def accuracy_table(records: Mapping[Cell, Sequence[Record]]) -> Table:

@@ -71,11 +71,11 @@ KNOWN: dict[str, tuple[str, Callable[[Any], str], str]] = {
     "accuracy": ("Test accuracy", percent, "share of test nodes whose class is right"),
     "interval": ("95 % interval", _interval, "of the accuracy, over runs"),
     "macro_f1": ("Macro F1", percent, "every class counts the same"),
-    "average": ("Average distortion", number, "mean of ((d/d_G)² − 1)² over pairs; 0 is perfect"),
-    "worst": ("Worst-case distortion", number, "largest d/d_G over the smallest; 1 is perfect"),
-    "precision": ("Mean average precision", percent, "are graph neighbours the nearest points?"),
-    "error": ("Standard error of the average", number, "from sampled pairs"),
-    "left_out": ("Pairs left out", number, "no path joins them"),
+    "distortion": ("Average distortion", number, "mean of ((d/d_G)² − 1)² over pairs; 0 is perfect"),
+    "worst_distortion": ("Worst-case distortion", number, "largest d/d_G over the smallest; 1 is perfect"),
+    "map": ("Mean average precision", percent, "are graph neighbours the nearest points?"),
+    "distortion_std_error": ("Standard error of the average", number, "from sampled pairs"),
+    "unreachable_pairs": ("Pairs left out", number, "no path joins them"),
     "splits": ("Splits", number, "divisions into training and test nodes"),
     "runs": ("Runs", number, "over all splits"),
     "kept": ("Run shown below", _kept, "the one with the best early-stopping accuracy"),
@@ -85,7 +85,7 @@ KNOWN: dict[str, tuple[str, Callable[[Any], str], str]] = {
     "edge_unit": ("Mean length of an edge", number, "distances are in the graph's own unit"),
     "space": ("Space asked for", lambda value: _shortened(str(value)), ""),
 }
-FIRST = ("accuracy", "interval", "macro_f1", "average", "worst", "precision", "epochs", "seconds")
+FIRST = ("accuracy", "interval", "macro_f1", "distortion", "worst_distortion", "map", "epochs", "seconds")
 ELSEWHERE = ("graph", "learned_space", "curvatures", "records")  # in the header, the curves and a table of their own
 
 
@@ -98,7 +98,7 @@ def facts(run: SavedRun) -> list[Fact]:
 
 def _idle(key: str, value: Any) -> bool:
     """Whether a number says nothing: no pair left out, nothing estimated, edges of length 1."""
-    plain = {"error": 0.0, "left_out": 0, "edge_unit": 1.0, "interval": None}
+    plain = {"distortion_std_error": 0.0, "unreachable_pairs": 0, "edge_unit": 1.0, "interval": None}
     return key in plain and value == plain[key]
 
 
@@ -141,13 +141,13 @@ def sentences(run: SavedRun) -> str:
     if run.kind == "classification":
         return f"{_classified(summary)} The graph has {size}. {_shape(told.curvatures.tolist())}"
     parts = [f"{size} were placed in {space_name(run)}.", _shape(told.curvatures.tolist())]
-    if isinstance(summary.get("average"), (int, float)):
+    if isinstance(summary.get("distortion"), (int, float)):
         parts.insert(1, f"Distances there miss those in the graph by an average distortion of {_average(summary)}.")
     return " ".join(parts)
 
 
 def _average(summary: dict[str, Any]) -> str:
-    average, error = summary["average"], summary.get("error")
+    average, error = summary["distortion"], summary.get("distortion_std_error")
     return f"{number(average)} ± {number(error)}" if error else number(average)
 
 

@@ -11,7 +11,8 @@ from kappagcn.training.near_pairs import NearPairs
 from kappagcn.training.parts import PartTrainer, fit_parts
 from kappagcn.training.precision import mean_average_precision
 from kappagcn.training.progress import reporting
-from kappagcn.training.run import RunFolder, TrainingResult, fit, train, train_in
+from kappagcn.training.run import TrainingResult, fit, run_training, train
+from kappagcn.training.run_folder import RunFolder
 from kappagcn.training.stopping import EarlyStopping
 from kappagcn.training.tasks import NodeClassification, Task
 from kappagcn.training.trainer import Trainer, seeded
@@ -45,7 +46,7 @@ __all__ = [
     "measure",
     "predict",
     "reporting",
+    "run_training",
     "seeded",
     "train",
-    "train_in",
 ]

@@ -29,9 +29,9 @@ def check_graph(model: NodeClassifier, data: Data) -> None:
     if x is None:
         raise TrainingError("expected features, data.x (N, D), found none. A one-hot matrix torch.eye(N) would do.")
     if not isinstance(x, Tensor) or x.dim() != 2 or not x.is_floating_point() or x.layout not in LAYOUTS:
-        found = f"{x.dtype} {tuple(x.shape)} {x.layout}" if isinstance(x, Tensor) else type(x).__name__
+        form = f"{x.dtype} {tuple(x.shape)} {x.layout}" if isinstance(x, Tensor) else type(x).__name__
         raise TrainingError(
-            f"expected features as a tensor (N, D) of floating-point numbers, dense, CSR or COO, found {found}."
+            f"expected features as a tensor (N, D) of floating-point numbers, dense, CSR or COO, found {form}."
         )
     if x.dtype != dtype:
         raise TrainingError(
@@ -66,8 +66,8 @@ def check_labels(data: Data) -> None:
     """Refuse labels that are not one class per node."""
     y, nodes = data.get("y"), data.x.shape[0]
     if not isinstance(y, Tensor) or y.shape != (nodes,) or y.dtype != torch.int64:
-        found = f"{y.dtype} {tuple(y.shape)}" if isinstance(y, Tensor) else type(y).__name__
-        raise TrainingError(f"expected one class per node, data.y ({nodes},) of int64, found {found}.")
+        form = f"{y.dtype} {tuple(y.shape)}" if isinstance(y, Tensor) else type(y).__name__
+        raise TrainingError(f"expected one class per node, data.y ({nodes},) of int64, found {form}.")
 
 
 def check_training(model: NodeClassifier, data: Data, split: Split) -> None:

@@ -50,7 +50,7 @@ class GraphDistances:
         weights: 1/d², float32, (N, N) or (S, N), and 0 for pairs that do not count.
         sources: As given.
         pairs: Ordered pairs i ≠ j that count.
-        left_out: Ordered pairs i ≠ j without a path.
+        unreachable_pairs: Ordered pairs i ≠ j without a path.
         longest: The largest distance; 0 where there is none.
 
     >>> from kappagcn.graphs import path
@@ -73,7 +73,7 @@ class GraphDistances:
         if sources is None and not torch.equal(self.weights, self.weights.T):
             raise GraphError("expected the same distance both ways, found others: the graph is undirected.")
         self.pairs = int((self.weights > 0).sum())
-        self.left_out = rows * (lengths.shape[1] - 1) - self.pairs
+        self.unreachable_pairs = rows * (lengths.shape[1] - 1) - self.pairs
         counted = torch.where(torch.isfinite(lengths), lengths, 0) if lengths.is_floating_point() else lengths
         self.longest = max(float(counted.max()), 0.0) if self.pairs else 0.0
         if near is not None and sources is not None:
@@ -121,19 +121,19 @@ class Distortion(NamedTuple):
     """How well distances in the space follow those in the graph.
 
     Attributes:
-        average: The loss, or its estimate.
-        worst: The largest d/d_G over the smallest, of all pairs that were looked at.
-        left_out: Ordered pairs without a path, which do not count.
-        error: The standard error of an average over some sources; 0 over all pairs.
+        distortion: Average distortion, or its estimate from sampled pairs.
+        worst_distortion: Largest d/d_G over the smallest, of all pairs that were measured.
+        unreachable_pairs: Ordered pairs without a path, which do not count.
+        distortion_std_error: Standard error of an average over sampled sources; 0 over all pairs.
 
-    >>> Distortion(average=0.02, worst=1.5, left_out=0)
-    Distortion(average=0.02, worst=1.5, left_out=0, error=0.0)
+    >>> Distortion(distortion=0.02, worst_distortion=1.5, unreachable_pairs=0)
+    Distortion(distortion=0.02, worst_distortion=1.5, unreachable_pairs=0, distortion_std_error=0.0)
     """
 
-    average: float
-    worst: float
-    left_out: int
-    error: float = 0.0
+    distortion: float
+    worst_distortion: float
+    unreachable_pairs: int
+    distortion_std_error: float = 0.0
 
 
 def distortion(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Tensor:
@@ -190,7 +190,7 @@ def measure(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Distort
     >>> from kappagcn.graphs import cycle
     >>> space, distances = ProductManifold.from_signature("E2"), GraphDistances.of(cycle(4))
     >>> square = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
-    >>> round(measure(square / 2, space, distances).worst, 3)  # sides are √2 too long: lengths count twice at κ = 0
+    >>> round(measure(square / 2, space, distances).worst_distortion, 3)  # sides are √2 too long
     1.414
     """
     k, dims = _checked(v, manifold, distances)
@@ -199,7 +199,7 @@ def measure(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Distort
     if distances.sources is None:
         (total, least, most), *_ = _sums(v, k, dims, distances, _rows(v, k, dims), slopes=False)
         return Distortion(
-            2 * total / max(len(v), 1) ** 2, _spread(least, most, distances.pairs), distances.left_out, 0.0
+            2 * total / max(len(v), 1) ** 2, _spread(least, most, distances.pairs), distances.unreachable_pairs, 0.0
         )
     rows, least, most = [], float("inf"), 0.0
     for places in torch.arange(len(distances.sources)).split(max(1, MEASURED // max(1, len(v)))):
@@ -209,9 +209,9 @@ def measure(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Distort
         counted = ratio[weights > 0]
         if len(counted):
             least, most = min(least, float(counted.min())), max(most, float(counted.max()))
-    found = torch.cat(rows) if rows else torch.zeros(0)
-    error = float(found.std() / len(found) ** 0.5) if len(found) > 1 else float("nan")
-    return Distortion(float(found.mean()), _spread(least, most, distances.pairs), distances.left_out, error)
+    averages = torch.cat(rows) if rows else torch.zeros(0)
+    error = float(averages.std() / len(averages) ** 0.5) if len(averages) > 1 else float("nan")
+    return Distortion(float(averages.mean()), _spread(least, most, distances.pairs), distances.unreachable_pairs, error)
 
 
 def _spread(least: float, most: float, pairs: int) -> float:
@@ -235,8 +235,8 @@ class _Pairs(torch.autograd.Function):
         total, by_v, by_k = counted * total, 2 * ordered * by_v, counted * by_k
         if distances.near is not None:
             both_ways = 2 / len(v) ** 2
-            found, own_v, own_k = _near(v, k, dims, distances.near, rows)
-            total += both_ways * found
+            near_total, own_v, own_k = _near(v, k, dims, distances.near, rows)
+            total += both_ways * near_total
             if slopes:
                 by_v, by_k = by_v + both_ways * own_v, by_k + both_ways * own_k
         if slopes:
@@ -275,8 +275,8 @@ def _sums(
     if kernels is None or rows is None:
         return _by_torch(v, k, dims, distances, slopes=slopes)
     sources = None if distances.sources is None else distances.sources.numpy()
-    found, by_v, by_k = kernels.all_pairs(rows, distances.weights.numpy(), sources, slopes=slopes)
-    return tuple(found.tolist()), torch.from_numpy(by_v), torch.from_numpy(by_k)
+    sums, by_v, by_k = kernels.all_pairs(rows, distances.weights.numpy(), sources, slopes=slopes)
+    return tuple(sums.tolist()), torch.from_numpy(by_v), torch.from_numpy(by_k)
 
 
 def _near(v: Tensor, k: Tensor, dims: list[int], near: NearPairs, rows: Any) -> tuple[float, Tensor, Tensor]:
@@ -309,10 +309,10 @@ def _squares(v: Tensor, k: Tensor, dims: list[int], rows: Tensor, *, fixed: bool
     """d² of some points from all, (S, N); `fixed`: without gradients by those points."""
     some = v[rows].detach() if fixed else v[rows]
     parts = zip(some.split(dims, 1), v.split(dims, 1), k.unbind(), strict=True)
-    found: Tensor = sum(
+    squares: Tensor = sum(
         (tangent_dist(x[:, None], y[None], k=kappa) ** 2 for x, y, kappa in parts), start=v.new_zeros(())
     )
-    return found
+    return squares
 
 
 def _by_torch(

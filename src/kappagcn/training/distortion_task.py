@@ -35,8 +35,8 @@ class DistortionTask:
 
     def loss(self) -> Tensor:
         """The average distortion."""
-        found, self._next = self._next, None
-        return self._distortion() if found is None else found
+        loss, self._next = self._next, None
+        return self._distortion() if loss is None else loss
 
     def _distortion(self) -> Tensor:
         return distortion(self.points(), self.points.manifold, self.distances)
@@ -78,7 +78,7 @@ class SampledDistortionTask:
 
     def metrics(self) -> dict[str, float]:
         """The average distortion as seen from the sources that are watched."""
-        return {"distortion": measure(self.points(), self.points.manifold, self.kept).average}
+        return {"distortion": measure(self.points(), self.points.manifold, self.kept).distortion}
 
     def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
         """Stop by the distortion, keep its least value."""
@@ -119,12 +119,12 @@ class SharedDistortionTask(SampledDistortionTask):
         drawn = self._drawn()
         mine = drawn[self.communicator.rank :: self.communicator.world_size]
         v = self.points()
-        found = distortion(v, self.points.manifold, self.own_near)
+        loss = distortion(v, self.points.manifold, self.own_near)
         if len(mine):
             far = GraphDistances.of(self.graph, mine, self.near)
             far.near = None  # left out of the sources' pairs, counted by those who have them
-            found = found + len(mine) / len(drawn) * distortion(v, self.points.manifold, far)
-        return found
+            loss = loss + len(mine) / len(drawn) * distortion(v, self.points.manifold, far)
+        return loss
 
     def _drawn(self) -> Tensor:
         """Sources of this step, the same on all ranks, from the seed and the epoch."""
@@ -133,5 +133,5 @@ class SharedDistortionTask(SampledDistortionTask):
 
     def metrics(self) -> dict[str, float]:
         """The average distortion as seen from the watched sources of all ranks."""
-        own = measure(self.points(), self.points.manifold, self.kept).average if self.part_kept else 0.0
+        own = measure(self.points(), self.points.manifold, self.kept).distortion if self.part_kept else 0.0
         return {"distortion": self.communicator.all_reduce_sum(self.part_kept * own)[0]}

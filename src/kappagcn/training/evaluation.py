@@ -64,16 +64,16 @@ def final_evaluation(
         raise TrainingError(f"{split.name}: expected test nodes for the final evaluation, found none.")
     scores = (_scores(model, data) if scores is None else scores)[nodes]
     check_labels(data)
-    truth, found, classes = data.y[nodes], scores.argmax(1), scores.shape[1]
+    truth, predicted, classes = data.y[nodes], scores.argmax(1), scores.shape[1]
     if not 0 <= int(truth.min()) <= int(truth.max()) < classes:
         raise TrainingError(
             f"{split.name}: expected test nodes of classes 0 to {classes - 1}, found {int(truth.min())} to "
             f"{int(truth.max())}."
         )
-    table = torch.bincount(classes * truth + found, minlength=classes * classes).reshape(classes, classes).double()
+    table = torch.bincount(classes * truth + predicted, minlength=classes * classes).reshape(classes, classes).double()
     either = table.sum(0) + table.sum(1)
     return {
-        "accuracy": float((found == truth).double().mean()),
+        "accuracy": float((predicted == truth).double().mean()),
         "macro_f1": float((2 * table.diag() / either)[either > 0].mean()),
         "loss": float(cross_entropy(scores, truth)),
     }

@@ -2,83 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
 from numbers import Integral
 
 import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import TrainingError
-from kappagcn.models import GCN, HGCN, MLP, KappaGCN, NodeClassifier
+from kappagcn.models import NodeClassifier
 from kappagcn.sparse import SparseMatrix
 from kappagcn.sparse.sampler import NeighbourSampler, SparseRows
 from kappagcn.training.tasks import Features
 
-__all__ = ["Inference", "Step", "layerwise", "steps", "take_rows", "through"]
+__all__ = ["Inference", "layerwise", "take_rows", "through"]
 
 BATCH = 4096
 KEPT_BLOCKS = 4
-
-
-@dataclass(frozen=True)
-class Step:
-    """A part of a network: rows in, rows out, and between them the graph or not.
-
-    Attributes:
-        run: From rows (N, D), and a matrix (M, N) where it aggregates, to rows (M, E).
-        aggregates: Whether it looks at neighbours.
-
-    >>> Step(torch.relu, aggregates=False)(torch.tensor([[-1.0]]))
-    tensor([[0.]])
-    """
-
-    run: Callable[..., Tensor]
-    aggregates: bool
-
-    def __call__(self, v: Features, *graph: SparseMatrix) -> Tensor:
-        """The rows after it."""
-        return self.run(v, *graph)
-
-
-def steps(model: NodeClassifier) -> list[Step]:
-    """The network as steps, each with at most one product with the adjacency.
-
-    >>> [step.aggregates for step in steps(HGCN(10, 2))]  # its decoder looks at no neighbours
-    [True, False]
-    """
-    if not isinstance(model, KappaGCN | GCN | HGCN | MLP):
-        raise TrainingError(f"expected KappaGCN, GCN, HGCN or MLP to take step by step, found {type(model).__name__}.")
-    inner = [Step(partial(_hidden, model, i), not isinstance(model, MLP)) for i in range(len(model.hidden))]
-    if isinstance(model, KappaGCN):
-        return inner if model.logits is None else [*inner, Step(partial(_averaged_logits, model), True)]
-    output = model.decoder if isinstance(model, HGCN) else model.output
-    return [*inner, Step(partial(_output, model, output), isinstance(model, GCN))]
-
-
-def _hidden(model: NodeClassifier, i: int, v: Features, *graph: SparseMatrix) -> Tensor:
-    layer = model.hidden[i]
-    v = model.dropout(v) if i else model.input_dropout(v)
-    if graph and (getattr(layer, "at_node", False) or getattr(layer, "aggregation", "") == "tangential-node"):
-        # The node itself is looked at: the block as a square one, of which the first rows are wanted.
-        (block,) = graph
-        square = SparseMatrix(block.rows, block.cols, block.values, (block.shape[1], block.shape[1]))
-        return model.activation(layer(v, square)[: block.shape[0]])
-    return model.activation(layer(v, *graph))
-
-
-def _averaged_logits(model: KappaGCN, v: Tensor, block: SparseMatrix) -> Tensor:
-    assert model.logits is not None
-    if model.training and model.adjacency_dropout:
-        block = block.dropout(model.adjacency_dropout)
-    return block.product(model.logits(model.dropout(v)))
-
-
-def _output(model: NodeClassifier, output: nn.Module, v: Tensor, *graph: SparseMatrix) -> Tensor:
-    found: Tensor = output(model.dropout(v), *graph)
-    return found
 
 
 def through(model: NodeClassifier, x: Features, blocks: Sequence[SparseMatrix]) -> Tensor:
@@ -90,20 +30,21 @@ def through(model: NodeClassifier, x: Features, blocks: Sequence[SparseMatrix]) 
         blocks: A matrix for each step that aggregates, as in `kappagcn.graphs.Sample`.
 
     >>> from kappagcn.graphs import disease
+    >>> from kappagcn.models import KappaGCN
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
     >>> sample = NeighbourSampler(model.adjacency(data.x, data.edge_index), (5, 5)).sample(torch.tensor([7, 8]))
     >>> through(model, data.x[sample.nodes], sample.blocks).shape
     torch.Size([2, 2])
     """
-    found: Features = x
-    every, left = steps(model), list(blocks)
+    v: Features = x
+    every, left = model.steps(), list(blocks)
     if sum(step.aggregates for step in every) != len(left):
         wanted = sum(step.aggregates for step in every)
         raise TrainingError(f"blocks: expected {wanted}, one for each product with the graph, found {len(left)}.")
     for step in every:
-        found = step(found, left.pop(0)) if step.aggregates else step(found)
-    assert isinstance(found, Tensor)
-    return found
+        v = step(v, left.pop(0)) if step.aggregates else step(v)
+    assert isinstance(v, Tensor)
+    return v
 
 
 def take_rows(x: Tensor | SparseRows, nodes: Tensor) -> Features:
@@ -121,6 +62,7 @@ class Inference:
         batch_size: Rows in a block.
 
     >>> from kappagcn.graphs import disease
+    >>> from kappagcn.models import KappaGCN
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
     >>> sampler = NeighbourSampler(model.adjacency(data.x, data.edge_index), (5, 5))
     >>> Inference(model, data.x, sampler).scores(torch.arange(3)).shape
@@ -136,7 +78,7 @@ class Inference:
         batch_size: int = BATCH,
     ) -> None:
         self.model, self.x, self.sampler, self.batch_size = model, x, sampler, batch_size
-        self.steps = steps(model)
+        self.steps = model.steps()
         self._nodes: Tensor | None = None
         self._wanted: list[Tensor | None] = []
         self._kept: dict[tuple[int, int], tuple[Tensor, Features | None, list[SparseMatrix]]] = {}
@@ -166,23 +108,23 @@ class Inference:
 
     def _around(self, nodes: Tensor) -> Tensor:
         assert self.sampler is not None
-        found: Tensor = self.sampler.sample(nodes, (-1,)).nodes.sort().values
-        return found
+        neighbours: Tensor = self.sampler.sample(nodes, (-1,)).nodes.sort().values
+        return neighbours
 
     def _step(self, number: int, v: Tensor | SparseRows) -> Tensor:
         """All rows needed after a step from those before it."""
         wanted = self._wanted[number]
         every = torch.arange(self.x.shape[0]) if wanted is None else wanted
-        found: Tensor | None = None
+        rows_after: Tensor | None = None
         for place in range(0, max(len(every), 1), self.batch_size):
             rows = every[place : place + self.batch_size]
             inputs, features, blocks = self._prepared(number, place, rows)
             block = self.steps[number](take_rows(v, inputs) if features is None else features, *blocks)
-            if found is None:
-                found = block.new_empty(len(every), block.shape[1])
-            found[place : place + len(rows)] = block
-        assert found is not None
-        return found
+            if rows_after is None:
+                rows_after = block.new_empty(len(every), block.shape[1])
+            rows_after[place : place + len(rows)] = block
+        assert rows_after is not None
+        return rows_after
 
     def _prepared(self, number: int, place: int, rows: Tensor) -> tuple[Tensor, Features | None, list[SparseMatrix]]:
         """Which rows go into a block, these rows where they are sparse features, and its matrix.
@@ -199,10 +141,10 @@ class Inference:
         before = self._wanted[number - 1] if number else None
         inputs = nodes if before is None else torch.searchsorted(before, nodes)
         features = self.x.take(nodes) if number == 0 and isinstance(self.x, SparseRows) else None
-        found = inputs, features, blocks
+        prepared = inputs, features, blocks
         if self._nodes is not None and place < KEPT_BLOCKS * self.batch_size:
-            self._kept[number, place] = found
-        return found
+            self._kept[number, place] = prepared
+        return prepared
 
 
 @contextmanager
@@ -238,6 +180,7 @@ def layerwise(
         nodes: Nodes wanted, (R,), for a result (R, C) that takes only what they need; all by default.
 
     >>> from kappagcn.graphs import disease
+    >>> from kappagcn.models import KappaGCN
     >>> data, model = disease(200), KappaGCN(10, 2, "H4").eval()
     >>> torch.allclose(layerwise(model, data.x, data.edge_index, batch_size=50), model(data.x, data.edge_index))
     True
@@ -248,7 +191,7 @@ def layerwise(
         raise TrainingError("nodes: expected numbers of nodes as a tensor (R,) of int64, found otherwise.")
     if nodes is not None and len(nodes) and not 0 <= int(nodes.min()) <= int(nodes.max()) < x.shape[0]:
         raise TrainingError(f"nodes: expected 0 to {x.shape[0] - 1}, found {int(nodes.min())} to {int(nodes.max())}.")
-    if not any(step.aggregates for step in steps(model)):
+    if not any(step.aggregates for step in model.steps()):
         sampler = None
     else:
         sampler = NeighbourSampler(model.adjacency(x, edge_index, edge_weight), (-1,))

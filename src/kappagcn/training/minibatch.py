@@ -18,20 +18,20 @@ from torch_geometric.data import Data
 from kappagcn.distributed import Communicator
 from kappagcn.errors import PrecisionWarning, TrainingError
 from kappagcn.graphs.datasets.splits import Split
-from kappagcn.models import HGCN, NodeClassifier
+from kappagcn.models import NodeClassifier
 from kappagcn.sparse import SparseMatrix
 from kappagcn.sparse.sampler import NeighbourSampler, SparseRows
 from kappagcn.training.checks import check_graph, check_training
 from kappagcn.training.config import TrainingConfig
-from kappagcn.training.layerwise import BATCH, Inference, steps, take_rows, through
-from kappagcn.training.run import CHECKPOINT_SECONDS, Callback, TrainingResult, told, train_in
+from kappagcn.training.layerwise import BATCH, Inference, take_rows, through
+from kappagcn.training.run import CHECKPOINT_SECONDS, Callback, TrainingResult, run_identity, run_training
 from kappagcn.training.tasks import inputs
 from kappagcn.training.trainer import Trainer
 
 __all__ = ["MiniBatchTrainer", "MiniBatches", "check_batches", "fit_minibatch"]
 
 
-def check_batches(batch_size: Any, neighbours: Any, hops: int) -> tuple[int, ...]:
+def check_batches(batch_size: Any, num_neighbors: Any, hops: int) -> tuple[int, ...]:
     """The numbers of neighbours for so many hops, from one for all or one for each; refuses what cannot be.
 
     >>> check_batches(512, 10, 2), check_batches(512, (10, -1), 2)
@@ -39,14 +39,14 @@ def check_batches(batch_size: Any, neighbours: Any, hops: int) -> tuple[int, ...
     """
     if isinstance(batch_size, bool) or not isinstance(batch_size, Integral) or batch_size < 1:
         raise TrainingError(f"batch_size: expected a whole number of nodes from 1, found {batch_size!r}.")
-    each: Any = [neighbours] * max(hops, 1) if isinstance(neighbours, Integral) else neighbours
+    each: Any = [num_neighbors] * max(hops, 1) if isinstance(num_neighbors, Integral) else num_neighbors
     if not isinstance(each, Sequence) or not all(isinstance(k, Integral) and not isinstance(k, bool) for k in each):
-        raise TrainingError(f"neighbours: expected a whole number, or one for each hop, found {neighbours!r}.")
+        raise TrainingError(f"num_neighbors: expected a whole number, or one for each hop, found {num_neighbors!r}.")
     if not all(k == -1 or k >= 1 for k in each):
-        raise TrainingError(f"neighbours: expected numbers from 1, or -1 for all, found {neighbours!r}.")
+        raise TrainingError(f"num_neighbors: expected numbers from 1, or -1 for all, found {num_neighbors!r}.")
     if hops and len(each) != hops:
         raise TrainingError(
-            f"neighbours: expected {hops} numbers, one for each product with the graph that the network makes, found "
+            f"num_neighbors: expected {hops} numbers, one for each product of the network with the graph, found "
             f"{len(each)}; one number alone counts for all."
         )
     return tuple(int(k) for k in each[:hops])
@@ -60,14 +60,14 @@ class MiniBatches:
         data: The graph; labels of test nodes are hidden from it before anything is computed.
         split: Which nodes are for what. Without stopping nodes the training nodes decide.
         batch_size: Training nodes in a batch, over all ranks.
-        neighbours: At most so many drawn for each node: one number, or one for each hop, that next to the batch first.
+        num_neighbors: Neighbours sampled for each node: one number, or one for each hop, next to the batch first.
         inference_batch_size: Rows in a block of the evaluation.
         communicator: Connects the processes that share each batch; one process by default.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
-    >>> task = MiniBatches(model, data, random_split(data.y, 0), batch_size=50, neighbours=5)
+    >>> task = MiniBatches(model, data, random_split(data.y, 0), batch_size=50, num_neighbors=5)
     >>> [task.loss().dim() for count in task.batches(seed=0, epoch=1)]
     [0, 0, 0]
     """
@@ -79,18 +79,18 @@ class MiniBatches:
         split: Split,
         *,
         batch_size: int = 512,
-        neighbours: int | Sequence[int] = 10,
+        num_neighbors: int | Sequence[int] = 10,
         inference_batch_size: int = BATCH,
         communicator: Communicator | None = None,
     ) -> None:
         self.communicator = Communicator() if communicator is None else communicator
         view = split.training_view(data)
-        hops = sum(step.aggregates for step in steps(model))
-        self.neighbours = check_batches(batch_size, neighbours, hops)
-        if isinstance(model, HGCN) and model.options["attention"] and set(self.neighbours) != {-1}:
+        hops = sum(step.aggregates for step in model.steps())
+        self.num_neighbors = check_batches(batch_size, num_neighbors, hops)
+        if any(step.needs_all_neighbors for step in model.steps()) and set(self.num_neighbors) != {-1}:
             raise TrainingError(
-                "expected a network without attention, whose shares need all neighbours, found HGCN with attention. "
-                "Use neighbours=-1, attention=False, or fit on the whole graph."
+                "expected a network without attention, whose shares need all neighbours, found one with attention. "
+                "Use num_neighbors=-1, attention=False, or fit on the whole graph."
             )
         x, adjacency = inputs(model, view)
         self.model, self.split, self.labels, self.batch_size = model, split, view.y, int(batch_size)
@@ -98,7 +98,7 @@ class MiniBatches:
         self.sampler = None
         if hops:
             assert isinstance(adjacency, SparseMatrix)
-            self.sampler = NeighbourSampler(adjacency, self.neighbours)
+            self.sampler = NeighbourSampler(adjacency, self.num_neighbors)
         self.inference = Inference(model, self.x, self.sampler, batch_size=inference_batch_size)
         self._batch: tuple[Tensor, float] | None = None
 
@@ -138,12 +138,12 @@ class MiniBatches:
         deciding = self.split.stopping if len(self.split.stopping) else self.split.train
         parts = {"stopping": deciding, "validation": self.split.validation}
         nodes = torch.cat(list(parts.values()))
-        scores, found = self.inference.scores(nodes), {}
+        scores, metrics = self.inference.scores(nodes), {}
         for (name, part), own in zip(parts.items(), scores.split([len(p) for p in parts.values()]), strict=True):
             if len(part):
-                found[f"{name}_loss"] = float(cross_entropy(own, self.labels[part]))
-                found[f"{name}_accuracy"] = float((own.argmax(1) == self.labels[part]).double().mean())
-        return found
+                metrics[f"{name}_loss"] = float(cross_entropy(own, self.labels[part]))
+                metrics[f"{name}_accuracy"] = float((own.argmax(1) == self.labels[part]).double().mean())
+        return metrics
 
     def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
         """Loss and accuracy of the stopping nodes."""
@@ -200,7 +200,7 @@ def fit_minibatch(
     config: TrainingConfig | None = None,
     *,
     batch_size: int = 512,
-    neighbours: int | Sequence[int] = 10,
+    num_neighbors: int | Sequence[int] = 10,
     inference_batch_size: int = BATCH,
     folder: str | Path | None = None,
     resume: bool = False,
@@ -220,7 +220,7 @@ def fit_minibatch(
         split: Which nodes are for what; by default from the masks of `data`.
         config: How to train; an epoch is once through the training nodes.
         batch_size: Training nodes in a batch, over all ranks.
-        neighbours: At most so many drawn for each node: one number, or one for each product with the graph that the
+        num_neighbors: At most so many drawn for each node: one number, or one for each product with the graph that the
             network makes, that next to the batch first; −1 for all. A KappaGCN or GCN makes one more than it has
             hidden layers, HGCN as many.
         inference_batch_size: Rows in a block of the evaluation.
@@ -235,7 +235,7 @@ def fit_minibatch(
     >>> from kappagcn.nn import TangentFeatures
     >>> data = TangentFeatures(scale=0.1)(disease(200))
     >>> split, config = random_split(data.y, 0), TrainingConfig(epochs=5)
-    >>> fit_minibatch(KappaGCN(10, 2, "H4"), data, split, config, batch_size=40, neighbours=(5, 3)).epochs
+    >>> fit_minibatch(KappaGCN(10, 2, "H4"), data, split, config, batch_size=40, num_neighbors=(5, 3)).epochs
     5
     """
     config = TrainingConfig() if config is None else config
@@ -250,17 +250,17 @@ def fit_minibatch(
         data,
         split,
         batch_size=batch_size,
-        neighbours=neighbours,
+        num_neighbors=num_neighbors,
         inference_batch_size=inference_batch_size,
         communicator=Communicator.of(group),
     )
     trainer = MiniBatchTrainer(model, task, config, regularised=model.first_layer())
     about: dict[str, Any] = {}
     if folder is not None:
-        batches = {"batch_size": task.batch_size, "neighbours": list(task.neighbours)}
-        about = {**told(model, data, split, config), "batches": batches}
+        batches = {"batch_size": task.batch_size, "num_neighbors": list(task.num_neighbors)}
+        about = {**run_identity(model, data, split, config), "batches": batches}
     options: dict[str, Any] = {"resume": resume, "callbacks": callbacks, "checkpoint_seconds": checkpoint_seconds}
-    result = train_in(trainer, folder, about, **options)
+    result = run_training(trainer, folder, about, **options)
     result.capped_rows = task.capped_rows()
     if result.capped_rows:
         warnings.warn(

@@ -19,7 +19,7 @@ from kappagcn.models import NodeClassifier
 from kappagcn.sparse import SparseMatrix
 from kappagcn.training.checks import check_graph, check_training
 from kappagcn.training.config import TrainingConfig
-from kappagcn.training.run import TrainingResult, told, train_in
+from kappagcn.training.run import TrainingResult, run_identity, run_training
 from kappagcn.training.tasks import inputs
 from kappagcn.training.trainer import Record, Trainer, seeded
 
@@ -166,9 +166,9 @@ def fit_parts(
     communicator.broadcast(owner)
     task = PartClassification(model, data, split, owner, communicator, boundary)
     trainer = PartTrainer(model, task, config, regularised=model.first_layer(), communicator=communicator)
-    about = told(model, data, split, config)
+    about = run_identity(model, data, split, config)
     if boundary < 1:  # exact runs are those of one process
         about["boundary"] = boundary
-    result = train_in(trainer, folder, about, resume=resume, callbacks=callbacks)
+    result = run_training(trainer, folder, about, resume=resume, callbacks=callbacks)
     result.capped_rows = int(communicator.all_reduce_sum(model.capped_rows(task.x, task.adjacency))[0])
     return result

@@ -45,10 +45,10 @@ def mean_average_precision(v: Tensor, manifold: Manifold, graph: Data, nodes: Te
         raise GraphError(f"expected {links.shape[0]} points, one for each node, found {len(v)}.")
     linked = torch.from_numpy(np.flatnonzero(np.diff(links.indptr)))
     chosen = linked if nodes is None else nodes[torch.isin(nodes, linked)]
-    found = []
+    precisions = []
     for some in chosen.split(max(1, BLOCK // max(1, len(v)))):
         for a, row in zip(some.tolist(), distances_from(v, manifold, some).cpu().numpy(), strict=True):
             near = np.sort(row[links.indices[links.indptr[a] : links.indptr[a + 1]]])
             ranks = np.searchsorted(np.sort(np.delete(row, a)), near, side="right")
-            found.append((np.searchsorted(near, near, side="right") / ranks).mean())
-    return float(np.mean(found)) if found else float("nan")
+            precisions.append((np.searchsorted(near, near, side="right") / ranks).mean())
+    return float(np.mean(precisions)) if precisions else float("nan")

@@ -64,8 +64,8 @@ class NodeClassification:
 
     def scores(self) -> Tensor:
         """Logits of all nodes."""
-        found: Tensor = self.model(self.x, self.adjacency)
-        return found
+        scores: Tensor = self.model(self.x, self.adjacency)
+        return scores
 
     def loss(self) -> Tensor:
         """Cross-entropy on the training nodes."""
@@ -81,12 +81,12 @@ class NodeClassification:
         """Loss and accuracy where the split has nodes for it."""
         scores = self.scores()
         deciding = self.split.stopping if len(self.split.stopping) else self.split.train
-        found = {"stopping_loss": float(self._loss(scores, deciding))}
-        found["stopping_accuracy"] = self._accuracy(scores, deciding)
+        metrics = {"stopping_loss": float(self._loss(scores, deciding))}
+        metrics["stopping_accuracy"] = self._accuracy(scores, deciding)
         if len(self.split.validation):
-            found["validation_loss"] = float(self._loss(scores, self.split.validation))
-            found["validation_accuracy"] = self._accuracy(scores, self.split.validation)
-        return found
+            metrics["validation_loss"] = float(self._loss(scores, self.split.validation))
+            metrics["validation_accuracy"] = self._accuracy(scores, self.split.validation)
+        return metrics
 
     def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
         """Loss and accuracy of the stopping nodes."""

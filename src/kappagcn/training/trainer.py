@@ -202,12 +202,12 @@ class Trainer:
 
     def tensors(self) -> dict[str, Tensor]:
         """Weights, best weights, optimiser, random numbers."""
-        found = {f"model/{name}": t for name, t in self.model.state_dict().items()}
-        found |= {f"best/{name}": t for name, t in self.best.items()}
+        tensors = {f"model/{name}": t for name, t in self.model.state_dict().items()}
+        tensors |= {f"best/{name}": t for name, t in self.best.items()}
         if self.adam is not None:
             for number, state in self.adam.state_dict()["state"].items():
-                found |= {f"adam/{number}/{name}": torch.as_tensor(t) for name, t in state.items()}
-        return found | {"random": self.random}
+                tensors |= {f"adam/{number}/{name}": torch.as_tensor(t) for name, t in state.items()}
+        return tensors | {"random": self.random}
 
     def about(self) -> dict[str, Any]:
         """What is not a tensor."""

@@ -5,17 +5,15 @@ import pytest
 import torch
 
 from kappagcn.errors import GraphError, SplitError
-from kappagcn.estimators import Experiment, FeatureConfig
+from kappagcn.estimators import ClassificationSettings
 from kappagcn.graphs.datasets.benchmark import Benchmark
-from kappagcn.paper import Job, run
-from kappagcn.training import TrainingConfig
+from kappagcn.paper import Experiment, Job, run
 from random_graphs import data_folder, needs_data
 
-SHORT = TrainingConfig(epochs=12, l2=0.0)
-
-
 CURVED = Experiment(
-    "disease", "kappa-gcn", {"space": "H3xS2", "dropout": 0.3}, FeatureConfig("columns", "tangent"), SHORT
+    "disease",
+    "kappa-gcn",
+    ClassificationSettings("H3xS2", feature_norm="columns", dropout=0.3, l2=0.0, epochs=12),
 )
 
 

@@ -28,7 +28,7 @@ def records(tmp_path_factory):
     datasets = dict.fromkeys(("citeseer", "cora_ml", "pubmed", "airport"), told)
     save_json(folder / "figures" / "histograms.json", {"datasets": datasets})
     spaces = {"E10": 0.06} | {f"U10({k})": 0.06 + 0.01 * k for k in (-5.0, -1.0, -0.01, 0.0, 0.01, 1.0, 5.0)}
-    lines = [{"embedding": {"space": space}, "average": value} for space, value in spaces.items()]
+    lines = [{"embedding": {"space": space}, "distortion": value} for space, value in spaces.items()]
     write(folder / "sweep" / "small_tree" / "sweep.jsonl", [*lines, {"failed": "diverged"}])
     for graph, space in SHOWN:
         embedding = {"graph": graph, "space": space, "method": "kappa-gcn", "start": "graph"}

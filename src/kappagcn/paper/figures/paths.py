@@ -28,8 +28,8 @@ def curvature_path(records: Path, graph: str, space: str) -> list[list[float]]:
     path = records / RECORDS / graph / f"{space}.jsonl"
     wanted = {"graph": graph, "space": space, "method": "kappa-gcn", "start": "graph"}
     for record in json_lines(path, COMMAND):
-        told = record.get("embedding", {})
-        if all(told.get(name) == value for name, value in wanted.items()) and record.get("curvature_path"):
+        settings = record.get("embedding", {})
+        if all(settings.get(name) == value for name, value in wanted.items()) and record.get("curvature_path"):
             found: list[list[float]] = record["curvature_path"]
             return found
     raise RecordError(f"{path}: expected a run of kappa-gcn started from the graph, found none. `{COMMAND}` makes it.")

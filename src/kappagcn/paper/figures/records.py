@@ -28,15 +28,15 @@ def json_file(path: Path, command: str) -> dict[str, Any]:
 def json_lines(path: Path, command: str) -> list[dict[str, Any]]:
     """Records, one a line; those of runs that failed and a line that a kill cut short are left out."""
     lines = _text(path, command).split("\n")[:-1]
-    found = [_record(line, f"{path}, line {number}", command) for number, line in enumerate(lines, 1) if line]
-    return [record for record in found if "failed" not in record]
+    records = [_record(line, f"{path}, line {number}", command) for number, line in enumerate(lines, 1) if line]
+    return [record for record in records if "failed" not in record]
 
 
 def _record(text: str, where: str, command: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        record = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        record = None
+    if not isinstance(record, dict):
         raise RecordError(f"{where}: expected a record, found {text[:40]!r}. Remove it; `{command}` makes it again.")
-    return found
+    return record

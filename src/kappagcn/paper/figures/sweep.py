@@ -30,7 +30,7 @@ def sweep(theme: Theme, records: Path) -> Figure:
 def swept(records: Path) -> tuple[Curve, float, Curve]:
     """The curve over all κ, the Euclidean network's distortion, and the curve close to 0."""
     path = records / RECORD
-    found = {each["embedding"]["space"]: each["average"] for each in json_lines(path, COMMAND)}
+    found = {each["embedding"]["space"]: each["distortion"] for each in json_lines(path, COMMAND)}
     every = sorted((float(m[1]), value) for space, value in found.items() if (m := re.fullmatch(r"U10\((.+)\)", space)))
     close = [point for point in every if abs(point[0]) <= CLOSE]
     wide = [point for point in every if point not in close or abs(point[0]) == min(abs(k) for k, _ in every)]

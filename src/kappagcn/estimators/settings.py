@@ -1,0 +1,236 @@
+"""The settings of each task, defined once: name, type, default, allowed values and one sentence of help.
+
+Command-line flags, arguments of the estimators, TOML files, ``--dry-run``, ``config.json`` and the tables in the
+documentation are all made from the fields of these dataclasses. A new setting is one line here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from numbers import Integral, Real
+from typing import Any
+
+from kappagcn.errors import ConfigError
+
+__all__ = ["ClassificationSettings", "EmbeddingSettings", "Settings", "as_settings", "setting", "settings_table"]
+
+SPACE = "Signature of the space, such as H16, S16, H8xS8, or E16 for flat space"
+SEED_LIMIT = 2**32
+
+
+def setting(
+    default: Any,
+    help: str,
+    *,
+    choices: Sequence[str] = (),
+    range: str | None = None,
+    flag: str | None = None,
+    shown: bool = True,
+    kw_only: bool = True,
+) -> Any:
+    """One field of a settings dataclass.
+
+    Args:
+        default: Default value.
+        help: One sentence, shown by ``--help``, in docstrings and in the documentation.
+        choices: Allowed words.
+        range: Allowed numbers as an interval, such as ``"[0, 1)"``.
+        flag: Name on the command line and in TOML files, where it differs from the field's name.
+        shown: Whether the command line has a flag for it.
+        kw_only: Whether the estimator takes it by keyword only.
+    """
+    about = {"help": help, "choices": tuple(choices), "range": range, "flag": flag, "shown": shown}
+    return field(default=default, kw_only=kw_only, metadata=about)
+
+
+@dataclass
+class Settings:
+    """Base of the settings of a task: checks of values against their fields."""
+
+    def check(self) -> None:
+        """Refuse values that their field does not allow.
+
+        Raises:
+            ConfigError: a value is of another type, outside of its range, or none of the allowed words.
+        """
+        for each in fields(self):
+            _check(each, getattr(self, each.name))
+
+
+@dataclass
+class EmbeddingSettings(Settings):
+    """Settings of an embedding.
+
+    >>> EmbeddingSettings("H2", epochs=10).epochs
+    10
+    """
+
+    space: str = setting("H10", f"{SPACE}.", kw_only=False)
+    method: str = setting(
+        "free",
+        "What is trained: the points themselves (free), or the paper's network on one-hot features.",
+        choices=("free", "kappa-gcn"),
+    )
+    start: str = setting(
+        "graph",
+        "Initial curvatures: from the graph's diameter and δ-hyperbolicity, or ±1 as in the paper.",
+        choices=("graph", "paper"),
+    )
+    hidden_channels: int = setting(16, "Dimension of the hidden layer of the κ-GCN.", range="[1, inf)")
+    act: str = setting("none", "Activation between the layers of the κ-GCN.", choices=("none", "relu", "tanh", "elu"))
+    epochs: int = setting(2000, "Number of training epochs.", range="[1, inf)")
+    lr: float | str = setting(
+        "auto",
+        "Adam learning rate of points or weights; auto: 0.01 for weights, a hundredth of the diameter for points.",
+        range="[0, inf)",
+    )
+    curvature_lr: float | str = setting(
+        "auto", "Learning rate of the curvatures; 0 keeps them fixed; auto: (π/diameter)⁴.", range="[0, inf)"
+    )
+    sources: int | str = setting(
+        "auto",
+        "Nodes whose distances each step takes; 0 for all pairs; auto: all pairs up to 5000 nodes, else 64.",
+        range="[0, inf)",
+    )
+    random_state: int = setting(0, "Seed of all random numbers.", range=f"[0, {SEED_LIMIT})", flag="seed")
+    verbose: bool = setting(True, "Whether to show progress on standard error.", shown=False)
+
+
+@dataclass
+class ClassificationSettings(Settings):
+    """Settings of a node classification.
+
+    >>> ClassificationSettings("H8", dropout=0.5).dropout
+    0.5
+    """
+
+    space: str = setting("H16", f"{SPACE}, which is a GCN; curvatures start at ±0.1 by default.", kw_only=False)
+    num_layers: int = setting(1, "Number of hidden layers.", range="[1, inf)")
+    split_input: bool = setting(False, "Whether each factor of a product gets only its share of the features.")
+    feature_norm: str = setting(
+        "auto",
+        "Normalisation of features: rows to sum 1 (rows) or length 1 (lengths), columns to mean 0 and variance 1 "
+        "(columns); auto: lengths for sparse counts, columns otherwise.",
+        choices=("rows", "lengths", "columns", "none", "auto"),
+    )
+    feature_map: str = setting(
+        "tangent",
+        "Whether features are read as tangent vectors at the origin or, scaled as in the paper, as points.",
+        choices=("tangent", "points"),
+    )
+    feature_scale: float = setting(1.0, "Factor by which features are multiplied.", range="(0, inf)")
+    adjacency_norm: str = setting(
+        "symmetric", "Normalisation of the adjacency matrix.", choices=("symmetric", "row", "none")
+    )
+    dropout: float | str = setting(
+        "auto", "Dropout of hidden rows; auto: 0.5 for sparse counts, otherwise 0.", range="[0, 1)"
+    )
+    adjacency_dropout: float = setting(0.0, "Dropout of edges.", range="[0, 1)")
+    dropconnect: float = setting(0.0, "Dropout of weights.", range="[0, 1)")
+    l2: float | str = setting(
+        "auto",
+        "L² regularisation of the first layer's weights; auto: 5e-4 for sparse counts, otherwise 0.",
+        range="[0, inf)",
+    )
+    lr: float = setting(0.01, "Adam learning rate of the weights.", range="[0, inf)")
+    curvature_lr: float = setting(0.01, "Learning rate of the curvatures; 0 keeps them fixed.", range="[0, inf)")
+    epochs: int = setting(2000, "Maximum number of training epochs.", range="[1, inf)")
+    patience: int = setting(200, "Epochs without a lower stopping loss before training stops.", range="[1, inf)")
+    batch_size: int | None = setting(
+        None, "Training nodes in a mini-batch; without it each step takes the whole graph.", range="[1, inf)"
+    )
+    num_neighbors: int | Sequence[int] = setting(
+        10, "Neighbours sampled for each node of a mini-batch, −1 for all; or one number for each hop: 10,5."
+    )
+    random_state: int = setting(
+        0, "Seed of weights, dropout and random splits.", range=f"[0, {SEED_LIMIT})", flag="seed"
+    )
+    verbose: bool = setting(True, "Whether to show progress on standard error.", shown=False)
+
+
+def flag_of(each: Field[Any]) -> str:
+    """The name of a setting on the command line and in TOML files, with underscores."""
+    return each.metadata["flag"] or each.name
+
+
+def as_settings(kind: type[Any], values: Mapping[str, Any]) -> Any:
+    """Settings of a task from words or numbers by flag, as the command line and TOML files have them.
+
+    >>> as_settings(ClassificationSettings, {"num_neighbors": "10,5", "dropout": "auto"}).num_neighbors
+    [10, 5]
+    """
+    by_flag = {flag_of(each): each for each in fields(kind)}
+    unknown = [name for name in values if name not in by_flag]
+    if unknown:
+        raise ConfigError(f"expected {', '.join(by_flag)}, found {unknown[0]!r}.")
+    settings = kind(**{by_flag[name].name: _parsed(by_flag[name], value) for name, value in values.items()})
+    settings.check()
+    return settings
+
+
+def _parsed(each: Field[Any], value: Any) -> Any:
+    """A value from its text, where the type of its field is not text."""
+    if not isinstance(value, str) or each.metadata["choices"] or each.type == "str":
+        return value
+    number = int if str(each.type).startswith("int") else float
+    try:
+        if "Sequence" in str(each.type):
+            numbers = [int(word) for word in value.split(",")]
+            return numbers[0] if len(numbers) == 1 else numbers
+        return value if value == each.default == "auto" else number(value)
+    except ValueError:
+        form = (
+            " or auto" if each.default == "auto" else ", or some separated by commas" if "Seq" in str(each.type) else ""
+        )
+        raise ConfigError(f"--{flag_of(each).replace('_', '-')}: expected a number{form}, found {value!r}.") from None
+
+
+def _check(each: Field[Any], value: Any) -> None:
+    kind, choices = str(each.type), each.metadata["choices"]
+    if choices and value not in choices:
+        raise ConfigError(f"{each.name}: expected {', '.join(choices)}, found {value!r}.")
+    if kind == "bool" and not isinstance(value, bool):
+        raise ConfigError(f"{each.name}: expected True or False, found {value!r}.")
+    if kind == "str" and not isinstance(value, str):
+        raise ConfigError(f"{each.name}: expected a word, found {value!r}.")
+    if each.metadata["range"] is None or value is each.default is None or value == each.default == "auto":
+        return
+    whole = kind.startswith("int")
+    if isinstance(value, bool) or not isinstance(value, Integral if whole else Real) or not _within(each, value):
+        what = "a whole number" if whole else "a number"
+        words = ' or "auto"' if each.default == "auto" else ""
+        raise ConfigError(f"{each.name}: expected {what} in {each.metadata['range']}{words}, found {value!r}.")
+
+
+def _within(each: Field[Any], value: Any) -> bool:
+    low, high = interval(each)
+    above = value >= low if each.metadata["range"].startswith("[") else value > low
+    below = value < high if each.metadata["range"].endswith(")") else value <= high
+    return bool(above and below) and math.isfinite(value)
+
+
+def interval(each: Field[Any]) -> tuple[float, float]:
+    """The ends of a setting's range; infinite where it has none."""
+    low, high = (each.metadata["range"] or "(-inf, inf)")[1:-1].split(", ")
+    return float(low), float(high)
+
+
+def settings_table(kind: type[Any]) -> str:
+    """The settings of a task as a Markdown table: argument, flag, default, meaning.
+
+    >>> print(settings_table(EmbeddingSettings).splitlines()[2])
+    | `space` | `--space` | `H10` | Signature of the space, such as H16, S16, H8xS8, or E16 for flat space. |
+    """
+    lines = ["| argument | flag | default | |", "| --- | --- | --- | --- |"]
+    for each in fields(kind):
+        flag = f"`--{flag_of(each).replace('_', '-')}`" if each.metadata["shown"] else ""
+        choices = f" One of {', '.join(each.metadata['choices'])}." if each.metadata["choices"] else ""
+        lines.append(f"| `{each.name}` | {flag} | `{each.default}` | {each.metadata['help']}{choices} |")
+    return "\n".join(lines)
+
+
+def argument_lines(kind: type[Any]) -> list[str]:
+    """The settings of a task as lines of a docstring's Args section."""
+    return [f"{each.name}: {each.metadata['help']}" for each in fields(kind) if each.default is not MISSING]

@@ -1,0 +1,114 @@
+"""An experiment of the paper's tables: a network on a dataset with its settings, without seeds and splits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from torch_geometric.data import Data
+
+from kappagcn.errors import ConfigError, KappaGCNError
+from kappagcn.estimators.network import build_network, prepare_features, training_config
+from kappagcn.estimators.settings import ClassificationSettings
+from kappagcn.estimators.settings_files import read_toml, write_toml
+from kappagcn.models import MODELS, NodeClassifier
+from kappagcn.training import TrainingConfig
+
+__all__ = ["Experiment", "load_experiment", "save_experiment"]
+
+PROTOCOL = ("batch_size", "num_neighbors", "random_state", "verbose")  # the same for all cells, so not in records
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A network on a dataset.
+
+    Args:
+        dataset: A built-in name.
+        model: ``"kappa-gcn"``, ``"gcn"``, ``"hgcn"`` or ``"mlp"``; all but the first take the dimension of the space,
+            ``"hgcn"`` also its curvature.
+        settings: All other settings, none of them "auto".
+
+    >>> settings = ClassificationSettings("H8", feature_norm="rows", dropout=0.0, l2=0.0)
+    >>> Experiment("disease", "kappa-gcn", settings).record()["space"]
+    'H8'
+    """
+
+    dataset: str
+    model: str
+    settings: ClassificationSettings = field(
+        default_factory=lambda: ClassificationSettings("E16", feature_norm="rows", dropout=0.0, l2=5e-4)
+    )
+
+    def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            raise ConfigError(f"model: expected {', '.join(MODELS)}, found {self.model!r}.")
+        self.settings.check()
+        for name, value in asdict(self.settings).items():
+            if value == "auto":
+                raise ConfigError(f"{name}: expected a value, which a record needs, found 'auto'.")
+
+    def prepare(self, data: Data) -> Data:
+        """The graph with its features as the network takes them."""
+        prepared = data.clone()
+        prepared.x = prepare_features(self.settings, prepared.x)
+        return prepared
+
+    def build(self, in_channels: int, num_classes: int) -> NodeClassifier:
+        """The network with fresh weights."""
+        return build_network(self.settings, in_channels, num_classes, self.model)
+
+    def training(self, seed: int) -> TrainingConfig:
+        """How the network is trained."""
+        return training_config(self.settings, seed)
+
+    def shortened(self) -> Experiment:
+        """The same with a tenth of the epochs, to see that it runs."""
+        return replace(self, settings=replace(self.settings, epochs=self.settings.epochs // 10))
+
+    def record(self) -> dict[str, Any]:
+        """Everything as plain numbers and words; `from_record` is the way back."""
+        settings = {name: value for name, value in asdict(self.settings).items() if name not in PROTOCOL}
+        return {"dataset": self.dataset, "model": self.model, **settings}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], where: str = "experiment") -> Experiment:
+        """An experiment from plain numbers and words, as a TOML file or a run's record has them."""
+        known = [each.name for each in fields(ClassificationSettings) if each.name not in PROTOCOL]
+        values = {name: value for name, value in record.items() if name not in ("dataset", "model")}
+        unknown = set(values) - set(known)
+        if unknown:
+            raise ConfigError(f"{where}: expected dataset, model, {', '.join(known)}, found {min(unknown)!r}.")
+        if not {"dataset", "model"} <= set(record):
+            raise ConfigError(f"{where}: expected a dataset and a model, found {', '.join(record) or 'nothing'}.")
+        try:
+            return cls(str(record["dataset"]), str(record["model"]), ClassificationSettings(**values))
+        except KappaGCNError as problem:
+            raise ConfigError(f"{where}: {problem}") from None
+
+
+def load_experiment(path: str | Path) -> Experiment:
+    """An experiment from a TOML file.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> mine = Experiment("disease", "gcn")
+    >>> with TemporaryDirectory() as folder:
+    ...     save_experiment(mine, Path(folder) / "mine.toml")
+    ...     load_experiment(Path(folder) / "mine.toml") == mine
+    True
+    """
+    return Experiment.from_record(read_toml(path), str(path))
+
+
+def save_experiment(experiment: Experiment, path: str | Path) -> None:
+    """Write the TOML file that `load_experiment` reads.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save_experiment(Experiment("disease", "gcn"), Path(folder) / "mine.toml")
+    ...     (Path(folder) / "mine.toml").read_text().splitlines()[0]
+    'dataset = "disease"'
+    """
+    write_toml(path, experiment.record())
