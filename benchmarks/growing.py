@@ -31,11 +31,11 @@ from kappagcn.nn.features import tangent_features
 from kappagcn.sparse import normalized_adjacency
 from kappagcn.training import (
     NodeClassification,
+    Partitioned,
     PartTrainer,
     Trainer,
     TrainingConfig,
     fit,
-    fit_parts,
     keep_freed_memory,
     seeded,
 )
@@ -105,7 +105,7 @@ def exact(out: Path, space: str, dtype_name: str) -> None:
         model = network(data, space, dtype)
         dist.barrier()
         before = loopback()
-        result = fit_parts(model, data, split, CONFIG, communicator)
+        result = fit(model, data, split, CONFIG, strategy=Partitioned(communicator))
         dist.barrier()
         sent = loopback() - before
         if communicator.rank == 0:

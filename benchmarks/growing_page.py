@@ -204,7 +204,7 @@ a neighbour only its lift, so H16 sends 17 columns where a flat layer sends 16. 
 those of the weights and curvatures are summed. The first worker alone prints and writes; checkpoints do not depend on
 the number of workers, so any number takes a run up with `--resume`. A worker that dies or is silent for `--timeout`
 seconds ends the run with a line that names it. With `--batch-size` workers share batches instead. In
-`kappagcn.training.fit_parts`, `boundary=0.5` takes half of the other workers' rows at each step, drawn anew and
+`kappagcn.training.Partitioned`, `boundary=0.5` takes half of the other workers' rows at each step, drawn anew and
 weighted to be right on average.
 
 In Python work is shared only with the process group that is passed, by all processes of it. Without one, `fit` works

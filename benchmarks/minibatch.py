@@ -34,13 +34,13 @@ from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.models import KappaGCN
 from kappagcn.paper.experiment import load_experiment
 from kappagcn.training import (
+    MiniBatch,
     MiniBatches,
     MiniBatchTrainer,
     Trainer,
     TrainingConfig,
     final_evaluation,
     fit,
-    fit_minibatch,
     seeded,
 )
 from kappagcn.training.tasks import NodeClassification
@@ -67,7 +67,7 @@ def accuracy(root: str, split_number: int, run: int) -> dict[str, Any]:
             result = (
                 fit(model, data, split, config)
                 if options is None
-                else fit_minibatch(model, data, split, config, **options)
+                else fit(model, data, split, config, strategy=MiniBatch(**options))
             )
         row[name] = {
             "accuracy": final_evaluation(model, data, split)["accuracy"],

@@ -8,7 +8,7 @@ import torch
 from kappagcn.distributed import cut, partition, process_group
 from kappagcn.graphs import disease, random_split
 from kappagcn.models import build_model
-from kappagcn.training import PartTrainer, TrainingConfig, fit_parts, seeded
+from kappagcn.training import Partitioned, PartTrainer, TrainingConfig, fit, seeded
 from kappagcn.training.parts import PartClassification
 
 NODES, EPOCHS = 60, 4
@@ -69,7 +69,7 @@ def main(out, names):
                     task = PartClassification(model, data, split, owner, communicator)
                     first = gradients(trainer(model, task))
                     model = network(name)
-                    result = fit_parts(model, data, split, CONFIG, communicator, method=method)
+                    result = fit(model, data, split, CONFIG, strategy=Partitioned(communicator, method))
                     weights = {key: t.flatten().tolist() for key, t in model.state_dict().items()}
                     found[f"{name} {method}"] = {"first": first, "history": result.history, "weights": weights}
         found["boundary"] = boundary(data, owner, communicator)

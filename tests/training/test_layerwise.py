@@ -9,8 +9,9 @@ from kappagcn.models import GCN, HGCN, MLP, KappaGCN
 from kappagcn.nn import SparseMatrix
 from kappagcn.sparse import NeighbourSampler
 from kappagcn.training import (
+    MiniBatch,
     MiniBatches,
-    fit_minibatch,
+    fit,
     layerwise,
     seeded,
 )
@@ -130,5 +131,5 @@ def test_other_wrong_input(data, split):
     with pytest.raises(TrainingError, match="expected a batch to be at hand"):
         MiniBatches(network(), data, split).loss()
     with pytest.raises(TrainingError, match="expected features"):
-        fit_minibatch(network(), Data(edge_index=data.edge_index, y=data.y), split)
+        fit(network(), Data(edge_index=data.edge_index, y=data.y), split, strategy=MiniBatch())
     assert torch.equal(take_rows(data.x, torch.tensor([3])), data.x[3:4])

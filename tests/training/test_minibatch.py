@@ -11,12 +11,12 @@ from kappagcn.errors import DivergedError, PrecisionWarning, TrainingError
 from kappagcn.graphs import Split
 from kappagcn.models import GCN, HGCN, MLP, KappaGCN
 from kappagcn.training import (
+    MiniBatch,
     MiniBatches,
     MiniBatchTrainer,
     TrainingConfig,
     final_evaluation,
     fit,
-    fit_minibatch,
     layerwise,
     load_model,
     seeded,
@@ -38,6 +38,11 @@ MODELS = {
     "hgcn with attention": lambda: HGCN(10, 2, num_layers=2, attention=True),
     "mlp": lambda: MLP(10, 2, num_layers=2),
 }
+
+
+def fit_minibatch(model, data, split, config=None, *, batch_size=512, num_neighbors=10, **options):
+    own = {name: options.pop(name) for name in ("inference_batch_size", "group") if name in options}
+    return fit(model, data, split, config, strategy=MiniBatch(batch_size, num_neighbors, **own), **options)
 
 
 def build(name):
@@ -206,7 +211,7 @@ def test_a_nan_ends_training_in_the_state_before_the_epoch(good, data, split):
 
 def test_rows_beyond_the_precision_are_counted_around_a_batch_and_warned_of(data, split):
     data.x = 1000 * data.x
-    with pytest.warns(PrecisionWarning, match="rows around one batch lie farther out than H4 resolves"):
+    with pytest.warns(PrecisionWarning, match="rows lie farther out than H4 resolves"):
         result = fit_minibatch(network(), data, split, TrainingConfig(epochs=1), batch_size=40, num_neighbors=3)
     assert result.capped_rows > 0
 

@@ -11,7 +11,7 @@ from torch import distributed
 from kappagcn import io_atomic
 from kappagcn.graphs import disease, random_split
 from kappagcn.models import KappaGCN
-from kappagcn.training import TrainingConfig, fit, fit_minibatch, seeded
+from kappagcn.training import MiniBatch, TrainingConfig, fit, seeded
 
 
 def prepared():
@@ -29,10 +29,9 @@ def share_batches(rank, folder):
     for neighbours, p in ((3, 0.3), (-1, 0.0)):
         with seeded(rank):
             model = KappaGCN(10, 2, "H2xS2", dropout=p, adjacency_dropout=p, dropconnect=p)
-        options = {"batch_size": 17, "num_neighbors": neighbours, "group": distributed.group.WORLD}
-        result = fit_minibatch(
-            model, data, split, TrainingConfig(epochs=5), folder=folder / f"run{neighbours}", **options
-        )
+        strategy = MiniBatch(17, neighbours, group=distributed.group.WORLD)
+        folder_of_run = folder / f"run{neighbours}"
+        result = fit(model, data, split, TrainingConfig(epochs=5), strategy=strategy, folder=folder_of_run)
         torch.save(model.state_dict(), folder / f"weights{neighbours}-{rank}.pt")
         print(json.dumps(result.history))
 

@@ -1,7 +1,7 @@
 """Process groups, parts of a graph, and the exchange of rows between the processes that hold them.
 
 The κ-midpoint needs of a neighbour only its lift [sin_κ·u, cos_κ], so a curved layer sends one column more per factor
-than a flat one. Training on parts is `kappagcn.training.fit_parts`.
+than a flat one. Training on parts is `kappagcn.training.Partitioned`.
 """
 
 from kappagcn.distributed.communicator import Communicator

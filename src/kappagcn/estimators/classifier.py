@@ -28,7 +28,7 @@ from kappagcn.graphs import Split, random_split
 from kappagcn.graphs.datasets.preprocess import column_statistics
 from kappagcn.graphs.io.node_data import one_hot
 from kappagcn.models import NodeClassifier, build_model
-from kappagcn.training import fit, fit_minibatch, fit_parts, layerwise, reporting, seeded
+from kappagcn.training import FullGraph, MiniBatch, Partitioned, Strategy, fit, layerwise, reporting, seeded
 from kappagcn.training.checkpoint import load_tensors, save_tensors
 from kappagcn.training.minibatch import check_batches
 from kappagcn.training.tasks import inputs
@@ -143,20 +143,20 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
         shown = self.verbose and communicator.rank == 0
         with reporting("training", self.epochs) if shown else nullcontext() as report:
             callbacks = [] if report is None else [report]
+            strategy = self._strategy(communicator)
             options: dict[str, Any] = {"folder": folder, "resume": resume, "callbacks": callbacks}
-            if self.batch_size is None and communicator.world_size > 1:
-                result = fit_parts(model, data, split, config, communicator, **options)
-            elif self.batch_size is None:
-                result = fit(model, data, split, config, **options)
-            else:
-                options |= {"batch_size": self.batch_size, "num_neighbors": self.num_neighbors, "group": communicator}
-                result = fit_minibatch(model, data, split, config, **options)
+            result = fit(model, data, split, config, strategy=strategy, **options)
         self.classes_, self.model_, self.history_, self.result_ = classes, model, result.history, result
         self._data: Data | None = data
         self.labels_: Array = data.y.numpy()
         self._params = self.get_params()
         self._settings, self._statistics, self._own_features = settings, statistics, own_features
         return self
+
+    def _strategy(self, communicator: Communicator) -> Strategy:
+        if self.batch_size is not None:
+            return MiniBatch(self.batch_size, self.num_neighbors, group=communicator)
+        return FullGraph() if communicator.world_size == 1 else Partitioned(communicator)
 
     @property
     def curvatures_(self) -> list[float]:

@@ -4,14 +4,15 @@ from kappagcn.training.config import TrainingConfig
 from kappagcn.training.distortion_loss import Distortion, GraphDistances, distances_from, distortion, measure
 from kappagcn.training.distortion_task import DistortionTask, SampledDistortionTask
 from kappagcn.training.evaluation import final_evaluation, load_model, predict
+from kappagcn.training.fitting import FullGraph, Strategy, fit
 from kappagcn.training.layerwise import layerwise
 from kappagcn.training.memory import keep_freed_memory
-from kappagcn.training.minibatch import MiniBatches, MiniBatchTrainer, fit_minibatch
+from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
 from kappagcn.training.near_pairs import NearPairs
-from kappagcn.training.parts import PartTrainer, fit_parts
+from kappagcn.training.parts import Partitioned, PartTrainer
 from kappagcn.training.precision import mean_average_precision
 from kappagcn.training.progress import reporting
-from kappagcn.training.run import TrainingResult, fit, run_training, train
+from kappagcn.training.run import TrainingResult, run_training, train
 from kappagcn.training.run_folder import RunFolder
 from kappagcn.training.stopping import EarlyStopping
 from kappagcn.training.tasks import NodeClassification, Task
@@ -21,14 +22,18 @@ __all__ = [
     "Distortion",
     "DistortionTask",
     "EarlyStopping",
+    "FullGraph",
     "GraphDistances",
+    "MiniBatch",
     "MiniBatchTrainer",
     "MiniBatches",
     "NearPairs",
     "NodeClassification",
     "PartTrainer",
+    "Partitioned",
     "RunFolder",
     "SampledDistortionTask",
+    "Strategy",
     "Task",
     "Trainer",
     "TrainingConfig",
@@ -37,8 +42,6 @@ __all__ = [
     "distortion",
     "final_evaluation",
     "fit",
-    "fit_minibatch",
-    "fit_parts",
     "keep_freed_memory",
     "layerwise",
     "load_model",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,19 +15,17 @@ from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import PrecisionWarning, TrainingError
+from kappagcn.errors import TrainingError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.sparse import SparseMatrix
 from kappagcn.sparse.sampler import NeighbourSampler, SparseRows
-from kappagcn.training.checks import check_graph, check_training
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.layerwise import BATCH, Inference, take_rows, through
-from kappagcn.training.run import CHECKPOINT_SECONDS, Callback, TrainingResult, run_identity, run_training
 from kappagcn.training.tasks import inputs
 from kappagcn.training.trainer import Trainer
 
-__all__ = ["MiniBatchTrainer", "MiniBatches", "check_batches", "fit_minibatch"]
+__all__ = ["MiniBatch", "MiniBatchTrainer", "MiniBatches", "check_batches"]
 
 
 def check_batches(batch_size: Any, num_neighbors: Any, hops: int) -> tuple[int, ...]:
@@ -193,83 +190,59 @@ class MiniBatchTrainer(Trainer):
             super()._remember()
 
 
-def fit_minibatch(
-    model: NodeClassifier,
-    data: Data,
-    split: Split | None = None,
-    config: TrainingConfig | None = None,
-    *,
-    batch_size: int = 512,
-    num_neighbors: int | Sequence[int] = 10,
-    inference_batch_size: int = BATCH,
-    folder: str | Path | None = None,
-    resume: bool = False,
-    callbacks: Sequence[Callback] = (),
-    checkpoint_seconds: float = CHECKPOINT_SECONDS,
-    group: ProcessGroup | Communicator | None = None,
-) -> TrainingResult:
-    """Train a node classifier as `fit` does, with a step for each batch of training nodes and drawn neighbours.
+@dataclass(frozen=True)
+class MiniBatch:
+    """Strategy of `fit` with a step for each mini-batch of training nodes and their sampled neighbours.
 
-    Sums over drawn neighbours are right on average (`kappagcn.sparse.NeighbourSampler`). When to stop is decided on all
-    neighbours of the stopping nodes. The processes of a group share each batch: all of them call it with the same
-    arguments, and rank 0 keeps the folder.
+    Sums over sampled neighbours are right on average (`kappagcn.sparse.NeighbourSampler`). When to stop is decided on
+    all neighbours of the stopping nodes. The processes of a group share each batch: all of them call `fit` with the
+    same arguments, and rank 0 keeps the run directory. An epoch is once through the training nodes.
 
     Args:
-        model: The network, with the weights to start from.
-        data: The graph, with features, edges and classes.
-        split: Which nodes are for what; by default from the masks of `data`.
-        config: How to train; an epoch is once through the training nodes.
         batch_size: Training nodes in a batch, over all ranks.
-        num_neighbors: At most so many drawn for each node: one number, or one for each product with the graph that the
-            network makes, that next to the batch first; −1 for all. A KappaGCN or GCN makes one more than it has
-            hidden layers, HGCN as many.
+        num_neighbors: Neighbours sampled for each node: one number, or one for each product of the network with the
+            graph, next to the batch first; −1 for all. A KappaGCN or GCN makes one more than it has hidden layers,
+            HGCN as many.
         inference_batch_size: Rows in a block of the evaluation.
-        folder: Where to keep the run; None to keep nothing.
-        resume: Go on with the run in `folder`, if there is one, to the same numbers as without the interruption.
-        callbacks: Called with each epoch's numbers.
-        checkpoint_seconds: Time between checkpoints.
         group: Process group of torch.distributed to share the work with; None to work in this process alone.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
     >>> from kappagcn.nn import TangentFeatures
+    >>> from kappagcn.training import fit
     >>> data = TangentFeatures(scale=0.1)(disease(200))
     >>> split, config = random_split(data.y, 0), TrainingConfig(epochs=5)
-    >>> fit_minibatch(KappaGCN(10, 2, "H4"), data, split, config, batch_size=40, num_neighbors=(5, 3)).epochs
+    >>> fit(KappaGCN(10, 2, "H4"), data, split, config, strategy=MiniBatch(40, (5, 3))).epochs
     5
     """
-    config = TrainingConfig() if config is None else config
-    if not isinstance(config, TrainingConfig):
-        raise TrainingError(f"config: expected a TrainingConfig, found {type(config).__name__}.")
-    check_graph(model, data)
-    split = Split.from_masks(data) if split is None else split
-    check_training(model, data, split)
-    check_batches(inference_batch_size, 1, 0)
-    task = MiniBatches(
-        model,
-        data,
-        split,
-        batch_size=batch_size,
-        num_neighbors=num_neighbors,
-        inference_batch_size=inference_batch_size,
-        communicator=Communicator.of(group),
-    )
-    trainer = MiniBatchTrainer(model, task, config, regularised=model.first_layer())
-    about: dict[str, Any] = {}
-    if folder is not None:
-        batches = {"batch_size": task.batch_size, "num_neighbors": list(task.num_neighbors)}
-        about = {**run_identity(model, data, split, config), "batches": batches}
-    options: dict[str, Any] = {"resume": resume, "callbacks": callbacks, "checkpoint_seconds": checkpoint_seconds}
-    result = run_training(trainer, folder, about, **options)
-    result.capped_rows = task.capped_rows()
-    if result.capped_rows:
-        warnings.warn(
-            f"{result.capped_rows} rows around one batch lie farther out than {model.options['space']} resolves in "
-            "float64 and were taken as just inside; scale the features (TangentFeatures, PointFeatures).",
-            PrecisionWarning,
-            stacklevel=2,
+
+    batch_size: int = 512
+    num_neighbors: int | Sequence[int] = 10
+    inference_batch_size: int = BATCH
+    group: ProcessGroup | Communicator | None = None
+
+    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> Trainer:
+        """A trainer on mini-batches."""
+        check_batches(self.inference_batch_size, 1, 0)
+        task = MiniBatches(
+            model,
+            data,
+            split,
+            batch_size=self.batch_size,
+            num_neighbors=self.num_neighbors,
+            inference_batch_size=self.inference_batch_size,
+            communicator=Communicator.of(self.group),
         )
-    return result
+        return MiniBatchTrainer(model, task, config, regularised=model.first_layer())
+
+    def identity(self, trainer: Any) -> dict[str, Any]:
+        """Batch size and numbers of neighbours."""
+        task = trainer.task
+        return {"batches": {"batch_size": task.batch_size, "num_neighbors": list(task.num_neighbors)}}
+
+    def capped_rows(self, trainer: Any) -> int:
+        """Number of rows around one batch that lie farther out than the precision resolves."""
+        return int(trainer.task.capped_rows())
 
 
 def _mixed(*numbers: int) -> int:

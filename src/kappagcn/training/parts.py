@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,13 +16,11 @@ from kappagcn.errors import TrainingError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.sparse import SparseMatrix
-from kappagcn.training.checks import check_graph, check_training
 from kappagcn.training.config import TrainingConfig
-from kappagcn.training.run import TrainingResult, run_identity, run_training
 from kappagcn.training.tasks import inputs
 from kappagcn.training.trainer import Record, Trainer, seeded
 
-__all__ = ["PartClassification", "PartTrainer", "fit_parts"]
+__all__ = ["PartClassification", "PartTrainer", "Partitioned"]
 
 MIX = 0x9E3779B97F4A7C15  # makes one seed of three numbers
 
@@ -121,54 +118,47 @@ def _rows(x: Tensor | SparseMatrix, nodes: Tensor) -> Tensor | SparseMatrix:
     return SparseMatrix(place[x.rows[kept]], x.cols[kept], x.values[kept], (len(nodes), x.shape[1]))
 
 
-def fit_parts(
-    model: NodeClassifier,
-    data: Data,
-    split: Split,
-    config: TrainingConfig,
-    group: ProcessGroup | Communicator,
-    *,
-    folder: str | Path | None = None,
-    resume: bool = False,
-    callbacks: Sequence[Callable[[Record], None]] = (),
-    method: str = "auto",
-    boundary: float = 1.0,
-) -> TrainingResult:
-    """Train as `kappagcn.training.fit` does, in the processes of a group, each on its part of the graph.
+@dataclass(frozen=True)
+class Partitioned:
+    """Strategy of `fit` in the processes of a group, each on its part of the graph; exact full-graph training.
 
-    All of them call it with the same arguments; rank 0 alone writes.
+    All of them call `fit` with the same arguments; rank 0's weights count, and rank 0 alone writes. Any number of
+    processes can resume the run.
 
     Args:
-        model: The network; rank 0's weights count.
-        data: The graph.
-        split: Which nodes are for what.
-        config: How to train.
         group: Process group of torch.distributed, or what `kappagcn.distributed.process_group` gives.
-        folder: Where to keep the run; None to keep nothing. Any number of processes can resume it.
-        resume: Go on with the run in `folder`, if there is one.
-        callbacks: Called with each epoch's numbers, on rank 0.
-        method: Of `partition`.
+        method: Method of `kappagcn.distributed.partition`.
         boundary: Share of other ranks' rows that a training step takes, 1 for exact training.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
+    >>> from kappagcn.training import fit
     >>> data, alone = disease(200), Communicator()  # under torchrun: torch.distributed.group.WORLD
-    >>> fit_parts(KappaGCN(10, 2, "H4"), data, random_split(data.y, 0), TrainingConfig(epochs=5), alone).epochs
+    >>> model, split, config = KappaGCN(10, 2, "H4"), random_split(data.y, 0), TrainingConfig(epochs=5)
+    >>> fit(model, data, split, config, strategy=Partitioned(alone)).epochs
     5
     """
-    if not 0 < boundary <= 1:
-        raise TrainingError(f"boundary: expected a share above 0 and up to 1, found {boundary}.")
-    check_graph(model, data)
-    check_training(model, data, split)
-    communicator = Communicator.of(group)
-    parts = communicator.world_size
-    owner = partition(data.edge_index.cpu(), data.num_nodes, parts, method=method)  # on all ranks: none waits long
-    communicator.broadcast(owner)
-    task = PartClassification(model, data, split, owner, communicator, boundary)
-    trainer = PartTrainer(model, task, config, regularised=model.first_layer(), communicator=communicator)
-    about = run_identity(model, data, split, config)
-    if boundary < 1:  # exact runs are those of one process
-        about["boundary"] = boundary
-    result = run_training(trainer, folder, about, resume=resume, callbacks=callbacks)
-    result.capped_rows = int(communicator.all_reduce_sum(model.capped_rows(task.x, task.adjacency))[0])
-    return result
+
+    group: ProcessGroup | Communicator
+    method: str = "auto"
+    boundary: float = 1.0
+
+    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> Trainer:
+        """A trainer on the part of this rank."""
+        if not 0 < self.boundary <= 1:
+            raise TrainingError(f"boundary: expected a share above 0 and up to 1, found {self.boundary}.")
+        communicator = Communicator.of(self.group)
+        parts = communicator.world_size
+        owner = partition(data.edge_index.cpu(), data.num_nodes, parts, method=self.method)  # on all: none waits long
+        communicator.broadcast(owner)
+        task = PartClassification(model, data, split, owner, communicator, self.boundary)
+        return PartTrainer(model, task, config, regularised=model.first_layer(), communicator=communicator)
+
+    def identity(self, trainer: Any) -> dict[str, Any]:
+        """The share of boundary rows; exact runs are those of one process."""
+        return {"boundary": self.boundary} if self.boundary < 1 else {}
+
+    def capped_rows(self, trainer: Any) -> int:
+        """Number of rows of all ranks that lie farther out than the precision resolves."""
+        task = trainer.task
+        return int(trainer.communicator.all_reduce_sum(trainer.model.capped_rows(task.x, task.adjacency))[0])

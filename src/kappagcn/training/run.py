@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -15,17 +14,15 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.errors import DivergedError, PrecisionWarning, TrainingError
+from kappagcn.errors import DivergedError, TrainingError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.training.checkpoint import save_tensors
-from kappagcn.training.checks import check_graph, check_training
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.run_folder import RunFolder, fingerprint
-from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Record, Trainer
 
-__all__ = ["TrainingResult", "fit", "run_identity", "run_training", "train"]
+__all__ = ["TrainingResult", "run_identity", "run_training", "train"]
 
 Callback = Callable[[Record], None]
 CHECKPOINT_SECONDS = 5.0
@@ -91,6 +88,7 @@ def train(
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
+    >>> from kappagcn.training import NodeClassification
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
     >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingConfig(epochs=3))
     >>> len(train(trainer))
@@ -143,6 +141,7 @@ def run_training(
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
+    >>> from kappagcn.training import NodeClassification
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
     >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingConfig(epochs=3))
     >>> run_training(trainer, None, {}).stopped_by
@@ -198,61 +197,3 @@ def run_identity(model: NodeClassifier, data: Data, split: Split, config: Traini
         "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
         "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), split.training_view(data).y),
     }
-
-
-def fit(
-    model: NodeClassifier,
-    data: Data,
-    split: Split | None = None,
-    config: TrainingConfig | None = None,
-    *,
-    folder: str | Path | None = None,
-    resume: bool = False,
-    callbacks: Sequence[Callback] = (),
-    checkpoint_seconds: float = CHECKPOINT_SECONDS,
-) -> TrainingResult:
-    """Train a node classifier; at the end it holds the weights of its best epoch.
-
-    Labels of test nodes are hidden before training starts; `kappagcn.training.final_evaluation` looks at them.
-
-    Args:
-        model: The network, with the weights to start from.
-        data: The graph, with features, edges and classes.
-        split: Which nodes are for what; by default from the masks of `data`.
-        config: How to train.
-        folder: Where to keep the run; None to keep nothing.
-        resume: Go on with the run in `folder`, if there is one, to the same numbers as without the interruption.
-        callbacks: Called with each epoch's numbers.
-        checkpoint_seconds: Time between checkpoints.
-
-    >>> from kappagcn.graphs import disease, random_split
-    >>> from kappagcn.models import KappaGCN
-    >>> from kappagcn.nn import TangentFeatures
-    >>> data = TangentFeatures(scale=0.1)(disease(200))
-    >>> result = fit(KappaGCN(10, 2, "H4"), data, random_split(data.y, 0), TrainingConfig(epochs=5))
-    >>> result.epochs
-    5
-    """
-    config = TrainingConfig() if config is None else config
-    if not isinstance(config, TrainingConfig):
-        raise TrainingError(f"config: expected a TrainingConfig, found {type(config).__name__}.")
-    check_graph(model, data)
-    split = Split.from_masks(data) if split is None else split
-    check_training(model, data, split)
-    task = NodeClassification(model, data, split)
-    trainer = Trainer(model, task, config, regularised=model.first_layer())
-    about: dict[str, Any] = {}
-    if folder is not None:
-        about = run_identity(model, data, split, config)
-    result = run_training(
-        trainer, folder, about, resume=resume, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds
-    )
-    result.capped_rows = model.capped_rows(task.x, task.adjacency)
-    if result.capped_rows:
-        warnings.warn(
-            f"{result.capped_rows} rows lie farther out than {model.options['space']} resolves in float64 and "
-            "were taken as just inside; scale the features (TangentFeatures, PointFeatures).",
-            PrecisionWarning,
-            stacklevel=2,
-        )
-    return result
