@@ -1,4 +1,4 @@
-"""Sparse matrices for the inner loop: CSR with 32-bit indices, and the transpose kept for the backward.
+"""Sparse matrices for training: CSR with 32-bit indices, and the transpose kept for the backward pass.
 
 torch's own backward of a CSR product sorts the transpose on every call, which costs more than the product.
 """
@@ -18,7 +18,7 @@ __all__ = ["SparseMatrix", "check_range", "multiply"]
 
 
 def multiply(matrix: Tensor, x: Tensor) -> Tensor:
-    """A CSR tensor times dense rows, in their own precision also under autocast."""
+    """The product of a CSR tensor and dense rows, in the rows' precision also under autocast."""
     if torch.is_autocast_enabled(x.device.type):
         with torch.autocast(x.device.type, enabled=False):
             return matrix @ x
@@ -40,8 +40,8 @@ class _Product(torch.autograd.Function):
 class SparseMatrix:
     """An (M, N) matrix that multiplies dense rows: ``matrix @ x``, (N, D) → (M, D), differentiable in x.
 
-    Entries given several times add up. Where the values need a gradient, or a compiler looks on, the product is a sum
-    over entries instead.
+    Repeated entries add up. If the values need a gradient, or under torch.compile, the product is a sum over entries
+    in place of a CSR product.
 
     Args:
         rows: Row of each entry, (E,).
@@ -61,21 +61,19 @@ class SparseMatrix:
             check_range(cols, shape[1], "cols: expected entries")
         self.rows, self.cols, self.values, self.shape = rows, cols, values, shape
         self._layout: _Layout | None = None
-        self._forget()
+        self._clear_cache()
 
-    def _forget(self) -> None:
-        self._kept: tuple[Tensor, Tensor] | None = None
-        self._other: SparseMatrix | None = None
-        self._sums: Tensor | None = None
-        self._unique: SparseMatrix | None = None
+    def _clear_cache(self) -> None:
+        self._csr: tuple[Tensor, Tensor] | None = None
+        self._converted: SparseMatrix | None = None
+        self._row_sums: Tensor | None = None
+        self._coalesced: SparseMatrix | None = None
         self._version = -1
 
-    def _current(self) -> None:
-        """Forget what was made of values that have been changed in place since."""
-        if self.values.is_inference():
-            return
-        if self._version != self.values._version:
-            self._forget()
+    def _check_cache(self) -> None:
+        """Clear the cache if the values have been changed in place."""
+        if not self.values.is_inference() and self._version != self.values._version:
+            self._clear_cache()
             self._version = self.values._version
 
     def __getstate__(self) -> dict[str, Any]:
@@ -83,11 +81,11 @@ class SparseMatrix:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _layout=None)
-        self._forget()
+        self._clear_cache()
 
     @classmethod
     def from_tensor(cls, matrix: Tensor) -> SparseMatrix:
-        """The same matrix from any torch tensor, sparse or dense."""
+        """A matrix from any torch tensor, sparse or dense."""
         if matrix.requires_grad:
             raise GraphError(
                 "expected a sparse tensor without gradient, found one that requires it; give a dense one, or edges as "
@@ -101,7 +99,7 @@ class SparseMatrix:
         return self.product(x)
 
     def product(self, x: Tensor) -> Tensor:
-        """The same as ``matrix @ x``, in a form that torch.compile follows."""
+        """``matrix @ x`` as a method, which torch.compile can trace."""
         self.check(x)
         if x.dtype not in (torch.float32, torch.float64):  # half precision is multiplied in single
             return self.to(torch.float32).product(x.float()).to(x.dtype)
@@ -134,82 +132,86 @@ class SparseMatrix:
         return condition
 
     def check(self, x: Tensor) -> None:
-        """Refuse rows that this matrix does not multiply with."""
+        """Refuse rows that cannot be multiplied by this matrix."""
         if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[0] != self.shape[1] or not x.is_floating_point():
-            found = f"{x.dtype} {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            given = f"{x.dtype} {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
             raise GraphError(
-                f"expected ({self.shape[1]}, D) of floating-point numbers for a matrix {self.shape}, found {found}."
+                f"expected ({self.shape[1]}, D) of floating-point numbers for a matrix {self.shape}, found {given}."
             )
 
     def matrices(self) -> tuple[Tensor, Tensor]:
-        """The matrix and its transpose in torch's CSR form, made once."""
-        self._current()
-        if self._kept is None:
+        """The matrix and its transpose as CSR tensors, cached."""
+        self._check_cache()
+        if self._csr is None:
             with torch.inference_mode(False):
                 layout, values = self._sorted()
-                self._kept = layout.matrices(values)
-        return self._kept
+                self._csr = layout.matrices(values)
+        return self._csr
 
     def _sorted(self) -> tuple[_Layout, Tensor]:
-        """Where the entries are, and the entries in that order; those given several times added up."""
+        """The sorted positions of the entries and their values in this order, with repeated entries added up."""
         if self._layout is not None:
             return self._layout, self.values.detach()
-        places = torch.stack([self.rows, self.cols])
-        found = torch.sparse_coo_tensor(places, self.values.detach(), self.shape, check_invariants=False).coalesce()
-        return _Layout(found.indices(), self.shape), found.values().clone()
+        entries = self.to_coo()
+        return _Layout(entries.indices(), self.shape), entries.values().clone()
+
+    def to_coo(self) -> Tensor:
+        """The matrix as a coalesced COO tensor: entries sorted by row, repeated ones added up, without a gradient."""
+        indices = torch.stack([self.rows, self.cols])
+        return torch.sparse_coo_tensor(indices, self.values.detach(), self.shape, check_invariants=False).coalesce()
 
     def coalesced(self) -> SparseMatrix:
-        """The same matrix with its entries sorted by row, each once; what it takes to multiply fast can be shared."""
+        """The matrix with its entries sorted by row and without repetitions; `with_values` then shares the layout."""
         if self._layout is not None:
             return self
         with torch.inference_mode(False):
             layout, values = self._sorted()
-            found = self.with_values(values)
-        found.rows, found.cols = layout.places
-        found._layout = layout
-        return found
+            matrix = self.with_values(values)
+        matrix.rows, matrix.cols = layout.indices
+        matrix._layout = layout
+        return matrix
 
     def with_values(self, values: Tensor) -> SparseMatrix:
-        """A matrix with entries in the same places."""
+        """A matrix with other values at the same positions."""
         changed = copy(self)
         changed.values, changed._layout = values, self._layout
         return changed
 
     def dropout(self, p: float) -> SparseMatrix:
-        """Each entry set to 0 with probability p, the others divided by 1 − p."""
+        """The matrix with each entry set to 0 with probability p, and the others divided by 1 − p."""
         if not p:
             return self
         if self.values.requires_grad:
             return self.with_values(nn.functional.dropout(self.values, p))
-        self._current()
-        if self._unique is None:
-            self._unique = self.coalesced()
-        return self._unique.with_values(nn.functional.dropout(self._unique.values, p))
+        self._check_cache()
+        if self._coalesced is None:
+            self._coalesced = self.coalesced()
+        return self._coalesced.with_values(nn.functional.dropout(self._coalesced.values, p))
 
     def row_sums(self) -> Tensor:
-        """Σ_j A_ij, (M,), by the same product that multiplies rows; summed once."""
+        """Row sums Σ_j A_ij, (M,), cached."""
         if self.values.requires_grad or torch.compiler.is_compiling():
             return self._times(self.values.new_ones(self.shape[1], 1)).squeeze(-1)
-        self._current()
-        if self._sums is None:
+        self._check_cache()
+        if self._row_sums is None:
             with torch.inference_mode(False):
-                self._sums = self._times(self.values.new_ones(self.shape[1], 1)).squeeze(-1)
-        return self._sums
+                self._row_sums = self._times(self.values.new_ones(self.shape[1], 1)).squeeze(-1)
+        return self._row_sums
 
     def to(self, dtype: torch.dtype) -> SparseMatrix:
-        """The same matrix with other numbers; made once."""
+        """The matrix in another dtype, cached."""
         if dtype == self.values.dtype:
             return self
         if self.values.requires_grad or torch.compiler.is_compiling():
             return self.with_values(self.values.to(dtype))
-        self._current()
-        if self._other is None or self._other.values.dtype != dtype:
+        self._check_cache()
+        if self._converted is None or self._converted.values.dtype != dtype:
             with torch.inference_mode(False):
-                self._other = self.with_values(self.values.to(dtype))
-        return self._other
+                self._converted = self.with_values(self.values.to(dtype))
+        return self._converted
 
     def to_dense(self) -> Tensor:
-        """The matrix with all its zeros."""
+        """The matrix as a dense tensor."""
         dense = self.values.new_zeros(self.shape)
         return dense.index_put((self.rows, self.cols), self.values, accumulate=True)
 
@@ -218,32 +220,32 @@ class SparseMatrix:
 
 
 class _Layout:
-    """Places of a matrix's entries, sorted by row, and the order that sorts them by column."""
+    """Positions of a matrix's entries sorted by row, (2, E), and the permutation that sorts them by column."""
 
-    def __init__(self, places: Tensor, shape: tuple[int, int]) -> None:
-        self.places, self.shape = places, shape
-        rows, cols = places
+    def __init__(self, indices: Tensor, shape: tuple[int, int]) -> None:
+        self.indices, self.shape = indices, shape
+        rows, cols = indices
         self.order = cols.argsort(stable=True)
-        self.by_row = _starts(rows, shape[0]), cols.int()
-        self.by_column = _starts(cols[self.order], shape[1]), rows[self.order].int()
+        self.by_row = _row_starts(rows, shape[0]), cols.int()
+        self.by_column = _row_starts(cols[self.order], shape[1]), rows[self.order].int()
 
     def matrices(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """CSR of the matrix with these entries, and of its transpose."""
+        """The matrix with these values and its transpose as CSR tensors."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-            turned = (self.shape[1], self.shape[0])
+            transposed = (self.shape[1], self.shape[0])
             return (
                 torch.sparse_csr_tensor(*self.by_row, values, self.shape, check_invariants=False),
-                torch.sparse_csr_tensor(*self.by_column, values[self.order], turned, check_invariants=False),
+                torch.sparse_csr_tensor(*self.by_column, values[self.order], transposed, check_invariants=False),
             )
 
 
-def _starts(sorted_rows: Tensor, count: int) -> Tensor:
-    """Where each row begins among sorted entries, (count + 1,)."""
+def _row_starts(sorted_rows: Tensor, count: int) -> Tensor:
+    """The position of each row's first entry among sorted entries, (count + 1,)."""
     return torch.searchsorted(sorted_rows, torch.arange(count + 1, device=sorted_rows.device), out_int32=True)
 
 
-def check_range(places: Tensor, size: int, expected: str) -> None:
-    """Refuse indices outside [0, size)."""
-    if places.numel() and not 0 <= int(places.min()) <= int(places.max()) < size:
-        raise GraphError(f"{expected} from 0 to {size - 1}, found {int(places.min())} to {int(places.max())}.")
+def check_range(indices: Tensor, size: int, expected: str) -> None:
+    """Refuse indices outside [0, size); `expected` begins the message."""
+    if indices.numel() and not 0 <= int(indices.min()) <= int(indices.max()) < size:
+        raise GraphError(f"{expected} from 0 to {size - 1}, found {int(indices.min())} to {int(indices.max())}.")

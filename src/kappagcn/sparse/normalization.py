@@ -1,4 +1,4 @@
-"""The normalised adjacency matrix of a graph, or of a bipartite one, as a `SparseMatrix`."""
+"""The normalised adjacency matrix of a graph, or of a bipartite graph, as a `SparseMatrix`."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def normalized_adjacency(
     add_self_loops: bool = True,
     dtype: torch.dtype = torch.float32,
 ) -> SparseMatrix:
-    """The matrix a graph convolution multiplies with: row i sums over the edges that end in i, as in PyG.
+    """The matrix of a graph convolution: row i sums over the edges that end in node i, as in PyG.
 
     Args:
         edge_index: Edges, (2, E), from row 0 to row 1.
-        edge_weight: Their weights, (E,); 1 by default.
-        num_nodes: N; by default one more than the largest node.
+        edge_weight: Edge weights, (E,); 1 by default.
+        num_nodes: Number of nodes N; by default one more than the largest index.
         normalization: ``"symmetric"`` for D^-½ A D^-½ (the paper's experiments), ``"row"`` for D⁻¹A (rows sum to 1, so
             that midpoints commute with isometries), ``"none"``.
-        add_self_loops: Add a self-loop of weight 1 to every node that has none.
-        dtype: Of the entries.
+        add_self_loops: Whether to add a self-loop of weight 1 to every node that has none.
+        dtype: Floating-point type of the entries.
 
     >>> from kappagcn.graphs import path
     >>> normalized_adjacency(path(2).edge_index, normalization="row").to_dense()
@@ -58,14 +58,14 @@ def bipartite_adjacency(
     normalization: str = "symmetric",
     dtype: torch.dtype = torch.float32,
 ) -> SparseMatrix:
-    """The matrix (M, N) for edges from N sources to M targets, two different kinds of nodes; no self-loops.
+    """The matrix (M, N) for edges from N sources to M targets, two sets of nodes; no self-loops are added.
 
     Args:
         edge_index: Edges, (2, E), from sources in row 0 to targets in row 1.
-        size: (N, M), as PyG's.
-        edge_weight: Their weights, (E,); 1 by default.
-        normalization: As in `normalized_adjacency`, with the sources' and the targets' own degrees.
-        dtype: Of the entries.
+        size: (N, M), in PyG's order.
+        edge_weight: Edge weights, (E,); 1 by default.
+        normalization: As in `normalized_adjacency`, with the degrees of sources and targets.
+        dtype: Floating-point type of the entries.
 
     >>> edges = torch.tensor([[0, 1, 2], [0, 0, 1]])  # from three sources to two targets
     >>> bipartite_adjacency(edges, (3, 2), normalization="row").product(torch.ones(3, 1))
@@ -86,13 +86,13 @@ def _check_edges(edge_index: Tensor, edge_weight: Tensor | None, normalization: 
     if normalization not in NORMALIZATIONS:
         raise GraphError(f"expected normalization {', '.join(NORMALIZATIONS)}, found {normalization!r}.")
     if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.shape[0] != 2:
-        found = f"{tuple(edge_index.shape)}" if isinstance(edge_index, Tensor) else type(edge_index).__name__
-        raise GraphError(f"expected edge_index as integers (2, E), found {found}.")
+        given = f"{tuple(edge_index.shape)}" if isinstance(edge_index, Tensor) else type(edge_index).__name__
+        raise GraphError(f"expected edge_index as integers (2, E), found {given}.")
     if edge_index.dtype not in (torch.int64, torch.int32):
         raise GraphError(f"expected edge_index as integers (2, E), found {edge_index.dtype}.")
     if edge_weight is not None and (not isinstance(edge_weight, Tensor) or edge_weight.shape != edge_index.shape[1:]):
-        found = f"shape {tuple(edge_weight.shape)}" if isinstance(edge_weight, Tensor) else type(edge_weight).__name__
-        raise GraphError(f"expected one weight per edge as a tensor ({edge_index.shape[1]},), found {found}.")
+        given = f"shape {tuple(edge_weight.shape)}" if isinstance(edge_weight, Tensor) else type(edge_weight).__name__
+        raise GraphError(f"expected one weight per edge as a tensor ({edge_index.shape[1]},), found {given}.")
 
 
 def _check_nodes(nodes: Tensor, count: int) -> None:
@@ -107,11 +107,11 @@ def _weights(edge_index: Tensor, edge_weight: Tensor | None, dtype: torch.dtype)
 
 
 def _with_loops(edge_index: Tensor, weights: Tensor, nodes: int) -> tuple[Tensor, Tensor]:
-    """Every node with one self-loop, of weight 1 where it had none."""
+    """The edges with a self-loop at every node, of weight 1 where there was none."""
     if not torch.compiler.is_compiling():
-        both: tuple[Tensor, Tensor] = add_remaining_self_loops(edge_index, weights, 1.0, nodes)
-        return both
-    # The same without shapes that depend on values: old self-loops stay, with weight 0.
+        edges_and_weights: tuple[Tensor, Tensor] = add_remaining_self_loops(edge_index, weights, 1.0, nodes)
+        return edges_and_weights
+    # The same without shapes that depend on values: old self-loops stay with weight 0.
     source, target = edge_index
     loop = source == target
     own = weights.new_ones(nodes + 1).index_put((torch.where(loop, source, nodes),), weights)[:nodes]
@@ -122,7 +122,7 @@ def _with_loops(edge_index: Tensor, weights: Tensor, nodes: int) -> tuple[Tensor
 def _normalized(
     edge_index: Tensor, weights: Tensor, degrees: tuple[Tensor, Tensor], normalization: str
 ) -> SparseMatrix:
-    """With the degrees of sources and targets."""
+    """The matrix normalised by the degrees of sources and targets."""
     (source, target), (out, into) = edge_index, degrees
     if normalization == "symmetric":
         weights = _inverse_root(out)[source] * weights * _inverse_root(into)[target]

@@ -1,4 +1,4 @@
-"""Some neighbours of some nodes, drawn so that sums over them are right on average."""
+"""Neighbour sampling for mini-batches, with weights that make sums over sampled neighbours unbiased."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["NeighbourSampler", "Sample", "SparseRows"]
 
 
 class SparseRows:
-    """Rows of a sparse matrix by their numbers, at the cost of the rows taken and not of the matrix.
+    """Rows of a sparse matrix by index, at a cost that depends on these rows and not on the matrix.
 
     Args:
-        matrix: The matrix (M, N); entries given several times add up.
+        matrix: The matrix (M, N); repeated entries add up.
 
     >>> rows = SparseRows(SparseMatrix(torch.tensor([2, 0]), torch.tensor([1, 0]), torch.ones(2), (3, 2)))
     >>> rows.take(torch.tensor([2, 2, 1])).to_dense()
@@ -35,18 +35,17 @@ class SparseRows:
     def __init__(self, matrix: SparseMatrix) -> None:
         if matrix.values.requires_grad:
             raise GraphError("expected a matrix whose entries need no gradient, found one whose entries do.")
-        places = torch.stack([matrix.rows, matrix.cols])
-        found = torch.sparse_coo_tensor(places, matrix.values, matrix.shape, check_invariants=False).coalesce()
-        rows, self.cols = found.indices().clone()
-        self.values, self.shape = found.values().clone(), matrix.shape
+        entries = matrix.to_coo()
+        rows, self.cols = entries.indices().clone()
+        self.values, self.shape = entries.values().clone(), matrix.shape
         self.starts = torch.searchsorted(rows, torch.arange(matrix.shape[0] + 1, device=rows.device))
 
     def counts(self, rows: Tensor) -> Tensor:
-        """How many entries each of these rows has, (R,)."""
+        """Number of entries of each of these rows, (R,)."""
         return self.starts[rows + 1] - self.starts[rows]
 
     def entries(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """All entries of these rows: for each the place of its row among them, and its own number, both (E,)."""
+        """All entries of these rows: for each the position of its row in `rows`, and the entry's index, both (E,)."""
         counts = self.counts(rows)
         local = torch.repeat_interleave(torch.arange(len(rows), device=rows.device), counts)
         within = torch.arange(len(local), device=rows.device) - (counts.cumsum(0) - counts)[local]
@@ -54,11 +53,11 @@ class SparseRows:
 
     def take(self, rows: Tensor) -> SparseMatrix:
         """These rows as a matrix (R, N)."""
-        local, numbers = self.entries(rows)
-        return SparseMatrix(local, self.cols[numbers], self.values[numbers], (len(rows), self.shape[1]))
+        local, indices = self.entries(rows)
+        return SparseMatrix(local, self.cols[indices], self.values[indices], (len(rows), self.shape[1]))
 
     def find(self, rows: Tensor, cols: Tensor) -> Tensor:
-        """Numbers of the entries at these places, (E,), which must be there: bisection in all rows at once."""
+        """Indices of existing entries by row and column, (E,), by bisection in all rows at once."""
         low, high = self.starts[rows], self.starts[rows + 1]
         while bool((high - low > 1).any()):
             middle = (low + high) // 2
@@ -69,12 +68,12 @@ class SparseRows:
 
 @dataclass(frozen=True, repr=False)
 class Sample:
-    """What it takes to compute the rows of some nodes.
+    """A sampled neighbourhood of some seed nodes.
 
     Attributes:
-        nodes: All nodes needed, the seeds first, (M,).
-        blocks: A matrix for each hop, the one to multiply with first at the front, (rows needed after it, rows needed
-            before it); the nodes of the rows are the first ones of the columns.
+        nodes: All nodes, the seeds first, (M,).
+        blocks: One matrix per hop in the order of multiplication, (number of output nodes, number of input nodes); the
+            output nodes are the first of the input nodes.
 
     >>> from kappagcn.graphs import star
     >>> from kappagcn.sparse import normalized_adjacency
@@ -90,20 +89,20 @@ class Sample:
 
 
 class NeighbourSampler(BaseSampler):
-    r"""For each node at most k of its row's entries, without replacement, each subset as likely as any other.
+    r"""Draws at most k entries of each node's row, uniformly and without replacement.
 
-    Of d entries off the diagonal k are drawn and multiplied by d/k; the diagonal stays as it is. So Σ_j Ã_ij E_j is an
-    unbiased estimate of Σ_j Â_ij E_j whatever E, with the degrees of the whole graph in Â: of the lifts' sums of which
-    midpoints are made, and of the rows' sums. What it costs depends on the batch, not on the graph nor on its hubs.
+    Of d entries off the diagonal k are drawn and multiplied by d/k; the diagonal is kept. So Σ_j Ã_ij E_j is an
+    unbiased estimate of Σ_j Â_ij E_j for any E, with the degrees of the whole graph in Â: of the sums of lifted points
+    in midpoints, and of the row sums. The cost depends on the batch, not on the size of the graph or of its hubs.
 
-    It is also a sampler for PyG's ``NodeLoader``, which draws once for each node and not anew for each layer. With
+    It is also a sampler for PyG's ``NodeLoader``, which draws once per node and not once per layer. With
     ``transform=sampler.weigh`` its batches have the corrected `edge_weight`, self-loops included, for layers with
     ``normalize="none", add_self_loops=False``.
 
     Args:
-        adjacency: Â, (N, N), such as `normalized_adjacency` makes.
-        neighbours: k for each hop, that next to the seeds first; −1 for all.
-        seed: Of the draws.
+        adjacency: Normalised adjacency Â, (N, N), such as that of `normalized_adjacency`.
+        neighbours: Number of neighbours k per hop, from the seeds outwards; −1 for all.
+        seed: Seed of the draws.
 
     >>> from kappagcn.graphs import star
     >>> from kappagcn.sparse import normalized_adjacency
@@ -114,8 +113,8 @@ class NeighbourSampler(BaseSampler):
 
     def __init__(self, adjacency: SparseMatrix, neighbours: Sequence[int], *, seed: int = 0) -> None:
         if not isinstance(adjacency, SparseMatrix) or adjacency.shape[0] != adjacency.shape[1]:
-            found = adjacency.shape if isinstance(adjacency, SparseMatrix) else type(adjacency).__name__
-            raise GraphError(f"expected an adjacency as a square SparseMatrix, found {found}.")
+            given = adjacency.shape if isinstance(adjacency, SparseMatrix) else type(adjacency).__name__
+            raise GraphError(f"expected an adjacency as a square SparseMatrix, found {given}.")
         self.neighbours, self.seed = _checked(neighbours), seed
         loop = adjacency.rows == adjacency.cols
         own, nodes = adjacency.rows[loop], adjacency.shape[0]
@@ -126,7 +125,7 @@ class NeighbourSampler(BaseSampler):
         self.manual_seed(seed)
 
     def manual_seed(self, seed: int) -> None:
-        """Draw from this seed from now on."""
+        """Restart the draws with a seed."""
         self.generator = torch.Generator().manual_seed(seed)
         self._worker: int | None = None
 
@@ -138,18 +137,18 @@ class NeighbourSampler(BaseSampler):
         self.generator.set_state(state["generator"])
 
     def sample(self, seeds: Tensor, neighbours: Sequence[int] | None = None) -> Sample:
-        """Nodes and matrices for the rows of `seeds` (B,), drawn anew for each hop.
+        """Sample the neighbourhood of some nodes, with new draws for each hop.
 
         Args:
-            seeds: Nodes; one that is given twice is drawn for twice.
-            neighbours: Other numbers of neighbours than the sampler's own.
+            seeds: Nodes, (B,); a repeated node gets separate draws.
+            neighbours: Number of neighbours per hop; None for that of the sampler.
         """
         self._check_nodes(seeds)
         nodes, blocks = seeds, []
         for k in self.neighbours if neighbours is None else _checked(neighbours):
             rows, cols, weights = self._hop(nodes, k)
-            wider, places = _numbered(nodes, cols, rows)
-            blocks.append(SparseMatrix(rows, places, weights, (len(nodes), len(wider))))
+            wider, positions = _extended(nodes, cols, rows)
+            blocks.append(SparseMatrix(rows, positions, weights, (len(nodes), len(wider))))
             nodes = wider
         return Sample(nodes, blocks[::-1])
 
@@ -161,31 +160,31 @@ class NeighbourSampler(BaseSampler):
             raise GraphError(f"expected nodes 0 to {count - 1}, found {int(nodes.min())} to {int(nodes.max())}.")
 
     def _hop(self, nodes: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Entries for the rows of `nodes`: row among them, column in the graph, weight; self-loops come last."""
+        """Sampled entries of the rows of `nodes`: position in `nodes`, column, weight; self-loops come last."""
         degree = self.rows.counts(nodes)
         many = (degree > k).nonzero().flatten() if k >= 0 else degree.new_empty(0)
         few = (degree <= k).nonzero().flatten() if k >= 0 else torch.arange(len(nodes), device=nodes.device)
-        local, numbers = self.rows.entries(nodes[few])
-        drawn = self.rows.starts[nodes[many]].unsqueeze(1) + self._places(degree[many], max(k, 0))
+        local, indices = self.rows.entries(nodes[few])
+        drawn = self.rows.starts[nodes[many]].unsqueeze(1) + self._offsets(degree[many], max(k, 0))
         some = self.rows.values[drawn] * (degree[many] / max(k, 1)).to(self.loops.dtype).unsqueeze(1)
         loops = self.has_loop[nodes].nonzero().flatten()
         rows = torch.cat([few[local], many.repeat_interleave(max(k, 0)), loops])
-        cols = torch.cat([self.rows.cols[numbers], self.rows.cols[drawn].flatten(), nodes[loops]])
-        return rows, cols, torch.cat([self.rows.values[numbers], some.flatten(), self.loops[nodes[loops]]])
+        cols = torch.cat([self.rows.cols[indices], self.rows.cols[drawn].flatten(), nodes[loops]])
+        return rows, cols, torch.cat([self.rows.values[indices], some.flatten(), self.loops[nodes[loops]]])
 
-    def _places(self, degree: Tensor, k: int) -> Tensor:
-        """k different places below each degree, (B, k): Floyd's way, which never looks at all of a hub's neighbours."""
-        found = degree.new_empty(len(degree), k)
+    def _offsets(self, degree: Tensor, k: int) -> Tensor:
+        """k different integers below each degree, (B, k), by Floyd's algorithm: its cost does not depend on degrees."""
+        offsets = degree.new_empty(len(degree), k)
         uniform = torch.rand(len(degree), k, dtype=torch.float64, generator=self._generator()).to(degree.device)
         for i in range(k):
             last = degree - k + i
-            place = (uniform[:, i] * (last + 1)).long()
-            taken = (found[:, :i] == place.unsqueeze(1)).any(1)
-            found[:, i] = torch.where(taken, last, place)
-        return found
+            offset = (uniform[:, i] * (last + 1)).long()
+            taken = (offsets[:, :i] == offset.unsqueeze(1)).any(1)
+            offsets[:, i] = torch.where(taken, last, offset)
+        return offsets
 
     def _generator(self) -> torch.Generator:
-        """The sampler's own; in a loader's worker one that differs between workers and between epochs."""
+        """The random generator; a loader's workers have different seeds, and new ones in each epoch."""
         worker = get_worker_info()
         if worker is not None and worker.seed != self._worker:
             self.generator.manual_seed((self.seed + worker.seed) % 2**63)
@@ -193,28 +192,28 @@ class NeighbourSampler(BaseSampler):
         return self.generator
 
     def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> SamplerOutput:
-        """For ``NodeLoader``: a subgraph in which each node's neighbours are drawn once; weights in `metadata` too."""
+        """Sample a subgraph for ``NodeLoader``: neighbours are drawn once per node; `metadata` holds the weights."""
         self._check_nodes(index.node)
         nodes, done, edges = index.node, 0, []
         counts: tuple[list[int], list[int]] = [len(nodes)], []
         for k in self.neighbours:
             rows, cols, weights = self._hop(nodes[done:], k)
-            wider, places = _numbered(nodes, cols, rows + done)
-            edges.append((places, rows + done, weights))
+            wider, positions = _extended(nodes, cols, rows + done)
+            edges.append((positions, rows + done, weights))
             done = len(nodes)
             counts[0].append(len(wider) - done)
             counts[1].append(len(rows))
             nodes = wider
         source, target, weight = (torch.cat(part) for part in zip(*edges, strict=True))
-        kept = (torch.arange(len(index.node)) if index.input_id is None else index.input_id, index.time, weight)
-        return SamplerOutput(nodes, source, target, None, None, *counts, metadata=kept)
+        metadata = (torch.arange(len(index.node)) if index.input_id is None else index.input_id, index.time, weight)
+        return SamplerOutput(nodes, source, target, None, None, *counts, metadata=metadata)
 
     def sample_from_edges(self, index: Any, neg_sampling: Any = None) -> SamplerOutput:
-        """Refused: this sampler starts from nodes."""
+        """Raise an error: this sampler starts from nodes."""
         raise GraphError("expected nodes to start from, as NodeLoader gives them, found edges.")
 
     def weigh(self, batch: Data) -> Data:
-        """A ``NodeLoader``'s batch with the corrected weights of its edges as `edge_weight`."""
+        """Set the corrected `edge_weight` of a ``NodeLoader``'s batch."""
         source, target = batch.n_id[batch.edge_index]
         loop = source == target
         weight = self.loops[target]
@@ -226,19 +225,19 @@ class NeighbourSampler(BaseSampler):
 
 
 def _checked(neighbours: Sequence[int]) -> tuple[int, ...]:
-    found = tuple(neighbours) if isinstance(neighbours, Sequence) and not isinstance(neighbours, str) else None
-    whole = found is not None and all(isinstance(k, Integral) and not isinstance(k, bool) for k in found)
-    if found is None or not whole or not all(k == -1 or k >= 1 for k in found):
+    sequence = isinstance(neighbours, Sequence) and not isinstance(neighbours, str)
+    whole = sequence and all(isinstance(k, Integral) and not isinstance(k, bool) for k in neighbours)
+    if not whole or not all(k == -1 or k >= 1 for k in neighbours):
         raise GraphError(f"neighbours: expected a number from 1 for each hop, or -1 for all, found {neighbours!r}.")
-    return tuple(int(k) for k in found)
+    return tuple(int(k) for k in neighbours)
 
 
-def _numbered(nodes: Tensor, cols: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """`nodes` and behind them what else is in `cols`; and the places of `cols` in that, self-loops' at their rows."""
-    found, places = torch.cat([nodes, cols]).unique(return_inverse=True)
-    number = torch.full_like(found, len(nodes))
-    number.scatter_reduce_(0, places[: len(nodes)], torch.arange(len(nodes), device=nodes.device), "amin")
-    new = number == len(nodes)
-    number[new] = torch.arange(len(nodes), len(nodes) + int(new.sum()), device=nodes.device)
-    own = nodes[rows] == cols
-    return torch.cat([nodes, found[new]]), torch.where(own, rows, number[places[len(nodes) :]])
+def _extended(nodes: Tensor, cols: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """`nodes` followed by new nodes of `cols`, and the position of each of `cols`; that of a self-loop is its row."""
+    distinct, inverse = torch.cat([nodes, cols]).unique(return_inverse=True)
+    position = torch.full_like(distinct, len(nodes))
+    position.scatter_reduce_(0, inverse[: len(nodes)], torch.arange(len(nodes), device=nodes.device), "amin")
+    new = position == len(nodes)
+    position[new] = torch.arange(len(nodes), len(nodes) + int(new.sum()), device=nodes.device)
+    loops = nodes[rows] == cols
+    return torch.cat([nodes, distinct[new]]), torch.where(loops, rows, position[inverse[len(nodes) :]])

@@ -1,0 +1,145 @@
+"""Products, gradients and conversions of sparse matrices against dense ones in float64."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph_samples import DOUBLE, random_graph
+from kappagcn.errors import GraphError
+from kappagcn.sparse import SparseMatrix, multiply, normalized_adjacency
+
+X = torch.randn(4, 3, generator=torch.Generator().manual_seed(3))
+EDGES = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
+
+
+def random_matrix(rows, cols, entries, seed, dtype=DOUBLE):
+    """A matrix with repeated entries, and the same as a dense tensor."""
+    generator = torch.Generator().manual_seed(seed)
+    i, j = (torch.randint(size, (entries,), generator=generator) for size in (rows, cols))
+    values = torch.randn(entries, generator=generator, dtype=dtype)
+    dense = torch.zeros(rows, cols, dtype=dtype).index_put((i, j), values, accumulate=True)
+    return SparseMatrix(i, j, values, (rows, cols)), dense
+
+
+@given(st.integers(1, 7), st.integers(1, 7), st.integers(0, 30), st.integers(0, 99))
+def test_products_and_gradients_are_those_of_the_dense_matrix(rows, cols, entries, seed):
+    matrix, dense = random_matrix(rows, cols, entries, seed)
+    x = torch.randn(cols, 3, generator=torch.Generator().manual_seed(seed), dtype=DOUBLE).requires_grad_()
+    assert torch.allclose(matrix @ x, dense @ x, atol=1e-12)
+    grad = torch.randn(rows, 3, generator=torch.Generator().manual_seed(seed + 1), dtype=DOUBLE)
+    (matrix @ x).backward(grad)
+    assert torch.allclose(x.grad, dense.T @ grad, atol=1e-12)
+    assert torch.allclose(matrix.row_sums(), dense.sum(1), atol=1e-12)
+    assert torch.equal(matrix.to_dense(), dense)
+    assert torch.allclose(matrix.to_coo().to_dense(), dense, atol=1e-12)
+    assert torch.allclose(SparseMatrix.from_tensor(dense) @ x, dense @ x, atol=1e-12)
+
+
+def test_gradients_of_the_values_are_those_of_the_dense_matrix():
+    matrix, dense = random_matrix(5, 6, 12, seed=0)
+    values, dense = matrix.values.requires_grad_(), dense.requires_grad_()
+    x = torch.randn(6, 2, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
+    ((matrix @ x) ** 2).sum().backward()
+    ((dense @ x) ** 2).sum().backward()
+    assert torch.allclose(values.grad, dense.grad[matrix.rows, matrix.cols], atol=1e-12)
+
+
+def test_the_product_has_second_derivatives():
+    matrix = SparseMatrix.from_tensor(torch.rand(4, 4, generator=torch.Generator().manual_seed(0), dtype=DOUBLE))
+    x = X.double().requires_grad_()
+    assert torch.autograd.gradgradcheck(lambda x: (matrix @ x) ** 2, (x,))
+
+
+@pytest.mark.parametrize(("dtype", "unit"), [(torch.float32, 2**-23), (torch.bfloat16, 2**-7), (torch.float16, 2**-10)])
+def test_rows_of_any_precision_are_multiplied_in_single_or_their_own(dtype, unit):
+    matrix, dense = random_matrix(6, 4, 20, seed=5)
+    product = matrix @ X.to(dtype)
+    assert product.dtype == dtype
+    error = (product.double() - dense @ X.to(dtype).double()).abs()
+    assert (error <= 8 * unit * (dense.abs() @ X.to(dtype).double().abs())).all()
+
+
+def test_autocast_does_not_lower_the_precision_of_a_product():
+    matrix = normalized_adjacency(EDGES)
+    with torch.autocast("cpu", torch.bfloat16):
+        product = multiply(matrix.matrices()[0], X)
+    assert product.dtype == torch.float32
+    assert torch.equal(product, matrix @ X)
+
+
+def test_dropout_keeps_the_mean_and_gradients():
+    edge_index, _, generator = random_graph(20, 80, 9)
+    adjacency = normalized_adjacency(edge_index, num_nodes=20, dtype=DOUBLE)
+    dense = adjacency.to_dense()
+    torch.manual_seed(0)
+    draws = torch.stack([adjacency.dropout(0.5).to_dense() for _ in range(2000)])
+    kept = draws != 0
+    assert torch.allclose(draws[kept], (2 * dense).expand_as(draws)[kept])
+    # A standard error is value/√2000; five of them.
+    assert ((draws.mean(0) - dense).abs() <= 5 * dense / 2000**0.5).all()
+    thinned = adjacency.dropout(0.5)
+    x = torch.randn(20, 3, generator=generator, dtype=DOUBLE).requires_grad_()
+    (thinned @ x).square().sum().backward()
+    want = 2 * thinned.to_dense().T @ thinned.to_dense() @ x.detach()
+    assert torch.allclose(x.grad, want, atol=1e-12)
+    assert torch.allclose(thinned.row_sums(), thinned.to_dense().sum(1), atol=1e-12)
+    assert adjacency.dropout(0.0) is adjacency
+
+
+def test_values_changed_in_place_are_noticed_and_never_changed_by_the_matrix():
+    matrix = SparseMatrix(torch.tensor([3, 0, 0]), torch.tensor([0, 1, 1]), torch.tensor([1.0, 2.0, 3.0]), (4, 4))
+    matrix.dropout(0.1)
+    assert matrix.rows.tolist() == [3, 0, 0]
+    x = X.clone().requires_grad_()
+    _ = matrix @ x, matrix.row_sums(), matrix.to(DOUBLE)
+    matrix.values.mul_(3)
+    (matrix @ x).sum().backward()
+    assert torch.allclose(x.grad, matrix.to_dense().T @ torch.ones(4, 3))
+    assert torch.allclose(matrix @ X, matrix.to_dense() @ X)
+    assert torch.allclose(matrix.row_sums(), matrix.to_dense().sum(1))
+    assert torch.allclose(matrix.to(DOUBLE).to_dense(), matrix.to_dense().double())
+
+
+def test_csr_tensors_are_made_once_and_shared_by_coalesced_matrices():
+    matrix = normalized_adjacency(EDGES)
+    assert matrix.matrices()[0] is matrix.matrices()[0]
+    unique = matrix.coalesced()
+    assert unique.coalesced() is unique
+    assert unique.with_values(2 * unique.values)._layout is unique._layout
+    assert torch.allclose(unique.with_values(2 * unique.values) @ X, 2 * (matrix @ X))
+
+
+def test_used_matrices_copy_and_pickle():
+    matrix = normalized_adjacency(EDGES)
+    want = matrix @ X
+    for twin in (copy.deepcopy(matrix), copy.copy(matrix), pickle.loads(pickle.dumps(matrix))):
+        assert torch.equal(twin @ X, want)
+
+
+def test_inference_mode_leaves_the_matrix_usable():
+    matrix, x = normalized_adjacency(EDGES), X.clone().requires_grad_()
+    with torch.inference_mode():
+        _ = matrix @ X, matrix.row_sums(), matrix.to(DOUBLE)
+    (matrix @ x).sum().backward()
+    assert torch.allclose(x.grad, matrix.to_dense().sum(0).unsqueeze(1).expand(4, 3))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: SparseMatrix.from_tensor(torch.eye(3)) @ torch.ones(4, 1), r"expected \(3, D\).*found .*\(4, 1\)"),
+        (lambda: SparseMatrix.from_tensor(torch.eye(3)) @ torch.ones(3), r"expected \(3, D\)"),
+        (lambda: SparseMatrix.from_tensor(torch.eye(3)) @ torch.ones(3, 1).long(), "floating-point"),
+        (lambda: SparseMatrix.from_tensor(torch.eye(3)).product([[1.0]]), "found list"),
+        (lambda: SparseMatrix.from_tensor(torch.eye(3).requires_grad_()), "without gradient"),
+        (lambda: SparseMatrix(torch.tensor([3]), torch.tensor([0]), torch.ones(1), (3, 3)), "rows: expected entries"),
+        (lambda: SparseMatrix(torch.tensor([0]), torch.tensor([-1]), torch.ones(1), (3, 3)), "cols: expected entries"),
+    ],
+)
+def test_what_cannot_be_multiplied_is_named(call, words):
+    with pytest.raises(GraphError, match=words):
+        call()
