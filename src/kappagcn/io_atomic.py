@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic file writing: a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["replacing"]
+__all__ = ["atomic_write"]
 
 
 def _umask() -> int:
@@ -19,10 +19,10 @@ def _umask() -> int:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[Any]]:
-    """A file to write beside `path` under a name of its own, renamed to `path` at the end: no reader sees a part of it.
+def atomic_write(path: Path) -> Iterator[IO[Any]]:
+    """Open a temporary binary file beside `path` that replaces it at the end: readers see the old or the new file.
 
-    When writing fails, what was at `path` stays and the part is removed.
+    The folder is created if it does not exist. If writing fails, the old file stays and the temporary one is removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", suffix=".part", delete=False) as file:
@@ -31,7 +31,7 @@ def replacing(path: Path) -> Iterator[IO[Any]]:
             file.flush()
             os.fsync(file.fileno())
             file.close()
-            os.chmod(file.name, 0o666 & ~_umask())  # a temporary file is its owner's alone
+            os.chmod(file.name, 0o666 & ~_umask())  # a temporary file is readable by its owner only
             os.replace(file.name, path)
         except BaseException:
             Path(file.name).unlink(missing_ok=True)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kappagcn.errors import CheckpointError
-from kappagcn.io_atomic import replacing
+from kappagcn.io_atomic import atomic_write
 
 __all__ = ["PARTS", "Embedded", "SavedRun", "principal", "save_embedded", "save_json"]
 
@@ -106,7 +106,7 @@ def save_embedded(path: Path, embedded: Embedded) -> None:
     """Write the arrays that are there; the file appears whole or not at all."""
     arrays = {name: value for name, value in vars(embedded).items() if value is not None}
     try:
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)
     except OSError as problem:
         raise CheckpointError(f"{path}: cannot be written ({problem.strerror}).") from None
@@ -115,7 +115,7 @@ def save_embedded(path: Path, embedded: Embedded) -> None:
 def save_json(path: Path, values: dict[str, Any]) -> None:
     """Write numbers and words; the file appears whole or not at all."""
     try:
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write((json.dumps(values, indent=1, ensure_ascii=False) + "\n").encode())
     except OSError as problem:
         raise CheckpointError(f"{path}: cannot be written ({problem.strerror}).") from None

@@ -193,25 +193,6 @@ def test_a_sparse_adjacency_tensor_is_taken_as_pyg_takes_it(layout):
     assert torch.allclose(flat(x, adjacency), flat(x, edge_index, weight), atol=1e-12)
 
 
-def test_adjacency_dropout_keeps_the_mean_and_gradients():
-    edge_index, _, generator = random_graph(20, 80, 9)
-    adjacency = normalized_adjacency(edge_index, num_nodes=20, dtype=DOUBLE)
-    dense = adjacency.to_dense()
-    torch.manual_seed(0)
-    draws = torch.stack([adjacency.dropout(0.5).to_dense() for _ in range(2000)])
-    kept = draws != 0
-    assert torch.allclose(draws[kept], (2 * dense).expand_as(draws)[kept])
-    # A standard error is value/√2000; five of them.
-    assert ((draws.mean(0) - dense).abs() <= 5 * dense / 2000**0.5).all()
-    thinned = adjacency.dropout(0.5)
-    x = points(20, 3, generator).requires_grad_()
-    (thinned @ x).square().sum().backward()
-    want = 2 * thinned.to_dense().T @ thinned.to_dense() @ x.detach()
-    assert torch.allclose(x.grad, want, atol=1e-12)
-    assert torch.allclose(thinned.row_sums(), thinned.to_dense().sum(1), atol=1e-12)
-    assert adjacency.dropout(0.0) is adjacency
-
-
 def test_dropping_happens_in_training_only():
     edge_index, _, generator = random_graph(20, 80, 9)
     x = points(20, 3, generator).float()

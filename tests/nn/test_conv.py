@@ -297,15 +297,6 @@ def test_nothing_is_ever_infinite_or_nan(kappa, radius, dtype, path):
             lambda: KappaGCNConv(3, 2, Stereographic(-1.0, dim=4)),
             "expected 4 channels, .*found 2",
         ),
-        (
-            lambda: normalized_adjacency(torch.tensor([[0], [5]]), num_nodes=3),
-            "between nodes from 0 to 2, found 0 to 5",
-        ),
-        (lambda: normalized_adjacency(torch.tensor([[0, 1], [1, 0]]), torch.ones(3)), "one weight per edge"),
-        (lambda: normalized_adjacency(torch.rand(2, 3)), "edge_index as integers"),
-        (lambda: normalized_adjacency(torch.tensor([[0], [1]]), normalization="max"), "symmetric, row, none"),
-        (lambda: SparseMatrix.from_tensor(torch.eye(3)) @ torch.ones(4, 1), r"expected \(3, D\)"),
-        (lambda: SparseMatrix(torch.tensor([3]), torch.tensor([0]), torch.ones(1), (3, 3)), "rows: expected entries"),
     ],
 )
 def test_what_cannot_be_multiplied_is_named(call, words):

@@ -39,13 +39,13 @@ def info(
     if out is not None:
         make(out)
     from kappagcn.graphs import describe
-    from kappagcn.io_atomic import replacing
+    from kappagcn.io_atomic import atomic_write
 
     loaded = load(graph, data, features, labels, header)
     result = describe(loaded, dim=dim, seed=seed, progress=True)
     record = {"graph": graph, "seed": seed, "report": loaded.report, **result.record()}
     if out is not None:
-        with replacing(out / "info.json") as file:
+        with atomic_write(out / "info.json") as file:
             file.write(json.dumps(record).encode())
     if as_json:
         print(json.dumps(record))

@@ -51,9 +51,9 @@ def predict(
         print(json.dumps({"classes": classes, "nodes": nodes}, ensure_ascii=False))
     text = _csv(names, classes, places, given, probabilities)
     if out is not None:
-        from kappagcn.io_atomic import replacing
+        from kappagcn.io_atomic import atomic_write
 
-        with replacing(out / "predictions.csv") as file:
+        with atomic_write(out / "predictions.csv") as file:
             file.write(text.encode())
         say(f"{len(names)} predictions: {out / 'predictions.csv'}")
     elif not as_json:

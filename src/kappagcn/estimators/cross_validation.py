@@ -23,7 +23,7 @@ from kappagcn.estimators.estimate import Estimate, bootstrapped
 from kappagcn.estimators.labelled import read_labels
 from kappagcn.graphs import BUILT_IN, TEST_SEEDS, Split, catalogue, random_split
 from kappagcn.graphs.datasets.benchmark import load_benchmark
-from kappagcn.io_atomic import replacing
+from kappagcn.io_atomic import atomic_write
 from kappagcn.saved import PARTS, Embedded, save_embedded, save_json
 from kappagcn.training import final_evaluation
 from kappagcn.training.run_folder import fingerprint, should_resume
@@ -265,7 +265,7 @@ def _interval(mean: Estimate | None) -> list[float] | None:
 
 def _copy(kept: Path, folder: Path, name: str) -> None:
     try:
-        with (kept / name).open("rb") as source, replacing(folder / name) as file:
+        with (kept / name).open("rb") as source, atomic_write(folder / name) as file:
             shutil.copyfileobj(source, file)
     except OSError as problem:
         raise CheckpointError(f"{folder / name}: cannot be written ({problem.strerror}).") from None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kappagcn.errors import ConfigError
-from kappagcn.io_atomic import replacing
+from kappagcn.io_atomic import atomic_write
 
 __all__ = ["read_toml", "write_toml"]
 
@@ -30,7 +30,7 @@ def write_toml(path: str | Path, values: Mapping[str, Any]) -> None:
     """Write words, numbers and lists of them as a TOML file."""
     lines = [f"{name} = {_toml(value)}" for name, value in values.items()]
     try:
-        with replacing(Path(path)) as file:
+        with atomic_write(Path(path)) as file:
             file.write(("\n".join(lines) + "\n").encode())
     except OSError as problem:
         raise ConfigError(f"{path}: cannot be written ({problem.strerror}).") from None

@@ -10,7 +10,7 @@ import numpy as np
 
 from kappagcn.errors import RecordError
 from kappagcn.graphs import largest_component, load_graph, parallelogram_curvature
-from kappagcn.io_atomic import replacing
+from kappagcn.io_atomic import atomic_write
 from kappagcn.paper.cells import DATASETS
 from kappagcn.paper.runs import machine, versions
 
@@ -39,7 +39,7 @@ def histograms(folder: Path, root: str | Path | None = None) -> Path:
         "machine": machine(),
     }
     try:
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
     except OSError as problem:
         raise RecordError(f"{path}: cannot be written ({problem.strerror}).") from None

@@ -13,7 +13,7 @@ from typing import Any
 
 import kappagcn
 from kappagcn.errors import CheckpointError
-from kappagcn.io_atomic import replacing
+from kappagcn.io_atomic import atomic_write
 from kappagcn.report.content import content
 from kappagcn.report.readable import demand_readable
 from kappagcn.report.tables import confusion_table, facts_list, records_table
@@ -39,7 +39,7 @@ def write_report(run: SavedRun, path: Path) -> Path:
     """
     text = page(run)
     try:
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write(text.encode("utf-8", errors="replace"))  # half a surrogate pair is no character
     except OSError as problem:
         raise CheckpointError(f"{path}: cannot be written ({problem.strerror}).") from None

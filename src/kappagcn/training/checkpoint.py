@@ -11,7 +11,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from kappagcn.errors import CheckpointError
-from kappagcn.io_atomic import replacing
+from kappagcn.io_atomic import atomic_write
 
 __all__ = ["load_tensors", "plain_json", "save_tensors"]
 
@@ -32,7 +32,7 @@ def save_tensors(path: Path, tensors: Tensors, about: dict[str, Any]) -> None:
     whole = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
     content = save(whole, {"kappagcn": plain_json(about)})
     try:
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write(content)
     except OSError as problem:
         raise CheckpointError(

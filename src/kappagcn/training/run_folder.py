@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.errors import CheckpointError
-from kappagcn.io_atomic import replacing
+from kappagcn.io_atomic import atomic_write
 from kappagcn.training.checkpoint import load_tensors, plain_json, save_tensors
 from kappagcn.training.trainer import Record, Trainer
 
@@ -64,7 +64,7 @@ class RunFolder:
 
     def _write(self, path: Path, text: str) -> None:
         try:
-            with replacing(path) as file:
+            with atomic_write(path) as file:
                 file.write(text.encode())
         except OSError as problem:
             raise CheckpointError(f"{path}: cannot be written ({problem.strerror}).") from None

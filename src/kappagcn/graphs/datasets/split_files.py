@@ -19,7 +19,7 @@ from kappagcn.graphs.datasets.splits import Split
 from kappagcn.graphs.io.node_table import read_labels
 from kappagcn.graphs.io.npz import read_arrays
 from kappagcn.graphs.io.undirected import node_index
-from kappagcn.io_atomic import replacing
+from kappagcn.io_atomic import atomic_write
 
 __all__ = ["read_split", "save_split"]
 
@@ -99,6 +99,6 @@ def save_split(split: Split, path: str | Path) -> Path:
     """
     path = Path(path)
     parts = (split.train, split.stopping, split.validation, split.final_test_nodes())
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(json.dumps({name: nodes.tolist() for name, nodes in zip(PARTS, parts, strict=True)}).encode())
     return path

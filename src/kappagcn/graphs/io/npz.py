@@ -32,7 +32,7 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs.io.node_data import as_features, as_labels
 from kappagcn.graphs.io.undirected import assemble, name_source_in_errors
-from kappagcn.io_atomic import replacing
+from kappagcn.io_atomic import atomic_write
 
 __all__ = ["graph_from_arrays", "read_arrays", "read_csr", "read_names", "read_npz", "save_npz"]
 
@@ -262,7 +262,7 @@ def save_npz(data: Data, path: str | Path) -> Path:
     for key in ("node_names", "attr_names", "class_names"):
         if data.get(key):
             arrays[key] = np.array(data[key], dtype=np.str_)
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
     return path
 

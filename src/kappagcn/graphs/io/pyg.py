@@ -17,7 +17,7 @@ from torch_geometric.data.storage import GlobalStorage
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.io.node_data import as_features, as_labels
 from kappagcn.graphs.io.undirected import assemble, name_source_in_errors
-from kappagcn.io_atomic import replacing
+from kappagcn.io_atomic import atomic_write
 
 __all__ = ["from_pyg", "read_torch", "save_data"]
 
@@ -50,7 +50,7 @@ def save_data(data: Data, path: str | Path) -> Path:
     ...     print(read_graph(save_data(cycle(5), Path(folder) / "ring.pt")).report)
     5 nodes, 5 edges
     """
-    with replacing(Path(path)) as file:
+    with atomic_write(Path(path)) as file:
         torch.save(data.to_dict(), file)
     return Path(path)
 

@@ -25,7 +25,7 @@ from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs.io.undirected import adjacency
-from kappagcn.io_atomic import replacing
+from kappagcn.io_atomic import atomic_write
 from kappagcn.progress import bar
 
 __all__ = ["path_blocks", "second_sweep", "shortest_paths"]
@@ -85,7 +85,7 @@ def shortest_paths(
             advance(len(nodes))
     if stored is not None:
         try:
-            with replacing(stored) as file:
+            with atomic_write(stored) as file:
                 np.save(file, result)
         except OSError as error:
             warnings.warn(f"distances could not be kept in {stored.parent} ({error.strerror})", stacklevel=2)

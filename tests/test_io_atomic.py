@@ -1,0 +1,43 @@
+"""Files that are written completely or not at all."""
+
+import os
+import stat
+
+import pytest
+
+from kappagcn.io_atomic import atomic_write
+
+
+def test_a_file_appears_with_its_folder_when_it_is_complete(tmp_path):
+    path = tmp_path / "new" / "file.txt"
+    with atomic_write(path) as file:
+        file.write(b"content")
+        assert not path.exists()
+    assert path.read_bytes() == b"content"
+    assert os.listdir(path.parent) == ["file.txt"]
+
+
+def write_half(path, error):
+    with atomic_write(path) as file:
+        file.write(b"half")
+        raise error
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path, error):
+    path = tmp_path / "file.txt"
+    path.write_bytes(b"old")
+    with pytest.raises(error):
+        write_half(path, error)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["file.txt"]
+
+
+def test_permissions_follow_the_umask(tmp_path):
+    old = os.umask(0o027)
+    try:
+        with atomic_write(tmp_path / "file.txt") as file:
+            file.write(b"content")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "file.txt").stat().st_mode) == 0o640
