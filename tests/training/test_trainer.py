@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from kappagcn.errors import DivergedError, TrainingError
-from kappagcn.graphs import disease, random_split
+from kappagcn.estimators import GraphEmbedder
+from kappagcn.graphs import balanced_tree
 from kappagcn.models import KappaGCN
 from kappagcn.training import (
     RunFolder,
@@ -46,34 +47,36 @@ def test_a_step_is_adam_for_weights_gradient_descent_for_curvature_and_l2_on_the
     assert record["curvatures"] == pytest.approx([float(k.detach()) for k in kappas], abs=1e-4)
 
 
-def test_a_curvature_started_at_plus_one_half_crosses_zero_without_a_jump():
-    """On a tree with an epidemic: the loss falls as evenly through κ = 0 as before it."""
-    data = disease()
-    data.x = 0.2 * data.x
-    with seeded(0):
-        model = KappaGCN(10, 2, "S4(0.5)")
-    split = random_split(data.y, 0)
-    result = fit(model, data, split, TrainingConfig(epochs=100, patience=100, curvature_lr=0.3, l2=0.0))
-    kappas = [record["curvatures"][0] for record in result.history]
-    losses = [record["train_loss"] for record in result.history]
-    assert kappas[0] > 0.45
+def test_a_curvature_started_above_zero_crosses_it_without_a_jump():
+    """Points of a tree that start on a sphere: the loss falls as evenly through κ = 0 as before it."""
+    embedder = GraphEmbedder("S2(0.3)", epochs=150, curvature_lr=0.03, progress=False).fit(balanced_tree(4, 2))
+    kappas = [record["curvatures"][0] for record in embedder.history_]
+    losses = [record["distortion"] for record in embedder.history_]
+    assert kappas[0] > 0.2
     crossing = next(i for i, kappa in enumerate(kappas) if kappa < 0)
     assert kappas[-1] < -0.1
-    steps = [b - a for a, b in itertools.pairwise(losses)]
-    around = steps[crossing - 6 : crossing + 6]
-    assert all(-0.02 < step < 0 for step in around)  # ever downwards
-    assert max(abs(b - a) for a, b in itertools.pairwise(around)) < 0.002  # and ever as steeply
-    # The loss as a function of κ alone has no kink at 0: its slope changes there as little as elsewhere.
+    steps = [b - a for a, b in itertools.pairwise(losses)][crossing - 6 : crossing + 6]
+    assert max(steps) < 0, "ever downwards"
+    changes = [abs(b - a) for a, b in itertools.pairwise(steps)]
+    assert max(changes) < 0.3 * max(abs(step) for step in steps), "and nearly as steeply; 20 seeds show up to 0.1"
+
+
+def test_the_loss_has_no_kink_where_a_curvature_is_zero(data, split):
+    """As a function of κ alone its slope changes at 0 as little as beside it. With tanh: ReLUs have kinks themselves."""
+    with seeded(0):
+        model = KappaGCN(10, 2, "S4(0.5)", activation="tanh")
+    fit(model, data, split, TrainingConfig(epochs=20))
     model = model.double()
     task = NodeClassification(model, data.update({"x": data.x.double()}), split)
-    raw, values = model.curvatures()[0].raw, []
+    values = []
     with torch.no_grad():
-        for kappa in torch.linspace(-0.004, 0.004, 9).tolist():
-            raw.fill_(kappa)
-            values.append(float(task.loss()))
-    once = [b - a for a, b in itertools.pairwise(values)]
-    twice = [b - a for a, b in itertools.pairwise(once)]
-    assert 0 < max(twice) < 3 * min(twice)  # ReLUs have kinks of their own, elsewhere
+        for kappa in torch.linspace(-0.004, 0.004, 9):
+            model.curvatures()[0].raw.fill_(kappa)
+            values.append(task.loss())
+    slopes = torch.stack(values).diff()
+    changes = slopes.diff()
+    beside = torch.cat([changes[:3], changes[4:]])
+    assert (changes[3] - beside.mean()).abs() < 0.05 * slopes.abs().mean(), "20 seeds show up to 0.005"
 
 
 def test_the_best_weights_are_kept_by_copy(data, split):
