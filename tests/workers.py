@@ -9,6 +9,7 @@ import shutil
 import socket
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 STREAMS = ("out", "err")
@@ -55,6 +56,14 @@ def _call(function, arguments, environment, folder):
     os.environ.update(environment)
     sys.argv = ["kappagcn"]
     function(*arguments)
+
+
+def wait_until(condition, seconds=120):
+    """Look again and again until a condition holds; the limit is for tests that fail."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"expected it within {seconds} s"
+        time.sleep(0.01)
 
 
 def group(function, count, *arguments):

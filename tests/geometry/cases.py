@@ -60,7 +60,7 @@ CASES = {
     "from_ambient": lambda t, k: G.from_ambient(lifted(t, k), k=k),
     "midpoint": lambda t, k: G.midpoint(t["x"], t["w"], k=k),
     "tangential_mean": lambda t, k: G.tangential_mean(t["x"], t["w"], k=k, base=t["y"][0]),
-    "frechet_mean": lambda t, k: G.frechet_mean(t["x"], t["w"], k=k, steps=6),
+    "frechet_mean": lambda t, k: G.frechet_mean(t["x"], t["w"], k=k, steps=3),
     "matmul_left": lambda t, k: G.matmul_left(t["w"].unsqueeze(-1) * t["r"], t["x"], k=k),
     "matmul_right": lambda t, k: G.matmul_right(t["x"], t["y"][:3], k=k),
     "dist2plane": lambda t, k: G.dist2plane(t["x"], t["y"], t["v"], k=k),

@@ -2,7 +2,6 @@
 
 import hashlib
 import threading
-import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -16,7 +15,7 @@ class Site(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.files = {}
         self.requests = []
-        self.behave = lambda count: {}  # by the number of requests so far: cut, status, pause, claim
+        self.behave = lambda count: {}  # by the number of requests so far: cut, status, hold (an event), claim
 
     def handle_error(self, *_):
         """Clients that go away in the middle are what some tests are about."""
@@ -51,10 +50,11 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         sent = content[: how.get("cut", len(content))]
-        for start in range(0, len(sent), 4096):
-            self.wfile.write(sent[start : start + 4096])
-            if "pause" in how:
-                time.sleep(how["pause"])
+        half = len(sent) // 2
+        self.wfile.write(sent[:half])
+        if "hold" in how:
+            how["hold"].wait()
+        self.wfile.write(sent[half:])
 
     def log_message(self, *_):
         pass

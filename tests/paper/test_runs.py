@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from kappagcn.errors import GraphError, RecordError
 from kappagcn.estimators import ClassificationSettings
 from kappagcn.graphs import Split
 from kappagcn.paper import Experiment, Job, RecordFile, run, run_all, runs
+from workers import wait_until
 
 CURVED = Experiment(
     "disease",
@@ -156,10 +156,3 @@ def test_workers_end_with_a_killed_parent(tmp_path):
         parent.kill()
         parent.wait()
     wait_until(lambda: not any(Path("/proc", worker.name).exists() for worker in begun.iterdir()))
-
-
-def wait_until(condition, seconds=120):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.1)

@@ -49,7 +49,7 @@ def test_a_step_is_adam_for_weights_gradient_descent_for_curvature_and_l2_on_the
 
 def test_a_curvature_started_above_zero_crosses_it_without_a_jump():
     """Points of a tree that start on a sphere: the loss falls as evenly through κ = 0 as before it."""
-    embedder = GraphEmbedder("S2(0.3)", epochs=150, curvature_lr=0.03, progress=False).fit(balanced_tree(4, 2))
+    embedder = GraphEmbedder("S2(0.3)", epochs=150, curvature_lr=0.03, verbose=False).fit(balanced_tree(4, 2))
     kappas = [record["curvatures"][0] for record in embedder.history_]
     losses = [record["distortion"] for record in embedder.history_]
     assert kappas[0] > 0.2
@@ -62,7 +62,7 @@ def test_a_curvature_started_above_zero_crosses_it_without_a_jump():
 
 
 def test_the_loss_has_no_kink_where_a_curvature_is_zero(data, split):
-    """As a function of κ alone its slope changes at 0 as little as beside it. With tanh: ReLUs have kinks themselves."""
+    """As a function of κ its slope changes at 0 as little as beside it. With tanh: ReLUs have kinks of their own."""
     with seeded(0):
         model = KappaGCN(10, 2, "S4(0.5)", activation="tanh")
     fit(model, data, split, TrainingConfig(epochs=20))

@@ -1,9 +1,7 @@
 import dataclasses
+import functools
 import os
-import signal
-import subprocess
-import sys
-import time
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +9,7 @@ import pytest
 from http_server import site
 from kappagcn.errors import DownloadError, IntegrityError
 from kappagcn.graphs.datasets.download import fetch, verified_bytes
+from workers import Worker, wait_until
 
 CONTENT = bytes(range(256)) * 40
 
@@ -19,6 +18,14 @@ CONTENT = bytes(range(256)) * 40
 def server():
     with site() as found:
         yield found
+
+
+@pytest.fixture
+def hold(server):
+    """Half of a file is sent; the rest when this is set."""
+    event = threading.Event()
+    yield event
+    event.set()
 
 
 def quick(source, folder, **more):
@@ -87,9 +94,9 @@ def test_what_may_pass_is_tried_again_and_what_will_not_is_not(server, tmp_path,
     assert len(server.requests) == tries
 
 
-def test_a_server_that_hangs_is_given_up(server, tmp_path):
+def test_a_server_that_hangs_is_given_up(server, tmp_path, hold):
     source = server.source("a.bin", CONTENT)
-    server.behave = lambda count: {"pause": 1.0}
+    server.behave = lambda count: {"hold": hold}
     with pytest.raises(DownloadError, match="timed out"):
         fetch(source, tmp_path, timeout=0.2, retries=1, progress=False)
     assert len(server.requests) == 2
@@ -132,63 +139,33 @@ def test_a_failed_write_leaves_the_old_file_and_no_part(server, tmp_path, monkey
     assert (tmp_path / "a.bin").read_bytes() == b"old"
 
 
-SCRIPT = """
-import sys
-from pathlib import Path
-from kappagcn.graphs.datasets.download import fetch
-from kappagcn.graphs.datasets.sources import Source
-name, url, size, sha256, folder = sys.argv[1:]
-print("ready", flush=True)
-sys.stdin.readline()
-fetch(Source(name, url, int(size), sha256, None), Path(folder), timeout=20, progress=False)
-"""
-
-
 def another_process(source, folder):
-    arguments = [source.name, source.url, str(source.bytes), source.sha256, str(folder)]
-    process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout.readline() == "ready\n"
-    return process
+    return Worker(functools.partial(fetch, source, folder, timeout=20, progress=False))
 
 
-def go(process):
-    process.stdin.write("\n")
-    process.stdin.flush()
-
-
-def test_processes_that_fetch_at_once_do_not_break_each_other(server, tmp_path):
+def test_processes_that_fetch_at_once_do_not_break_each_other(server, tmp_path, hold):
     source = server.source("a.bin", CONTENT * 20)
-    server.behave = lambda count: {"pause": 0.002 * (count + 1)}
+    server.behave = lambda count: {"hold": hold}
     both = [another_process(source, tmp_path) for _ in range(2)]
+    wait_until(lambda: len(server.requests) == 2)
+    assert not (tmp_path / "a.bin").exists()
+    hold.set()
+    wait_until((tmp_path / "a.bin").exists)
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT * 20, "never anything but the whole file"
     for process in both:
-        go(process)
-    seen = set()
-    while any(process.poll() is None for process in both):
-        try:
-            seen.add((tmp_path / "a.bin").read_bytes())
-        except FileNotFoundError:
-            continue
-        time.sleep(0.001)
-    for process in both:
-        process.communicate()
-        assert process.returncode == 0
-    assert len(server.requests) == 2
-    assert seen <= {CONTENT * 20}  # at no moment anything but the whole file
+        _, complaints, code = process.ended()
+        assert code == 0, complaints
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT * 20
     assert os.listdir(tmp_path) == ["a.bin"]
 
 
-@pytest.mark.parametrize("moment", [0.0, 0.1])
-def test_a_killed_download_leaves_nothing_to_trust(server, tmp_path, moment):
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_killed_download_leaves_nothing_to_trust(server, tmp_path, hold, begun):
     source = server.source("a.bin", CONTENT * 20)
-    server.behave = lambda count: {"pause": 0.02} if count == 0 else {}
+    server.behave = lambda count: {"hold": hold} if count == 0 else {}
     process = another_process(source, tmp_path)
-    go(process)
-    while not server.requests:
-        time.sleep(0.001)
-    time.sleep(moment)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    wait_until(lambda: any(path.stat().st_size for path in tmp_path.iterdir()) if begun else server.requests)
+    process.kill()
+    hold.set()
     assert not (tmp_path / "a.bin").exists()
     assert quick(source, tmp_path).read_bytes() == CONTENT * 20
