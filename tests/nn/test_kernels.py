@@ -1,6 +1,5 @@
 """The compiled midpoints are those of torch, values and gradients."""
 
-import os
 import subprocess
 import sys
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from graph_samples import DOUBLE, random_graph
 from kappagcn.nn import midpoints as M
 from kappagcn.sparse import normalized_adjacency
+from workers import Worker
 
 pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
 KAPPAS = [-4.0, -1.0, -1e-3, -1e-9, 0.0, 1e-9, 1e-3, 1.0, 4.0]
@@ -83,27 +83,10 @@ def test_results_do_not_depend_on_the_number_of_threads():
 
 
 def test_a_forked_process_computes_too():
-    code = """
-import os, torch
-from kappagcn.sparse import normalized_adjacency
-from kappagcn.nn.midpoints import midpoints
-torch.set_num_threads(1)
-n = 70_000
-adjacency = normalized_adjacency(torch.randint(n, (2, n)), num_nodes=n)
-adjacency.matrices(), adjacency.row_sums()
-run = lambda: midpoints(torch.ones(n, 3), adjacency, torch.tensor([-1.0]), [3]).sum()
-torch.set_num_threads(2)
-first = run()
-child = os.fork()
-if child == 0:
-    from kappagcn.kernels import blocks
-    work = []
-    blocks.in_blocks(n, lambda block, number: work.append(number))
-    os._exit(0 if len(work) == -(-n // blocks.BLOCK) else 1)
-assert os.waitpid(child, 0)[1] == 0
-"""
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env=environment)
+    import forking_worker  # which numba is needed for
+
+    _, complaints, code = Worker(forking_worker.main).ended()
+    assert code == 0, complaints
 
 
 def test_without_numba_torch_serves():
@@ -116,4 +99,4 @@ from kappagcn.nn.midpoints import compiled
 out = KappaGCNConv(3, 2, -1.0)(torch.ones(4, 3), torch.tensor([[0, 1], [1, 2]]))
 assert out.shape == (4, 2) and not compiled()
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", code], check=True)

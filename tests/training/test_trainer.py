@@ -64,7 +64,7 @@ def test_a_curvature_started_above_zero_crosses_it_without_a_jump():
 def test_the_loss_has_no_kink_where_a_curvature_is_zero(data, split):
     """As a function of κ its slope changes at 0 as little as beside it. With tanh: ReLUs have kinks of their own."""
     with seeded(0):
-        model = KappaGCN(10, 2, "S4(0.5)", activation="tanh")
+        model = KappaGCN(10, 2, "S4(0.5)", act="tanh")
     fit(model, data, split, TrainingConfig(epochs=20))
     model = model.double()
     task = NodeClassification(model, data.update({"x": data.x.double()}), split)

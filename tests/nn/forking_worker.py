@@ -1,0 +1,21 @@
+"""A process that computes in several threads, forks, and computes in the child."""
+
+import os
+
+import torch
+
+from kappagcn.kernels import blocks
+from kappagcn.nn.midpoints import midpoints
+from kappagcn.sparse import normalized_adjacency
+
+
+def main(n=70_000):
+    adjacency = normalized_adjacency(torch.randint(n, (2, n)), num_nodes=n)
+    torch.set_num_threads(2)
+    midpoints(torch.ones(n, 3), adjacency, torch.tensor([-1.0]), [3])
+    child = os.fork()
+    if child == 0:
+        work = []
+        blocks.in_blocks(n, lambda block, number: work.append(number))
+        os._exit(0 if len(work) == -(-n // blocks.BLOCK) else 1)
+    assert os.waitpid(child, 0)[1] == 0
