@@ -47,15 +47,19 @@ def _stretch(kappa: float, p: float, h: float) -> float:
 
 
 @compiled
-def _slopes(kappa: float, p: float, h: float, u: float) -> tuple[float, float]:
-    """1/Q and G of the derivative of u = ρ/|n| (see `kappagcn.nn.rows`)."""
+def _slopes(kappa: float, p: float, h: float, u: float, pull: float) -> tuple[float, float, float]:
+    """Pull times 1/Q, 2κG and |n|²G of the derivative of u = ρ/|n| (see `kappagcn.nn.rows`)."""
     bent, ahead = kappa * p, max(h, LEAST)
     capped = bent <= 0 and (h <= 0 or -bent >= EDGE * EDGE * h * h)
     inverse = 0.0 if capped else 1 / max(h * h + bent, LEAST)
     z = bent / (ahead * ahead)
     if abs(z) < SERIES_BELOW and not capped:
-        return inverse, (ARTANC_FIRST + ARTANC_SECOND * z) / (ahead * ahead * ahead)
-    return inverse, 0.0 if bent == 0 else (h * inverse - u) / (2 * bent)
+        bend = pull * (ARTANC_FIRST + ARTANC_SECOND * z) / (ahead * ahead * ahead)
+        return pull * inverse, 2 * kappa * bend, p * bend
+    if bent == 0:
+        return pull * inverse, 0.0, 0.0
+    change = h * inverse - u
+    return pull * inverse, change * (pull / p), change * (pull / (2 * kappa))
 
 
 @compiled
@@ -115,13 +119,12 @@ def _lower_backward(
             for j in range(start, end):
                 along += np.float64(grad[i, np.uintp(j)]) * np.float64(e[i, np.uintp(j)])
             pull = 0.5 * abs(weight[i]) * along
-            inverse, slope = _slopes(kappa, p, h, u)
-            by_kappa[f] += pull * slope * p
+            rise, turn, bend = _slopes(kappa, p, h, u, pull)
+            by_kappa[f] += bend
             scale = 0.5 if kappa == 0 else 0.5 * abs(weight[i]) * u
-            turn = 2 * kappa * slope * pull
             for j in range(start, end):
                 by_e[i, np.uintp(j)] = scale * grad[i, np.uintp(j)] + turn * e[i, np.uintp(j)]
-            by_e[i, dim + f] = -sign * pull * inverse
+            by_e[i, dim + f] = -sign * rise
 
 
 @compiled
@@ -189,12 +192,12 @@ def _lower_far_backward(
             for j in range(start, end):
                 along += grad[i, np.uintp(j)] * wide[i, np.uintp(j)]
             pull = 0.5 * abs(weight[i]) * along
-            inverse, slope = _slopes(kappa, p, h, u)
-            by_kappa[f] += pull * slope * p
-            scale, turn = 0.5 * abs(weight[i]) * u, 2 * kappa * slope * pull
+            rise, turn, bend = _slopes(kappa, p, h, u, pull)
+            by_kappa[f] += bend
+            scale = 0.5 * abs(weight[i]) * u
             for j in range(start, end):
                 by_e[i, np.uintp(j)] = scale * grad[i, np.uintp(j)] + turn * wide[i, np.uintp(j)]
-            by_e[i, dim + f] = -sign * pull * inverse
+            by_e[i, dim + f] = -sign * rise
 
 
 @compiled

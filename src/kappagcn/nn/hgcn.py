@@ -9,10 +9,10 @@ from torch_geometric.utils import softmax
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, Stereographic
-from kappagcn.geometry.numerics import ROW_TRANSLATED
+from kappagcn.geometry.numerics import ROW_TRANSLATED, arsinc
 from kappagcn.nn.functional import aggregate, dropconnect, linear
 from kappagcn.nn.inputs import Adjacency, Features, SparseInput, as_adjacency, check_rows
-from kappagcn.nn.rows import lift_rows, log_rows, within
+from kappagcn.nn.rows import lift_rows, within
 from kappagcn.sparse import SparseMatrix
 
 __all__ = ["HGCNConv"]
@@ -30,8 +30,8 @@ def translated(v: Tensor, b: Tensor, k: Tensor) -> Tensor:
     e, shift = lift_rows(near, k), lift_rows(within(b.double().unsqueeze(0), k, ROW_TRANSLATED), k)
     x, h, other, g = e[:, :-1], e[:, -1:], shift[:, :-1], shift[:, -1:]
     along = k * (x * other).sum(-1, keepdim=True)
-    moved = torch.cat((other + (g - along / (1 + h)) * x, g * h - along), -1)
-    return (log_rows(moved, k) + (wide - near)).to(v.dtype)
+    moved = other + (g - along / (1 + h)) * x
+    return (0.5 * arsinc(k * (moved * moved).sum(-1, keepdim=True)) * moved + (wide - near)).to(v.dtype)
 
 
 class HGCNConv(SparseInput):

@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from kappagcn.errors import GeometryError
-from kappagcn.geometry.numerics import ROW_EXPONENT, arsinc, ball_gap, positive_root, row_series
+from kappagcn.geometry.numerics import ROW_EXPONENT, ball_gap, positive_root, row_series
 from kappagcn.geometry.numerics import ROW_FAR as FAR
 from kappagcn.geometry.numerics import ROW_FAR_TANGENT as FAR_TANGENT
 from kappagcn.geometry.numerics import ROW_LEAST as LEAST
@@ -40,7 +40,6 @@ __all__ = [
     "edge_rows",
     "first_order",
     "lift_rows",
-    "log_rows",
     "lower_rows",
     "within",
 ]
@@ -68,7 +67,7 @@ def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
-def read_kappa(k: Tensor) -> Kappa:
+def _kappa(k: Tensor) -> Kappa:
     """κ as a number where reading it is free; a tensor where a compiler or another device would have to wait for it."""
     k = k.detach()
     return k.double() if torch.compiler.is_compiling() or k.device.type != "cpu" else float(k)
@@ -81,7 +80,7 @@ def _squares(v: Tensor) -> Tensor:
     return squares
 
 
-def by_sign(kappa: Kappa, positive: Callable[[], Tensor], other: Callable[[], Tensor]) -> Tensor:
+def _by_sign(kappa: Kappa, positive: Callable[[], Tensor], other: Callable[[], Tensor]) -> Tensor:
     """What holds for κ > 0, or what holds for κ ≤ 0."""
     if isinstance(kappa, Tensor):
         return torch.where(kappa > 0, positive(), other())
@@ -91,25 +90,25 @@ def by_sign(kappa: Kappa, positive: Callable[[], Tensor], other: Callable[[], Te
 class _Lift(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, v: Tensor, k: Tensor) -> Tensor:
-        kappa, limit = read_kappa(k), ROW_EXPONENT[v.dtype]
+        kappa, limit = _kappa(k), ROW_EXPONENT[v.dtype]
         q = _squares(v)
         s = (q * (4 * kappa)).abs().sqrt().clamp(min=LEAST)
-        sinc = by_sign(kappa, lambda: s.sin() / s, lambda: s.clamp(max=limit).sinh() / s)
-        cosc = by_sign(kappa, s.cos, lambda: s.clamp(max=limit).cosh())
+        sinc = _by_sign(kappa, lambda: s.sin() / s, lambda: s.clamp(max=limit).sinh() / s)
+        cosc = _by_sign(kappa, s.cos, lambda: s.clamp(max=limit).cosh())
         twice = (2 * sinc).to(v.dtype).unsqueeze(-1)
         ctx.save_for_backward(v, k, q, sinc, cosc, twice)
         height = cosc
         if v.dtype != torch.float64:
             # The height of the point that the rounded factor leads to: far out, lowering needs them to agree.
             rounded = (1 - kappa * twice.squeeze(-1).double().square() * q).clamp(min=0).sqrt()
-            height = by_sign(kappa, lambda: cosc, lambda: torch.where(cosc > FAR, rounded, cosc))
+            height = _by_sign(kappa, lambda: cosc, lambda: torch.where(cosc > FAR, rounded, cosc))
         return torch.cat((v * twice, height.to(v.dtype).unsqueeze(-1)), dim=-1)
 
     @staticmethod
     @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         v, k, q, sinc, cosc, twice = ctx.saved_tensors
-        kappa = read_kappa(k)
+        kappa = _kappa(k)
         gn, gh = grad[..., :-1], grad[..., -1]
         z = q * (4 * kappa)
         slope = row_series("sinc", z, (cosc - sinc) / (2 * z))
@@ -130,7 +129,7 @@ def _capped(size: Tensor, h: Tensor, e: Tensor) -> Tensor:
 class _Lower(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, e: Tensor, k: Tensor, weight: Tensor) -> Tensor:
-        kappa = read_kappa(k)
+        kappa = _kappa(k)
         n, h = e[..., :-1], e[..., -1].double()
         # A row of negative weight is that of the opposite weights, turned back by the weight itself.
         h = torch.where(weight < 0, -h, h)
@@ -149,7 +148,7 @@ class _Lower(torch.autograd.Function):
             farthest = torch.where(size == 0, 0, math.atanh(edge) / divisor)
             return torch.where(_capped(size, h, e), farthest, t.atanh() / (t * ahead))
 
-        u = by_sign(kappa, spherical, hyperbolic)
+        u = _by_sign(kappa, spherical, hyperbolic)
         whole = weight.abs() * u
         flat = kappa == 0  # there the weight is the height, and may be 0
         whole = torch.where(flat, 1, whole) if isinstance(flat, Tensor) else (torch.ones_like(u) if flat else whole)
@@ -161,7 +160,7 @@ class _Lower(torch.autograd.Function):
     @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         e, k, p, h, u, weight, scale = ctx.saved_tensors
-        kappa, n = read_kappa(k), e[..., :-1]
+        kappa, n = _kappa(k), e[..., :-1]
         along = 0.5 * torch.linalg.vecdot(grad, n).double()
         sign = torch.where(weight < 0, -1.0, 1.0).double()
         pull = weight.abs() * along
@@ -169,14 +168,16 @@ class _Lower(torch.autograd.Function):
         capped = (bent <= 0) & _capped((-bent).clamp(min=0).sqrt(), h, e)
         inverse = torch.where(capped, 0, 1 / (h * h + bent).clamp(min=LEAST))
         near = row_series("artanc", bent / (ahead * ahead), torch.nan) / (ahead * ahead * ahead)
-        closed = (h * inverse - u) / (2 * bent)
-        slope = torch.where(near.isnan() | capped, torch.where(bent == 0, 0, closed), near)
+        closed, change = near.isnan() | capped, h * inverse - u
         by_e = by_k = by_weight = None
         if ctx.needs_input_grad[0]:
-            by_n = torch.addcmul(grad * scale, n, (slope * pull * (2 * kappa)).to(e.dtype).unsqueeze(-1))
+            # Far out G itself would underflow.
+            turn = torch.where(closed, change * (pull / torch.where(p == 0, 1, p)), 2 * kappa * near * pull)
+            by_n = torch.addcmul(grad * scale, n, turn.to(e.dtype).unsqueeze(-1))
             by_e = torch.cat((by_n, (-sign * pull * inverse).to(e.dtype).unsqueeze(-1)), dim=-1)
         if ctx.needs_input_grad[1]:
-            by_k = torch.dot(pull * slope, p).to(k.dtype)
+            by_k = torch.where(closed, 0.5 * p * change * (pull / torch.where(bent == 0, 1, bent)), pull * near * p)
+            by_k = by_k.sum().to(k.dtype)
         if ctx.needs_input_grad[2]:
             by_weight = (sign * u * along).to(weight.dtype)
         return by_e, by_k, by_weight
@@ -185,10 +186,10 @@ class _Lower(torch.autograd.Function):
 class _Arsin(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, sine: Tensor, k: Tensor) -> Tensor:
-        kappa, s = read_kappa(k), sine.double()
+        kappa, s = _kappa(k), sine.double()
         root = k.detach().double().abs().sqrt().clamp(min=LEAST)
         t = s * root
-        length = by_sign(kappa, lambda: t.clamp(-1, 1).asin() / root, lambda: t.asinh() / root)
+        length = _by_sign(kappa, lambda: t.clamp(-1, 1).asin() / root, lambda: t.asinh() / root)
         ctx.save_for_backward(sine, k, length)
         return length.to(sine.dtype)
 
@@ -196,7 +197,7 @@ class _Arsin(torch.autograd.Function):
     @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         sine, k, length = ctx.saved_tensors
-        kappa, s = read_kappa(k), sine.double()
+        kappa, s = _kappa(k), sine.double()
         z = s * s * kappa
         slope = (1 - z).clamp(min=LEAST_COSINE**2).rsqrt()
         by_sine = by_k = None
@@ -207,16 +208,6 @@ class _Arsin(torch.autograd.Function):
             near = row_series("arsinc", z, torch.nan) * s * s * s
             by_k = (grad * torch.where(near.isnan(), closed, near)).sum().to(k.dtype)
         return by_sine, by_k
-
-
-def log_rows(e: Tensor, k: Tensor) -> Tensor:
-    """log_0 of points whose lifts are e itself, not just along it: (N, D+1) → (N, D), however far out, in float64."""
-
-    def by_sine() -> Tensor:
-        n = e[..., :-1]
-        return 0.5 * arsinc(k.clamp(max=0) * (n * n).sum(-1, keepdim=True)) * n
-
-    return by_sign(read_kappa(k), lambda: lower_rows(e, k, e.new_ones(len(e))), by_sine)
 
 
 def within(v: Tensor, k: Tensor, limit: float) -> Tensor:

@@ -1,0 +1,173 @@
+"""Every aggregation in float32 beside float64, values and gradients; weights of both signs."""
+
+import math
+from contextlib import nullcontext
+
+import pytest
+import torch
+
+from graph_samples import DOUBLE, space
+from kappagcn import geometry as G
+from kappagcn.errors import GeometryError, UndefinedMidpointError
+from kappagcn.nn import aggregate
+from kappagcn.nn.functional import AGGREGATIONS
+from kappagcn.nn.midpoints import torch_only
+from kappagcn.sparse import SparseMatrix, normalized_adjacency
+
+# Points all over a sphere have no unique Fréchet mean, and a search for one may not end: the dtypes are compared.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::kappagcn.errors.NonUniqueMeanWarning", "ignore::kappagcn.errors.ConvergenceWarning"
+)
+WAYS = {name: (name, nullcontext) for name in AGGREGATIONS} | {"midpoint by torch": ("midpoint", torch_only)}
+SEEDS, NODES, DIM = 60, 24, 4
+
+
+def rows_up_to(radius, kappa, seed):
+    """Rows at most radius/√|κ| from the origin, near each other or not, at all distances or all far out."""
+    generator = torch.Generator().manual_seed(seed)
+    v = torch.randn(NODES, DIM, generator=generator)
+    v = v[:1] + (None, 0.3, 0.05, 1e-3)[seed % 4] * v if seed % 4 else v
+    lengths = torch.rand(NODES, 1, generator=generator) if seed % 3 == 0 else torch.ones(NODES, 1)
+    v = v / v.norm(dim=1, keepdim=True) * lengths * radius / 2 / (abs(kappa) ** 0.5 or 1.0)
+    edges = torch.randint(NODES, (2, 3 * NODES), generator=generator)
+    adjacency = normalized_adjacency(edges, num_nodes=NODES, normalization=("row", "symmetric")[seed // 4 % 2])
+    return v, adjacency, torch.randn(NODES, DIM, generator=generator)
+
+
+def both_dtypes(v, adjacency, grad, kappa, aggregation):
+    """Result, gradient by v and gradient by κ, in float32 and of the same numbers in float64."""
+    found = []
+    for dtype in (torch.float32, DOUBLE):
+        manifold, x = space(torch.tensor(kappa).item(), torch.float32).to(dtype), v.to(dtype).requires_grad_()
+        out = aggregate(x, adjacency.to(dtype), manifold, aggregation=aggregation)
+        grads = torch.autograd.grad((out * grad.to(dtype)).sum(), (x, manifold.curvature.raw), materialize_grads=True)
+        found.append([t.detach().double() for t in (out, *grads)])
+    return zip(*found, strict=True)
+
+
+@pytest.mark.parametrize("kappa", [-3.0, 0.0, 2.0])
+@pytest.mark.parametrize("way", WAYS)
+def test_float32_is_float64_up_to_a_radius_of_four(way, kappa):
+    """Through points of the ball in float32, aggregation at the node was 2e-4 off, gradients of Fréchet means 2e-3."""
+    aggregation, path = WAYS[way]
+    for seed in range(SEEDS):
+        v, adjacency, grad = rows_up_to(4.0, kappa, seed)
+        with path():
+            (out, want), (by_v, want_by_v), (by_k, want_by_k) = both_dtypes(v, adjacency, grad, kappa, aggregation)
+        assert ((out - want).norm(dim=1) < 5e-5 * want.norm(dim=1)).all(), seed
+        assert (by_v - want_by_v).norm() < 5e-5 * want_by_v.norm(), seed
+        # Parts of ∂/∂κ cancel for points near each other; beside this it is small.
+        scale = (want.norm(dim=1) * grad.norm(dim=1)).sum() * v.norm(dim=1).max() ** 2
+        assert (by_k - want_by_k).abs() < 5e-5 * want_by_k.abs() + 5e-6 * scale, seed
+
+
+# Weights of both signs ------------------------------------------------------------------------------------------------
+
+PATHS = pytest.mark.parametrize("path", [nullcontext, torch_only], ids=["compiled", "torch"])
+DTYPES = pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
+FARTHEST = math.atanh(1 - 4 * torch.finfo(DOUBLE).eps)  # √−κ times the distance that float64 resolves
+INTO = {  # weights, points and κ whose sum of lifts points into the space
+    "outward": ([2.0, -1.0], [[0.3, 0.1], [0.1, -0.1]], -1.0),
+    "far": ([2.0, -1.0], [[2.0, 0.0], [1.8, 0.005]], -1.0),
+    "little weight": ([1.0, -0.9], [[0.01, 0.0], [0.0, 0.01]], -4.0),
+    "negative": ([-2.0, 1.0], [[0.3, 0.1], [0.1, -0.1]], -1.0),
+    "round the sphere": ([2.0, -3.0], [[0.9, 0.1], [0.1, 1.4]], 1.0),
+}
+OUT = {  # those whose sum does not: spacelike, into the past, and to nowhere
+    "spacelike": ([2.0, -1.0], [[1.0, 0.0], [-1.0, 0.0]], -1.0),
+    "past": ([2.0, -1.0], [[0.1, 0.0], [2.0, 0.5]], -0.5),
+    "spacelike, negative": ([-2.0, 1.0], [[1.0, 0.0], [-1.0, 0.2]], -2.0),
+    "two of each": ([1.0, 1.0, -0.9, -0.9], [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.2, -1.0]], -1.0),
+}
+
+
+def signed(case, dtype):
+    """A row of weights as a matrix, tangent vectors, the space."""
+    weights, points, kappa = case
+    return torch.tensor([weights], dtype=dtype), torch.tensor(points, dtype=dtype), space(kappa, dtype)
+
+
+@PATHS
+@DTYPES
+@pytest.mark.parametrize("name", INTO)
+def test_a_signed_sum_that_points_into_the_space_is_the_geometrys(name, dtype, path):
+    weights, v, manifold = signed(INTO[name], dtype)
+    with path():
+        found = aggregate(v, SparseMatrix.from_tensor(weights), manifold)
+    k = manifold.k.detach().double()
+    want = G.matmul_left(weights.double(), G.expmap0(v.double(), k=k), k=k)
+    assert torch.allclose(G.expmap0(found.double(), k=k), want, rtol=1e-5 if dtype == torch.float32 else 1e-12)
+
+
+@PATHS
+@DTYPES
+@pytest.mark.parametrize("name", OUT)
+def test_a_signed_sum_that_points_out_of_the_space_is_the_farthest_point_in_its_direction(name, dtype, path):
+    """It was 3.81 with numba and 8.84 without, in float32, with gradients of 1e15."""
+    weights, v, manifold = signed(OUT[name], dtype)
+    k, total = manifold.k.detach().double(), float(weights.sum())
+    with pytest.raises(UndefinedMidpointError):
+        G.matmul_left(weights.double(), G.expmap0(v.double(), k=k), k=k)
+    with path():
+        found = aggregate(v, SparseMatrix.from_tensor(weights), manifold)[0].double()
+    direction = math.copysign(1, total) * (weights.double() @ G.lift(v.double(), k=k))[0, :-1]
+    want = total * FARTHEST / 2 / (-k).sqrt() * direction / direction.norm()
+    assert torch.allclose(found, want, rtol=4 * torch.finfo(dtype).eps, atol=1e-6 if dtype == torch.float32 else 1e-13)
+
+
+@PATHS
+@pytest.mark.parametrize("name", [*INTO, *OUT])
+def test_gradients_of_signed_sums(name, path):
+    weights, v, manifold = signed((INTO | OUT)[name], DOUBLE)
+    matrix, raw = SparseMatrix.from_tensor(weights), manifold.curvature.raw
+
+    def layer(v, kappa):
+        return torch.func.functional_call(Aggregation(manifold, matrix), {"manifold.curvature.raw": kappa}, (v,))
+
+    with path():
+        assert torch.autograd.gradcheck(layer, (v.requires_grad_(), raw.detach().clone().requires_grad_()))
+    single = v.detach().float().requires_grad_()
+    with path():
+        by_v = torch.autograd.grad(aggregate(v, matrix, manifold).sum(), v)[0]
+        by_single = torch.autograd.grad(aggregate(single, matrix, manifold.float()).sum(), single)[0]
+    assert torch.allclose(by_single.double(), by_v, rtol=1e-4, atol=1e-4)
+
+
+class Aggregation(torch.nn.Module):
+    """A module around the space, whose κ can be given from outside."""
+
+    def __init__(self, manifold, matrix):
+        super().__init__()
+        self.manifold, self.matrix = manifold, matrix
+
+    def forward(self, v):
+        return aggregate(v, self.matrix, self.manifold)
+
+
+@PATHS
+@DTYPES
+@pytest.mark.parametrize("kappa", [-1.0, 0.0, 1.0])
+def test_opposite_weights_give_the_opposite_and_none_the_origin(kappa, dtype, path):
+    generator = torch.Generator().manual_seed(0)
+    weights = torch.randn(40, 5, generator=generator, dtype=dtype)
+    weights[0] = 0
+    weights[1] = torch.tensor([1.0, -1.0, 0.0, 2.0, -2.0])
+    v, manifold = torch.randn(5, 3, generator=generator, dtype=dtype).requires_grad_(), space(kappa, dtype)
+    with path():
+        found = aggregate(v, SparseMatrix.from_tensor(weights), manifold)
+        opposite = aggregate(v, SparseMatrix.from_tensor(-weights), manifold)
+        (by_v,) = torch.autograd.grad(found.sum(), v)
+    assert torch.isfinite(found).all()
+    assert torch.isfinite(by_v).all()
+    assert torch.allclose(opposite, -found, rtol=1e-4 if dtype == torch.float32 else 1e-10)
+    assert torch.equal(found[0], torch.zeros(3, dtype=dtype))
+    if kappa:
+        assert torch.equal(found[1], torch.zeros(3, dtype=dtype))  # times its sum
+    else:
+        assert torch.allclose(found, weights @ v, rtol=1e-5, atol=1e-5)
+
+
+def test_a_frechet_mean_takes_no_negative_weights():
+    weights, v, manifold = signed(INTO["outward"], DOUBLE)
+    with pytest.raises(GeometryError, match="expected non-negative weights"):
+        aggregate(v, SparseMatrix.from_tensor(weights), manifold, aggregation="frechet")
