@@ -17,6 +17,7 @@ import graphs as paths_speed
 import growing_page
 import layers
 import node_classification
+import portable
 import readme
 import record
 
@@ -86,6 +87,7 @@ def test_the_readmes_links_lead_somewhere(target):
         ("distortion", distortion_speed, "distortion-speed.md"),
         ("growing", growing_page, "growing.md"),
         ("busy_core", busy_core, "busy-core.md"),
+        ("portable", portable, "portability.md"),
     ],
 )
 def test_pages_are_made_from_their_records(name, module, page):

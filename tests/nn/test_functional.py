@@ -9,7 +9,7 @@ import torch
 from graph_samples import DOUBLE, space
 from kappagcn import geometry as G
 from kappagcn.errors import GeometryError, UndefinedMidpointError
-from kappagcn.nn import aggregate
+from kappagcn.nn import aggregate, logits
 from kappagcn.nn.functional import AGGREGATIONS
 from kappagcn.nn.midpoints import torch_only
 from kappagcn.sparse import SparseMatrix, normalized_adjacency
@@ -59,6 +59,27 @@ def test_float32_is_float64_up_to_a_radius_of_four(way, kappa):
         # Parts of ∂/∂κ cancel for points near each other; beside this it is small.
         scale = (want.norm(dim=1) * grad.norm(dim=1)).sum() * v.norm(dim=1).max() ** 2
         assert (by_k - want_by_k).abs() < 5e-5 * want_by_k.abs() + 5e-6 * scale, seed
+
+
+@pytest.mark.parametrize("kappa", [0.5, 2.0])
+def test_rows_past_the_antipode_are_the_points_and_have_the_logits_of_the_shorter_ones(kappa):
+    """log_0 of a point is shorter than π/(2√κ), the row may be longer: one point, by the paper's formulas."""
+    generator = torch.Generator().manual_seed(0)
+    v, p, a = (torch.randn(40, DIM, generator=generator, dtype=DOUBLE) for _ in range(3))
+    v = 4 * v / kappa**0.5  # most of them beyond π/(2√κ), some beyond π/√κ
+    p, a = 0.3 * p[:3] / kappa**0.5, a[:3]
+    points = G.expmap0(v, k=kappa)
+    shorter = G.logmap0(points, k=kappa)
+    assert (v.norm(dim=1) > math.pi / (2 * kappa**0.5)).sum() > 20
+    assert (shorter.norm(dim=1) < math.pi / (2 * kappa**0.5) + 1e-9).all()
+    manifold = space(kappa, DOUBLE)
+    scores = logits(v, p, a, manifold)
+    torch.testing.assert_close(scores, G.logits(points, G.expmap0(p, k=kappa), a, k=kappa), rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(scores, logits(shorter, p, a, manifold), rtol=1e-9, atol=1e-9)
+    eye = SparseMatrix.from_tensor(torch.eye(40, dtype=DOUBLE))
+    for row in (v, shorter):
+        kept = G.expmap0(aggregate(row, eye, manifold), k=kappa)
+        assert G.dist(kept, points, k=kappa).max() < 1e-6
 
 
 # Weights of both signs ------------------------------------------------------------------------------------------------
