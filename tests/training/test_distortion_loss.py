@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from kappagcn.errors import GeometryError, GraphError
 from kappagcn.geometry import ProductManifold, Stereographic, tangent_dist
 from kappagcn.graphs import balanced_tree, cycle, from_scipy
-from kappagcn.kernels import pairs
 from kappagcn.nn.midpoints import torch_only
 from kappagcn.training import GraphDistances, distortion, measure
 
@@ -208,6 +207,9 @@ def test_threads_do_not_change_digits():
 
 
 def test_blocks_and_chunks_of_any_size_cover_all_pairs():
+    pytest.importorskip("numba", reason="blocks are those of the compiled pairs")
+    from kappagcn.kernels import pairs
+
     for n in (2, pairs.CHUNKS, pairs.BLOCK - 1, pairs.BLOCK + 1, 2 * pairs.BLOCK + 3):
         v = torch.linspace(0, 1, n, dtype=torch.float64)[:, None]
         lengths = (torch.arange(n)[:, None] - torch.arange(n)[None]).abs()
