@@ -60,22 +60,30 @@ def aggregate(
     r"""Sums over neighbours in curved space, on tangent vectors: (N, D) → (M, D). κ = 0: A·V.
 
     ``"midpoint"``: the paper's κ-left-multiplication A ⊠ X (eq. 8). Row i is (Σ_j A_ij) · ½ρ_i N_i/|N_i| with
-    [N | h] = A · lift(V): one sparse product of one column more for each factor.
+    [N | h] = A · lift(V): one sparse product of one column more for each factor. Weights may have either sign: −A gives
+    the opposite of A, and a row that sums to 0 the origin (κ ≠ 0). Where κ < 0 and a sum of lifts does not point into
+    the space, h ≤ √−κ|N| for a positive row sum, `kappagcn.geometry.midpoint` has no point and raises; here the row
+    counts as the farthest point in the direction of N that float64 resolves, 17.7/√−κ from the origin, and its
+    derivatives are that point's. Sums of positive weights are capped there too.
 
     ``"tangential"``: in the tangent space at the origin (Chami et al. 2019), which is A·V whatever κ.
 
     ``"tangential-node"``: in the tangent space at the node itself, exp_x(Σ_j A_ij log_x(x_j)), x = x_i; for κ = 0 that
     is A·V where rows of A sum to 1, so give it row normalisation.
 
-    ``"frechet"``: the Fréchet mean of the neighbours, times the row's sum like the midpoint. A much slower search.
+    ``"frechet"``: the Fréchet mean of the neighbours, times the row's sum like the midpoint. A much slower search,
+    which takes no negative weights.
+
+    Float32 rows give float32's digits however far out they lie: what would lose them, aggregation at the node, Fréchet
+    means and midpoints that lie farther than 2.2/√−κ from the origin, is computed in float64 inside, with its
+    gradients. Under `torch.compile`, which cannot look at values, midpoints stay in float32 unless `double` is set.
 
     Args:
         v: Tangent vectors at the origin, (N, D).
-        adjacency: A, (M, N), with rows that sum to zero or more.
+        adjacency: A, (M, N).
         manifold: A space, or a product of spaces whose dimensions sum to D.
         aggregation: One of the above.
-        double: In float64 whatever the dtype. In float32 a midpoint at distance r from the origin has a relative error
-            of about ε·exp(2√−κ r)/r for κ < 0; that matters beyond r = 4/√−κ.
+        double: Compute all rows in float64 whatever the dtype.
 
     >>> from kappagcn.nn import normalized_adjacency
     >>> pair = normalized_adjacency(torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
