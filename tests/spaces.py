@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from hypothesis import settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -56,3 +57,8 @@ def spaces(kappas=KAPPAS, max_dim: int = 20, min_dim: int = 1, dtypes=DTYPES):
 
 POSITIVE = [k for k in KAPPAS if k > 0]
 NEGATIVE = [k for k in KAPPAS if k < 0]
+
+
+def few(examples: int):
+    """So many examples of a property that takes long to check, and ten times as many in `make fuzz`."""
+    return settings(max_examples=max(1, examples * settings.default.max_examples // 60))

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data
 from torch_geometric.nn import GCNConv
@@ -14,6 +14,7 @@ from kappagcn.errors import GraphError
 from kappagcn.nn import aggregate
 from kappagcn.nn.functional import AGGREGATIONS
 from kappagcn.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
+from spaces import few
 
 pytestmark = pytest.mark.filterwarnings("ignore::kappagcn.errors.NonUniqueMeanWarning")
 
@@ -22,7 +23,7 @@ def points(n, dim, generator, size=0.4):
     return size * torch.randn(n, dim, generator=generator, dtype=DOUBLE)
 
 
-@settings(max_examples=25)
+@few(25)
 @given(st.sampled_from([-1.0, -1e-6, 0.0, 1e-6, 0.5]), st.integers(1, 4), st.integers(0, 50))
 def test_each_row_is_the_geometrys_mean_of_its_neighbours(kappa, dim, seed):
     edge_index, weight, generator = random_graph(8, 20, seed)

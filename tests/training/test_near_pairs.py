@@ -5,7 +5,7 @@ import contextlib
 import pytest
 import scipy.sparse as sp
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kappagcn.errors import GraphError
@@ -13,6 +13,7 @@ from kappagcn.geometry import ProductManifold, tangent_dist
 from kappagcn.graphs import balanced_tree, from_scipy, shortest_paths, star
 from kappagcn.nn.midpoints import torch_only
 from kappagcn.training import GraphDistances, NearPairs, distances_from, distortion, measure
+from spaces import few
 
 PATHS = {"compiled": contextlib.nullcontext, "torch": torch_only}
 SIGNATURES = ["H3", "S3(0.02)", "E3", "H2(-4)", "H2xS2(0.3)", "H1xE2xS1(0.1)"]
@@ -34,7 +35,7 @@ def slopes(v, manifold, distances):
 
 
 @pytest.mark.parametrize("path", PATHS)
-@settings(max_examples=12)
+@few(12)
 @given(st.sampled_from(SIGNATURES), st.integers(0, 2**31))
 def test_the_mean_over_all_sources_is_the_whole(path, signature, seed):
     v, manifold = points(signature, TREE.num_nodes, seed)
@@ -139,7 +140,7 @@ def test_there_are_no_near_pairs_where_edges_have_lengths_or_hubs_too_many():
 
 
 @pytest.mark.parametrize("path", PATHS)
-@settings(max_examples=12)
+@few(12)
 @given(st.sampled_from(SIGNATURES), st.sampled_from([2, 20]), st.integers(0, 2**31))
 def test_with_near_pairs_the_mean_over_all_sources_is_the_whole(path, signature, per_node, seed):
     v, manifold = points(signature, TREE.num_nodes, seed)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
@@ -17,6 +17,7 @@ from kappagcn.graphs import (
 )
 from kappagcn.graphs.io.node_data import as_features
 from random_graphs import as_data, networks
+from spaces import few
 
 
 def put(folder, name, text):
@@ -67,7 +68,7 @@ def test_numbered_tables_in_npz(tmp_path):
     assert read_graph(edges, features=tmp_path / "named.npz").x.flatten().tolist() == [2, 1, 0]
 
 
-@settings(max_examples=30)
+@few(30)
 @given(networks(least=1), st.booleans(), st.booleans(), st.booleans())
 def test_our_own_forms_come_back(tmp_path_factory, graph, weighted, sparse, named):
     folder = tmp_path_factory.mktemp("own")

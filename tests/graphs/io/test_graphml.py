@@ -1,7 +1,7 @@
 import networkx as nx
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kappagcn import graphs as G
@@ -10,6 +10,7 @@ from kappagcn.graphs import (
     from_networkx,
     read_graph,
 )
+from spaces import few
 
 
 def put(folder, name, text):
@@ -62,7 +63,7 @@ def test_directed_and_multiple_edges_from_networkx():
         from_networkx(nx.Graph([(0, 1, {"weight": "heavy"})]))
 
 
-@settings(max_examples=60)
+@few(60)
 @given(st.text(alphabet='<>/graphmlnodeidkyat ="[]0123456789\n', max_size=80), st.sampled_from(["graphml", "gml"]))
 def test_fuzzed_markup(tmp_path_factory, text, kind):
     base = {"graphml": '<graphml><graph edgedefault="undirected"><node id="a"/>', "gml": "graph [ node [ id 0 ] "}[kind]

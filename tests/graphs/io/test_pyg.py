@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kappagcn import graphs as G
@@ -10,6 +10,7 @@ from kappagcn.graphs import (
     read_graph,
     save_data,
 )
+from spaces import few
 
 EDGES = torch.tensor([[0, 1], [1, 2]])
 
@@ -79,7 +80,7 @@ def test_saved_dicts_that_are_no_graph(tmp_path, found):
         read_graph(tmp_path / "g.pt")
 
 
-@settings(max_examples=40)
+@few(40)
 @given(st.data())
 def test_damaged_torch_files(tmp_path_factory, draw):
     path = save_data(cycle(5), tmp_path_factory.mktemp("pt") / "g.pt")

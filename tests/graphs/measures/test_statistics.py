@@ -4,16 +4,17 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 
 import kappagcn.graphs.measures.statistics as statistics
 from kappagcn import graphs as G
 from kappagcn.errors import GraphError
 from kappagcn.graphs import cycle, describe, torus
 from random_graphs import as_data, networks
+from spaces import few
 
 
-@settings(max_examples=30)
+@few(30)
 @given(networks(least=1))
 def test_numbers_are_networkxs(graph):
     found = describe(as_data(graph))
