@@ -50,7 +50,7 @@ ROWS = {
     "generic": Row("instructions that every x86-64 processor has", GENERIC),
     "avx2": Row("AVX2", {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "AVX2"}, needs=("AVX2", "AVX512")),
     "avx512": Row("AVX-512", {"ATEN_CPU_CAPABILITY": "avx512", "MKL_CBWR": "AVX512"}, needs=("AVX512",)),
-    "no-numba": Row("without numba", options=("--doctest-ignore-import-errors",), without_numba=True),
+    "no-numba": Row("without numba", without_numba=True),
     "threads": Row("two threads", {"OMP_NUM_THREADS": "2"}),
     **{f"order-{seed}": Row("shuffled", options=(f"--random-order-seed={seed}",)) for seed in (1, 2, 3)},
 }
