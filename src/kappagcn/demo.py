@@ -16,10 +16,10 @@ from rich.table import Table
 from kappagcn.errors import PrecisionWarning
 from kappagcn.estimators import GraphEmbedder
 from kappagcn.estimators.classifier import KappaGCNClassifier
-from kappagcn.estimators.cross_validation import classify, labelled, splits_of
+from kappagcn.estimators.cross_validation import classify, load_labelled, splits_of
 from kappagcn.graphs import balanced_tree, load_graph
 from kappagcn.report import write_report
-from kappagcn.saved import SavedRun
+from kappagcn.run_folder import SavedRun
 
 __all__ = ["Demo", "run", "show"]
 
@@ -96,7 +96,7 @@ def _embedded(graph: str, space: str, *, seed: int, epochs: int) -> dict[str, An
 
 
 def _classified(space: str, runs: Path, *, seed: int, epochs: int, splits: int) -> dict[str, Any]:
-    data = labelled("disease")
+    data = load_labelled("disease")
     assert data is not None
     classifier = KappaGCNClassifier(space, epochs=epochs, random_state=seed)
     folder = runs / f"disease-{space}"

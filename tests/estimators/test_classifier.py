@@ -10,8 +10,7 @@ from torch_geometric.data import Data
 from kappagcn.errors import CheckpointError, ConfigError, GraphError, SplitError, TrainingError
 from kappagcn.estimators import KappaGCNClassifier
 from kappagcn.estimators.classifier import _split
-from kappagcn.estimators.defaults import are_words
-from kappagcn.estimators.network import build_network, training_config
+from kappagcn.estimators.network import are_words, build_network, training_config
 from kappagcn.graphs import classic, disease, random_split
 from kappagcn.graphs.io.undirected import adjacency
 from kappagcn.training import (
@@ -317,7 +316,7 @@ def test_by_default_the_classifier_trains_on_the_whole_graph():
         ({"batch_size": 0}, "batch_size: expected a whole number in"),
         ({"batch_size": "some"}, "batch_size: expected a whole number in .* found 'some'"),
         ({"batch_size": 10, "num_neighbors": (10, 10), "num_layers": 2}, "num_neighbors: expected 3 numbers"),
-        ({"num_neighbors": 0}, "num_neighbors: expected numbers from 1"),
+        ({"num_neighbors": 0}, "num_neighbors: expected a number from 1"),
     ],
 )
 def test_the_classifier_refuses(options, message):

@@ -9,22 +9,22 @@ from kappagcn import KappaGCNClassifier
 from kappagcn.errors import CheckpointError, GraphError, SplitError
 from kappagcn.estimators import classifier as classifier_module
 from kappagcn.estimators import labelled as labelled_module
-from kappagcn.estimators.cross_validation import _best, classify, labelled, splits_of
+from kappagcn.estimators.cross_validation import _best, classify, load_labelled, splits_of
 from kappagcn.graphs import disease, random_split
 
 
 def test_stopping_nodes_choose_the_run_that_is_kept_and_test_nodes_do_not():
     records = [
-        {"accuracy": 0.9, "stopping_accuracy": 0.7, "best_loss": 0.1},
-        {"accuracy": 0.5, "stopping_accuracy": 0.8, "best_loss": 0.4},
-        {"accuracy": 0.6, "stopping_accuracy": 0.8, "best_loss": 0.3},
+        {"test": {"accuracy": 0.9}, "stopping_accuracy": 0.7, "stopping_loss": 0.1},
+        {"test": {"accuracy": 0.5}, "stopping_accuracy": 0.8, "stopping_loss": 0.4},
+        {"test": {"accuracy": 0.6}, "stopping_accuracy": 0.8, "stopping_loss": 0.3},
     ]
     assert _best(records) == 2, "the best accuracy, of those the lowest loss"
-    assert _best([{**record, "stopping_accuracy": None} for record in records]) == 0
+    assert _best([{**record, "stopping_accuracy": 0.5} for record in records]) == 0
 
 
 def test_the_run_that_is_kept_is_the_one_that_is_written(tmp_path):
-    data = labelled("disease")
+    data = load_labelled("disease")
     classifier = KappaGCNClassifier("H4", epochs=12, verbose=False)
     summary = classify(classifier, data, splits_of("disease", data, 2), tmp_path, runs=2)
     kept = summary["kept"]
@@ -52,7 +52,7 @@ def test_masks_of_a_file_are_its_one_split():
 
 
 def test_batches_evaluate_layer_by_layer_to_the_same_numbers():
-    data = labelled("disease")
+    data = load_labelled("disease")
     whole = KappaGCNClassifier("H4xS4", epochs=5, batch_size=200, num_neighbors=3, verbose=False).fit(data)
     scores, points = whole.scores(), whole.embed()
     whole.batch_size = None

@@ -12,7 +12,7 @@ from kappagcn.figures.sphere import default_view, great_arcs, seen, view_from
 from kappagcn.figures.style import LIGHT, styled
 from kappagcn.figures.training import curvature_history
 from kappagcn.geometry import expmap0, lift, tangent_dist
-from kappagcn.saved import PARTS, Embedded, SavedRun, save_embedded, save_json
+from kappagcn.run_folder import PARTS, Embedded, SavedRun, save_embedded, save_json
 
 KAPPAS = [-1.0, 0.0, 0.5]
 

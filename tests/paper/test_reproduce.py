@@ -7,7 +7,7 @@ import pytest
 
 from kappagcn.errors import ConfigError
 from kappagcn.estimators import bootstrapped
-from kappagcn.estimators.defaults import are_words, default_normalization
+from kappagcn.estimators.network import are_words, default_normalization
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.paper import Cell, Experiment, Job, cells
 from kappagcn.paper.cells import record_file

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from kappagcn.saved import Embedded, SavedRun, save_embedded, save_json
+from kappagcn.run_folder import Embedded, SavedRun, save_embedded, save_json
 
 
 def tree_edges(nodes, branching=3):
@@ -74,7 +74,8 @@ def classified_run(folder, nodes=90, classes=3, seed=0):
         probabilities=scores / scores.sum(1, keepdims=True),
         parts=(np.arange(nodes) % 4 + 1).astype(np.uint8),
     )
-    record = {"split": 0, "split_name": "s0", "run": 0, "accuracy": 0.8, "macro_f1": 0.7, "epochs": 20, "seconds": 1.0}
+    test = {"accuracy": 0.8, "macro_f1": 0.7}
+    record = {"split": 0, "split_name": "s0", "run": 0, "test": test, "epochs": 20, "seconds": 1.0}
     summary = {
         "graph": "papers",
         "space": "H2xS2",

@@ -8,7 +8,7 @@ import pytest
 from kappagcn.errors import CheckpointError
 from kappagcn.report import write_report
 from kappagcn.report.words import facts, number, sentences
-from kappagcn.saved import SavedRun
+from kappagcn.run_folder import SavedRun
 from report_runs import classified_run, embedded, save_run, tree_edges, tree_run, tree_vectors
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"

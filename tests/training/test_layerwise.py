@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from kappagcn.errors import TrainingError
+from kappagcn.errors import GraphError, TrainingError
 from kappagcn.models import GCN, HGCN, MLP, KappaGCN
 from kappagcn.nn import SparseMatrix
 from kappagcn.sparse import NeighbourSampler
@@ -15,7 +15,7 @@ from kappagcn.training import (
     layerwise,
     seeded,
 )
-from kappagcn.training.layerwise import take_rows, through
+from kappagcn.training.layerwise import take_rows
 from small_networks import network
 
 MODELS = {
@@ -55,9 +55,9 @@ def test_a_batch_with_all_neighbours_gives_scores_and_gradients_of_the_whole_gra
     if hops:
         sample = NeighbourSampler(model.adjacency(x, data.edge_index), (-1,) * hops).sample(seeds)
         assert sample.blocks[-1].shape[0] == len(seeds)
-        nodes, found = sample.nodes, through(model, x[sample.nodes], sample.blocks)
+        nodes, found = sample.nodes, model.forward_blocks(x[sample.nodes], sample.blocks)
     else:
-        found = through(model, x[nodes], [])
+        found = model.forward_blocks(x[nodes], [])
     assert torch.allclose(found, want, atol=1e-9)
     for one, other in zip(torch.autograd.grad(found.square().sum(), weights, allow_unused=True), slopes, strict=True):
         assert (one is None) == (other is None)
@@ -120,15 +120,15 @@ def test_only_what_the_nodes_need_is_looked_at(data):
 
 
 def test_other_wrong_input(data, split):
-    with pytest.raises(TrainingError, match=r"blocks: expected 2, .* found 0"):
-        through(network(), data.x, [])
+    with pytest.raises(GraphError, match=r"blocks: expected 2, .* found 0"):
+        network().forward_blocks(data.x, [])
     with pytest.raises(TrainingError, match="batch_size"):
         layerwise(network(), data.x, data.edge_index, batch_size=0)
     with pytest.raises(TrainingError, match="nodes: expected 0 to 199, found 3 to 200"):
         layerwise(network(), data.x, data.edge_index, nodes=torch.tensor([3, 200]))
     with pytest.raises(TrainingError, match="nodes: expected numbers of nodes"):
         layerwise(network(), data.x, data.edge_index, nodes=[3])
-    with pytest.raises(TrainingError, match="expected a batch to be at hand"):
+    with pytest.raises(TrainingError, match="expected a current batch"):
         MiniBatches(network(), data, split).loss()
     with pytest.raises(TrainingError, match="expected features"):
         fit(network(), Data(edge_index=data.edge_index, y=data.y), split, strategy=MiniBatch())

@@ -64,11 +64,11 @@ def classify(
     check_distributed(distributed)
     from kappagcn.estimators.classifier import KappaGCNClassifier
     from kappagcn.estimators.cross_validation import classify as run
-    from kappagcn.estimators.cross_validation import labelled, splits_of
+    from kappagcn.estimators.cross_validation import load_labelled, splits_of
 
     classifier = KappaGCNClassifier(**asdict(settings))
     classifier.check()
-    loaded = None if features or labels else labelled(graph, data)
+    loaded = None if features or labels else load_labelled(graph, data)
     if loaded is None:
         loaded = load(graph, data, features, labels, header)
     divisions = splits_of(graph, loaded, splits, data)
@@ -79,7 +79,7 @@ def classify(
     folder = run_folder(out, graph, settings.space)
 
     def report(record: dict[str, Any], done: int, count: int) -> None:
-        score = "no test nodes" if record["accuracy"] is None else f"test accuracy {record['accuracy']:.3f}"
+        score = f"test accuracy {record['test']['accuracy']:.3f}" if "test" in record else "no test nodes"
         say(f"{done} of {count}: split {record['split']}, run {record['run']}: {score} after {record['epochs']} epochs")
 
     with process_group_of(distributed, timeout, folder) as group:

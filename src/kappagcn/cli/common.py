@@ -211,7 +211,7 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     if path is None:
         return None
     with guarded():
-        from kappagcn.estimators.settings_files import read_toml
+        from kappagcn.estimators.settings import read_toml
 
         values = {name.replace("-", "_"): value for name, value in read_toml(path).items()}
         known = {p.name: p for p in context.command.params if p.name not in ("config", "help", "dry_run", "as_json")}

@@ -27,7 +27,7 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Print for every node a label, the one that was given, and the probabilities of all classes, as CSV."""
-    from kappagcn.saved import SavedRun
+    from kappagcn.run_folder import SavedRun
 
     saved = SavedRun(run)
     if saved.kind != "classification":
@@ -77,10 +77,10 @@ def _new(
     """Predictions for another graph; where that has labels, how many are right."""
     from kappagcn.errors import KappaGCNError
     from kappagcn.estimators.classifier import KappaGCNClassifier
-    from kappagcn.estimators.cross_validation import labelled
+    from kappagcn.estimators.cross_validation import load_labelled
 
     classifier = KappaGCNClassifier.load(run / "model.safetensors")
-    loaded = None if features or labels else labelled(graph, data)
+    loaded = None if features or labels else load_labelled(graph, data)
     if loaded is None:
         loaded = load(graph, data, features, labels, header)
     probabilities = classifier.predict_proba(loaded)

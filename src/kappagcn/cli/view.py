@@ -45,7 +45,7 @@ def plot(
 ) -> None:
     """Draw a run: training, curvatures, the embedding, distortion or confusion."""
     from kappagcn.figures.run import draw_run
-    from kappagcn.saved import SavedRun
+    from kappagcn.run_folder import SavedRun
 
     saved = SavedRun(run)
     folder = make(run / "figures" if out is None else out)
@@ -64,7 +64,7 @@ def report(
 ) -> None:
     """Write one page with everything about a run, to open in any browser, without a network."""
     from kappagcn.report import write_report
-    from kappagcn.saved import SavedRun
+    from kappagcn.run_folder import SavedRun
 
     saved = SavedRun(run)
     folder = make(run if out is None else out)

@@ -1,4 +1,4 @@
-"""KappaGCNClassifier: node classification in one line, in scikit-learn's manner."""
+"""KappaGCNClassifier: node classification with the interface of scikit-learn."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from torch_geometric.data import Data
 from kappagcn.distributed import Communicator
 from kappagcn.errors import CheckpointError, GraphError, KappaGCNError, SplitError, TrainingError
 from kappagcn.estimators.base import Estimator
-from kappagcn.estimators.defaults import resolved, start_space
-from kappagcn.estimators.labelled import encoded, label_array, read_labelled, unlabelled
-from kappagcn.estimators.network import build_network, prepare_features, training_config
+from kappagcn.estimators.labelled import encode_labels, label_array, read_labelled, unlabelled
+from kappagcn.estimators.network import build_network, prepare_features, resolved, start_space, training_config
 from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import Split, random_split
@@ -30,51 +29,45 @@ from kappagcn.graphs.io.node_data import one_hot
 from kappagcn.models import NodeClassifier, build_model
 from kappagcn.training import FullGraph, MiniBatch, Partitioned, Strategy, fit, layerwise, reporting, seeded
 from kappagcn.training.checkpoint import load_tensors, save_tensors
-from kappagcn.training.minibatch import check_batches
+from kappagcn.training.minibatch import check_neighbors
 from kappagcn.training.tasks import inputs
 
 __all__ = ["KappaGCNClassifier"]
 
 Array = NDArray[Any]
-STOPPING = 0.1  # of the labelled nodes, where no mask says which
+STOPPING = 0.1  # share of the labelled nodes, without masks
 
 
 class KappaGCNClassifier(Estimator, ClassificationSettings):
-    """Classes of a graph's nodes from some of them, by a κ-GCN.
+    """Node classification by a κ-GCN.
 
     A graph is PyG's ``Data``; a SciPy or NumPy adjacency matrix with features `x` (N, D) and labels `y` (N,); or a
     NetworkX graph with `x` as names of node attributes and `y` as the name of one. Directed edges count in both
     directions. Labels may be numbers or words; −1, None, NaN and "" mean that there is none. Without features every
-    node is a feature of its own; there can be no other graph to predict for then.
+    node is a feature of its own, and the classifier cannot predict for other graphs.
 
-    Which nodes train is what ``data.train_mask`` says, ``val_mask`` deciding when to stop; nodes of ``test_mask`` do
-    neither. Without masks all labelled nodes train but for a tenth of each class, which decides; where there is none to
-    decide, the training loss does.
+    Nodes of ``data.train_mask`` train, those of ``val_mask`` decide when to stop, those of ``test_mask`` do neither.
+    Without masks all labelled nodes train, except a tenth of each class, which decides when to stop; without stopping
+    nodes the training loss decides.
 
     Attributes:
         classes_: Labels in the order of `predict_proba`'s columns.
         model_: The network.
-        curvatures_: Learned, one per factor of the space.
-        labels_: Of the fitted nodes, as places among `classes_`, −1 for none.
-        history_: Numbers of each epoch.
+        curvatures_: Learned curvatures, one per factor of the space.
+        labels_: Labels of the fitted nodes, as indices into `classes_`, −1 for none.
+        history_: Metrics of each epoch.
 
-    >>> from kappagcn.graphs import disease, random_split
-    >>> data = disease()
-    >>> classifier = KappaGCNClassifier("H8", epochs=30).fit(data)
+    >>> from kappagcn.graphs import disease
+    >>> classifier = KappaGCNClassifier("H8", epochs=30).fit(disease())
     >>> classifier.predict().shape, classifier.embed().shape
     ((1000,), (1000, 8))
     """
 
     def check(self) -> None:
-        """Refuse arguments that no graph could be classified with."""
+        """Refuse arguments that are wrong for any graph."""
         super().check()
         parse_signature(self.space)
-        self._check_batches()
-
-    def _check_batches(self) -> None:
-        check_batches(1 if self.batch_size is None else self.batch_size, self.num_neighbors, 0)
-        if self.batch_size is not None:
-            check_batches(self.batch_size, self.num_neighbors, self.num_layers + 1)
+        check_neighbors(self.num_neighbors, 0 if self.batch_size is None else self.num_layers + 1)
 
     def settings(self, x: Tensor) -> ClassificationSettings:
         """All settings for a graph with these features: no "auto", and curvatures to start from."""
@@ -96,11 +89,10 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
             graph: The graph.
             x: Features, where the graph does not have them.
             y: Labels, where the graph does not have them.
-            folder: Where to keep the run; None to keep nothing.
-            resume: Go on with the run in `folder`, if there is one, to the same numbers as without the interruption.
+            folder: Run folder; None to keep nothing.
+            resume: Continue the run in `folder`, if there is one, to the same numbers as without the interruption.
             group: Process group of torch.distributed to train with, by parts of the graph or of each batch; all its
-                processes call `fit` with the same arguments, and rank 0 alone writes. None to work in this process
-                alone.
+                processes call `fit` with the same arguments, and rank 0 alone writes. None for one process.
         """
         data, labels = read_labelled(graph, x, y)
         if labels is None:
@@ -122,8 +114,8 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
         Args:
             data: The graph; it is left as it is.
             labels: Label of each node, (N,).
-            split: Which nodes are for what; None for masks of `data` or, without any, a random split.
-            folder: Run directory; None to keep nothing.
+            split: Nodes for training, stopping and validation; None for masks of `data` or a random split.
+            folder: Run folder; None to keep nothing.
             resume: Continue the run in `folder`, if there is one.
             group: Process group of torch.distributed to train with.
         """
@@ -133,25 +125,34 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
         own_features = data.get("x") is not None
         data.x = data.x.float() if own_features else one_hot(data.num_nodes)
         settings = self.settings(data.x)
-        classes, data.y = encoded(labels, data.get("class_names"))
+        classes, data.y = encode_labels(labels, data.get("class_names"))
         split = _split(data, self.random_state) if split is None else split
         statistics = column_statistics(data.x) if settings.feature_norm == "columns" else None
         data.x = prepare_features(settings, data.x, statistics)
         with seeded(self.random_state):
             model = build_network(settings, data.num_features, len(classes))
-        config = training_config(settings, self.random_state)
+        config, strategy = training_config(settings, self.random_state), self._strategy(communicator)
         shown = self.verbose and communicator.rank == 0
         with reporting("training", self.epochs) if shown else nullcontext() as report:
             callbacks = [] if report is None else [report]
-            strategy = self._strategy(communicator)
             options: dict[str, Any] = {"folder": folder, "resume": resume, "callbacks": callbacks}
-            result = fit(model, data, split, config, strategy=strategy, **options)
-        self.classes_, self.model_, self.history_, self.result_ = classes, model, result.history, result
-        self._data: Data | None = data
-        self.labels_: Array = data.y.numpy()
-        self._params = self.get_params()
-        self._settings, self._statistics, self._own_features = settings, statistics, own_features
+            self.result_ = fit(model, data, split, config, strategy=strategy, **options)
+        self.history_, self.labels_ = self.result_.history, data.y.numpy()
+        self._keep(model, classes, settings, statistics, own_features, data)
         return self
+
+    def _keep(
+        self,
+        model: NodeClassifier,
+        classes: Array,
+        settings: ClassificationSettings,
+        statistics: tuple[Tensor, Tensor] | None,
+        own_features: bool,
+        data: Data | None,
+    ) -> None:
+        """Everything that predictions need."""
+        self.model_, self.classes_, self._data, self._params = model, classes, data, self.get_params()
+        self._settings, self._statistics, self._own_features = settings, statistics, own_features
 
     def _strategy(self, communicator: Communicator) -> Strategy:
         if self.batch_size is not None:
@@ -160,7 +161,7 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
 
     @property
     def curvatures_(self) -> list[float]:
-        """Learned, one per factor of the space."""
+        """Learned curvatures, one per factor of the space."""
         return [curvature.value for curvature in self._fitted().curvatures()]
 
     @property
@@ -175,7 +176,7 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
         return model
 
     def _graph(self, graph: Any, x: Any, y: Any = None) -> tuple[Data, Array | None]:
-        """The fitted graph, or another one with its features prepared as those of the fitted one were."""
+        """The fitted graph, or another one with its features prepared in the same way; its labels."""
         self._fitted()
         if graph is None:
             if self._data is None:
@@ -188,19 +189,18 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
             raise GraphError(
                 "expected no other graph: this classifier was fitted without features, so it knows its own nodes only."
             )
-        if data.get("x") is None or data.x.shape[1] != self.model_.options["in_channels"]:
-            width = "none" if data.get("x") is None else str(data.x.shape[1])
-            raise GraphError(f"expected {self.model_.options['in_channels']} features, as in fit, found {width}.")
+        expected, width = self.model_.options["in_channels"], "none" if data.get("x") is None else data.x.shape[1]
+        if width != expected:
+            raise GraphError(f"expected {expected} features, as in fit, found {width}.")
         data.x = prepare_features(self._settings, data.x, self._statistics)
         return data, labels
 
     @torch.no_grad()
     def _rows(self, data: Data) -> Tensor:
-        """What the network makes of all nodes: at once, or where it was trained on batches layer by layer."""
+        """Output of the network for all nodes; with mini-batches layer by layer."""
         if self.batch_size is not None:
             return layerwise(self.model_, data.x, data.edge_index, data.get("edge_weight"))
-        self.model_.eval()
-        rows: Tensor = self.model_(*inputs(self.model_, data))
+        rows: Tensor = self.model_.eval()(*inputs(self.model_, data))
         return rows
 
     def scores(self, graph: Any = None, x: Any = None) -> Tensor:
@@ -214,8 +214,7 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
 
     def predict(self, graph: Any = None, x: Any = None) -> Array:
         """The most probable label of every node, (N,)."""
-        places = self.predict_proba(graph, x).argmax(axis=1)
-        labels: Array = self.classes_[places]
+        labels: Array = self.classes_[self.predict_proba(graph, x).argmax(axis=1)]
         return labels
 
     @torch.no_grad()
@@ -227,7 +226,7 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
         return points
 
     def tangent(self, graph: Any = None, x: Any = None) -> Array:
-        """The last hidden layer as tangent vectors at the origin, (N, D), which points near a boundary come from."""
+        """The last hidden layer as tangent vectors at the origin, (N, D)."""
         data, _ = self._graph(graph, x)
         model: Any = self.model_
         logits, model.logits = model.logits, None  # without them the network ends in its hidden layer
@@ -238,13 +237,13 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
         return vectors
 
     def score(self, graph: Any = None, x: Any = None, y: Any = None, *, nodes: Sequence[int] | None = None) -> float:
-        """Accuracy on `nodes`, or those of ``data.test_mask``; on all labelled ones of another graph that has neither.
+        """Accuracy on `nodes`, by default those of ``data.test_mask``, or all labelled nodes of another graph.
 
         Args:
             graph: A graph with labels; the fitted one by default.
             x: Its features, where it does not have them.
             y: Labels, where the graph does not have them.
-            nodes: Which nodes count.
+            nodes: Nodes to compare, as indices or a mask.
         """
         data, labels = self._graph(graph, x, y)
         if labels is None and graph is None:
@@ -252,7 +251,7 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
         if labels is None:
             raise GraphError("expected labels to compare with, data.y or y, found none.")
         if nodes is not None:
-            where = _places(nodes, data.num_nodes)
+            where = _indices(nodes, data.num_nodes)
         elif data.get("test_mask") is not None:
             where = data.test_mask.nonzero().flatten().numpy()
         elif graph is None:
@@ -261,24 +260,24 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
             where = np.flatnonzero(~unlabelled(labels))
         if not len(where) or unlabelled(labels)[where].any():
             raise GraphError("expected nodes that all have a label, found some without, or no nodes.")
-        return float((self.predict_proba(graph, x).argmax(axis=1)[where] == self._numbers(labels[where])).mean())
+        return float((self.predict_proba(graph, x).argmax(axis=1)[where] == self._class_indices(labels[where])).mean())
 
-    def _numbers(self, labels: Array) -> Array:
-        """Places of labels among the classes, −1 for those that are none."""
-        places = {label: i for i, label in enumerate(self.classes_.tolist())}
-        numbers = np.array([places.get(label, -1) for label in labels.tolist()])
-        if (numbers < 0).all():
-            known, other = self.classes_.tolist()[0], labels.tolist()[0]
-            raise GraphError(f"expected labels such as {known!r}, as in fit, found none of those, but {other!r}.")
-        return numbers
+    def _class_indices(self, labels: Array) -> Array:
+        """Indices of labels in the classes, −1 for others."""
+        known = {label: i for i, label in enumerate(self.classes_.tolist())}
+        indices = np.array([known.get(label, -1) for label in labels.tolist()])
+        if (indices < 0).all():
+            one, other = self.classes_.tolist()[0], labels.tolist()[0]
+            raise GraphError(f"expected labels such as {one!r}, as in fit, found none of those, but {other!r}.")
+        return indices
 
     @property
     def can_be_saved(self) -> bool:
-        """Whether it knows more than the nodes of its own graph, which it does when it was fitted with features."""
-        return hasattr(self, "_own_features") and bool(self._own_features)
+        """Whether it was fitted with features; without them it knows the nodes of its own graph only."""
+        return bool(getattr(self, "_own_features", False))
 
     def save(self, path: str | Path) -> Path:
-        """Write everything but the graph to one file without pickles."""
+        """Write the classifier, without the graph, to a safetensors file."""
         model = self._fitted()
         if not self.can_be_saved:
             raise GraphError("expected features: fitted without, a classifier knows the nodes of its graph only.")
@@ -296,7 +295,7 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
 
     @classmethod
     def load(cls, path: str | Path) -> KappaGCNClassifier:
-        """A classifier as it was saved, to predict for graphs with the same features."""
+        """A saved classifier, which predicts for graphs with the same features."""
         tensors, about = load_tensors(Path(path))
         try:
             classifier = cls(**about["classifier"])
@@ -312,14 +311,13 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
             raise CheckpointError(
                 f"{path}: expected a classifier of this version, found another ({problem})."
             ) from None
-        classifier.classes_, classifier.model_, classifier.history_ = classes, model.eval(), []
-        classifier._data, classifier._params = None, classifier.get_params()
-        classifier._settings, classifier._statistics, classifier._own_features = settings, statistics, True
+        classifier.history_ = []
+        classifier._keep(model.eval(), classes, settings, statistics, True, None)
         return classifier
 
 
 def _split(data: Data, seed: int) -> Split:
-    """Masks decide as far as there are any; nodes of a test mask neither train nor stop in any case."""
+    """The split of a graph's masks as far as it has some; nodes of a test mask neither train nor stop."""
     if data.get("train_mask") is not None:
         return Split.from_masks(data)
     labels, masks = data.y.clone(), {key: data.get(f"{key}_mask") for key in ("val", "test")}
@@ -332,15 +330,12 @@ def _split(data: Data, seed: int) -> Split:
     return Split((labels >= 0).nonzero().flatten().numpy(), stopping, [], [], name="masks")
 
 
-def _places(nodes: Any, count: int) -> Array:
-    """Nodes as numbers, from numbers or a mask."""
-    places = np.asarray(nodes)
-    if places.dtype == bool and places.shape == (count,):
-        return np.flatnonzero(places)
-    if (
-        places.ndim != 1
-        or places.dtype.kind not in "iu"
-        or (places.size and not 0 <= places.min() <= places.max() < count)
-    ):
+def _indices(nodes: Any, count: int) -> Array:
+    """Nodes as indices, from indices or a mask."""
+    indices = np.asarray(nodes)
+    if indices.dtype == bool and indices.shape == (count,):
+        return np.flatnonzero(indices)
+    whole = indices.ndim == 1 and indices.dtype.kind in "iu"
+    if not whole or (indices.size and not 0 <= indices.min() <= indices.max() < count):
         raise GraphError(f"nodes: expected numbers from 0 to {count - 1}, or a mask of {count}, found others.")
-    return places
+    return indices

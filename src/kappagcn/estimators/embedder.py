@@ -25,12 +25,12 @@ from kappagcn.geometry import Curvature
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import as_graph, components
 from kappagcn.models.points import FreePoints, NetworkPoints
-from kappagcn.saved import Embedded, save_embedded, save_json
+from kappagcn.run_folder import Embedded, save_embedded, save_json
 from kappagcn.training import PartTrainer, Trainer, TrainingConfig, reporting, run_training, seeded
+from kappagcn.training.checkpoint import fingerprint
 from kappagcn.training.distortion_loss import GraphDistances, distances_from, measure
 from kappagcn.training.distortion_task import DistortionTask, SampledDistortionTask, SharedDistortionTask
 from kappagcn.training.precision import mean_average_precision
-from kappagcn.training.run_folder import fingerprint
 
 __all__ = ["GraphEmbedder"]
 

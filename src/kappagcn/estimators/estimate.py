@@ -14,7 +14,7 @@ RESAMPLES = 1000
 
 @dataclass(frozen=True, order=True)
 class Estimate:
-    """A mean and how far it may be off, at 95 %; None where one value says nothing of that.
+    """A mean and the half-width of its 95 % interval, None for a single value.
 
     >>> print(Estimate(0.8312, 0.0071), Estimate(-0.5, None))
     0.831 ± 0.007 −0.500
@@ -23,9 +23,14 @@ class Estimate:
     mean: float
     interval: float | None
 
+    @property
+    def bounds(self) -> list[float] | None:
+        """Ends of the interval."""
+        return None if self.interval is None else [self.mean - self.interval, self.mean + self.interval]
+
     def __str__(self) -> str:
-        spread = "" if self.interval is None else f" ± {self.interval:.3f}"
-        return f"{self.mean:.3f}{spread}".replace("-", "−")
+        margin = "" if self.interval is None else f" ± {self.interval:.3f}"
+        return f"{self.mean:.3f}{margin}".replace("-", "−")
 
 
 def bootstrapped(values: Sequence[float]) -> Estimate:
@@ -39,7 +44,7 @@ def bootstrapped(values: Sequence[float]) -> Estimate:
         raise ValueError("expected at least one value, found none.")
     if len(array) == 1:
         return Estimate(float(array[0]), None)
-    drawn = np.random.default_rng(0).choice(array, (RESAMPLES, len(array))).mean(axis=1)
-    low, high = np.percentile(drawn, [2.5, 97.5])
+    means = np.random.default_rng(0).choice(array, (RESAMPLES, len(array))).mean(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5])
     mean = float(array.mean())
     return Estimate(mean, float(max(mean - low, high - mean)))

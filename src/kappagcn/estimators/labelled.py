@@ -1,4 +1,4 @@
-"""Graphs with labels as people have them: PyG, SciPy, NetworkX; labels as numbers or words."""
+"""Graphs with labels from PyG, SciPy, NumPy or NetworkX; labels as numbers or words."""
 
 from __future__ import annotations
 
@@ -17,22 +17,30 @@ from kappagcn.errors import GraphError
 from kappagcn.graphs import as_graph, from_networkx, from_pyg
 from kappagcn.graphs.io.node_data import as_features
 
-__all__ = ["encoded", "label_array", "read_labelled", "read_labels", "unlabelled"]
+__all__ = ["encode_labels", "label_array", "read_labelled", "read_labels", "unlabelled"]
 
 Array = NDArray[Any]
 
 
 def read_labelled(graph: Any, x: Any, y: Any) -> tuple[Data, Array | None]:
-    """The graph in our form, features as float32 where there are some, and its labels as they were given."""
+    """The graph with its features as float32, and its labels as they are; None without features or labels."""
+    labels: Array | None = None
     if isinstance(graph, Data):
-        data, labels = _from_pyg(graph)
+        attributes = {key: value for key, value in graph.to_dict().items() if key != "y"}
+        data = from_pyg(Data.from_dict({**attributes, "num_nodes": graph.num_nodes}))
+        data.y = graph.get("y")
+        labels = None if data.y is None else read_labels(data)
     elif isinstance(graph, nx.Graph):
-        names = [x] if isinstance(x, str) else list(x) if _are_names(x) else []
-        data = from_networkx(graph, features=names, label=y if isinstance(y, str) else None)
-        labels = _attribute(graph, y) if isinstance(y, str) else None
-        x, y = None if names else x, None if isinstance(y, str) else y
+        names = [x] if isinstance(x, str) else x
+        named = isinstance(names, Sequence) and len(names) > 0 and all(isinstance(name, str) for name in names)
+        label = y if isinstance(y, str) else None
+        data = from_networkx(graph, features=names if named else [], label=label)
+        if label is not None:
+            labels, y = np.empty(len(graph), object), None
+            labels[:] = [graph.nodes[node].get(label) for node in graph]
+        x = None if named else x
     else:
-        data, labels = as_graph(graph), None
+        data = as_graph(graph)
     if x is not None:
         data.x = as_features(x, sparse=sp.issparse(x) or (isinstance(x, Tensor) and x.layout != torch.strided))
     if data.get("x") is not None:
@@ -42,24 +50,15 @@ def read_labelled(graph: Any, x: Any, y: Any) -> tuple[Data, Array | None]:
     return data, labels if y is None else label_array(y, data.num_nodes)
 
 
-def _from_pyg(graph: Data) -> tuple[Data, Array | None]:
-    """The graph, and its labels as numbers, or as names where it has some."""
-    attributes = {key: value for key, value in graph.to_dict().items() if key != "y"}
-    data = from_pyg(Data.from_dict({**attributes, "num_nodes": graph.num_nodes}))
-    data.y = graph.get("y")
-    return data, None if data.y is None else read_labels(data)
-
-
 def read_labels(data: Data) -> Array:
-    """The labels of a graph as numbers, or as names where it has some, (N,)."""
+    """Labels of a graph, (N,): their names if the graph has class_names, otherwise numbers."""
     labels, names = label_array(data.y, data.num_nodes), data.get("class_names")
     if names is None:
         return labels
     if labels.dtype.kind not in "iu" or not -1 <= labels.min() <= labels.max() < len(names):
         raise GraphError(f"expected labels from −1 to {len(names) - 1}, one for each of class_names, found others.")
-    by_class: Array = np.array([None, *names], object)
-    chosen: Array = by_class[labels + 1]
-    return chosen
+    by_class: Array = np.array([None, *names], object)[labels + 1]
+    return by_class
 
 
 def label_array(y: Any, nodes: int) -> Array:
@@ -72,35 +71,25 @@ def label_array(y: Any, nodes: int) -> Array:
     return labels
 
 
-def _are_names(x: Any) -> bool:
-    return isinstance(x, Sequence) and all(isinstance(name, str) for name in x)
-
-
-def _attribute(graph: Any, name: str) -> Array:
-    values = np.empty(len(graph), object)
-    values[:] = [graph.nodes[node].get(name) for node in graph]
-    return values
-
-
 def unlabelled(labels: Array) -> Array:
-    """Where there is no label: −1, None, NaN or an empty word."""
+    """Mask of nodes without a label: −1, None, NaN or an empty word."""
     return np.array([v is None or v == "" or v != v or v == -1 for v in labels.tolist()], bool)
 
 
-def encoded(labels: Array, order: Sequence[str] | None = None) -> tuple[Array, Tensor]:
-    """Classes, sorted or in the order given, and the place of each node's among them, −1 for none."""
+def encode_labels(labels: Array, order: Sequence[str] | None = None) -> tuple[Array, Tensor]:
+    """Classes, sorted or in this order, and the index of each node's class, −1 for none, (N,)."""
     unknown = unlabelled(labels)
     if unknown.all():
         raise GraphError("expected labelled nodes, found none.")
     known = labels[~unknown].tolist()
     if len({isinstance(label, str) for label in known}) > 1:
         raise GraphError("expected labels of one kind, numbers or words, found both.")
-    classes, places = np.unique(np.array(known), return_inverse=True)
+    classes, indices = np.unique(np.array(known), return_inverse=True)
     if len(classes) < 2:
         raise GraphError(f"expected at least two classes, found {known[0]!r} alone; −1 means that there is no label.")
     if order is not None and set(order) >= set(classes.tolist()):
         ranks = np.argsort([list(order).index(name) for name in classes.tolist()])
-        classes, places = classes[ranks], np.argsort(ranks)[places]
+        classes, indices = classes[ranks], np.argsort(ranks)[indices]
     y = np.full(len(labels), -1)
-    y[~unknown] = places
+    y[~unknown] = indices
     return classes, torch.from_numpy(y)

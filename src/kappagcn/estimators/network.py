@@ -1,30 +1,80 @@
-"""From settings to a network, its features and its training configuration."""
+"""From settings to a network, its features and its training configuration; settings that depend on the features."""
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from kappagcn.estimators.settings import ClassificationSettings
-from kappagcn.geometry.signature import parse_signature
+from kappagcn.geometry.signature import format_signature, parse_signature
 from kappagcn.graphs import normalize_rows, standardize_columns
 from kappagcn.models import NodeClassifier, build_model
 from kappagcn.nn.features import point_features, tangent_features
 from kappagcn.training import TrainingConfig
 
-__all__ = ["build_network", "network_options", "prepare_features", "training_config"]
+__all__ = [
+    "are_words",
+    "build_network",
+    "default_normalization",
+    "network_options",
+    "prepare_features",
+    "resolved",
+    "start_space",
+    "training_config",
+]
+
+START = 0.1  # initial |κ|: small, so that a wrong sign costs little
+WORDS = {"dropout": 0.5, "l2": 5e-4}
+COLUMNS = {"dropout": 0.0, "l2": 0.0}
+
+
+def are_words(x: Tensor) -> bool:
+    """Whether features are counts that are mostly zero, as words of documents are.
+
+    >>> are_words(torch.eye(5)), are_words(torch.randn(5, 2))
+    (True, False)
+    """
+    values = x if x.layout == torch.strided else x.values()
+    return bool((values >= 0).all()) and 2 * int((values != 0).sum()) < x.shape[0] * x.shape[1]
+
+
+def default_normalization(x: Tensor) -> str:
+    """``"columns"`` for measurements, which are dense; ``"lengths"`` otherwise."""
+    return "columns" if x.layout == torch.strided and not are_words(x) else "lengths"
+
+
+def resolved(settings: ClassificationSettings, x: Tensor) -> ClassificationSettings:
+    """Settings with every "auto" replaced by a value that depends on the features.
+
+    Sparse counts, such as words of documents, get dropout and L²; columns of measurements get neither.
+
+    >>> resolved(ClassificationSettings(), torch.eye(5)).dropout
+    0.5
+    """
+    chosen: dict[str, Any] = {**(WORDS if are_words(x) else COLUMNS), "feature_norm": default_normalization(x)}
+    plain = ClassificationSettings(**{each.name: getattr(settings, each.name) for each in fields(settings)})
+    return replace(plain, **{name: value for name, value in chosen.items() if getattr(plain, name) == "auto"})
+
+
+def start_space(space: str) -> str:
+    """Signature with initial curvatures of ±0.1 where it names none.
+
+    >>> start_space("H8xS8")
+    'H8(-0.1)xS8(0.1)'
+    """
+    return format_signature(parse_signature(space, start=START))
 
 
 def network_options(settings: ClassificationSettings, model: str = "kappa-gcn") -> dict[str, Any]:
-    """Arguments of a network but for the numbers of features and classes.
+    """Arguments of a network, except the numbers of features and classes.
 
     >>> network_options(ClassificationSettings("H8(-0.5)", dropout=0.1), "hgcn")["curvature"]
     -0.5
     """
-    options: dict[str, Any] = {"num_layers": settings.num_layers}
-    options |= {"dropout": settings.dropout, "dropconnect": settings.dropconnect}
+    options: dict[str, Any] = {n: getattr(settings, n) for n in ("num_layers", "dropout", "dropconnect")}
     factors = parse_signature(settings.space)
     if model == "kappa-gcn":
         options |= {"space": settings.space, "split_input": settings.split_input}
@@ -42,7 +92,7 @@ def network_options(settings: ClassificationSettings, model: str = "kappa-gcn") 
 def build_network(
     settings: ClassificationSettings, in_channels: int, num_classes: int, model: str = "kappa-gcn"
 ) -> NodeClassifier:
-    """The network with fresh weights.
+    """The network with new weights.
 
     >>> build_network(ClassificationSettings("H8", dropout=0.1), 10, 2).options["space"]
     'H8'
@@ -53,7 +103,7 @@ def build_network(
 def prepare_features(
     settings: ClassificationSettings, x: Tensor, statistics: tuple[Tensor, Tensor] | None = None
 ) -> Tensor:
-    """Features as the network takes them; columns standardised by `statistics` where these are another graph's."""
+    """Features for the network; `statistics` are the column means and deviations of the fitted graph."""
     if settings.feature_norm in ("rows", "lengths"):
         x = normalize_rows(x, order=1 if settings.feature_norm == "rows" else 2)
     elif settings.feature_norm == "columns":
@@ -66,12 +116,6 @@ def prepare_features(
 
 
 def training_config(settings: ClassificationSettings, seed: int) -> TrainingConfig:
-    """How the network is trained."""
-    return TrainingConfig(
-        epochs=settings.epochs,
-        patience=settings.patience,
-        lr=settings.lr,
-        curvature_lr=settings.curvature_lr,
-        l2=settings.l2,  # type: ignore[arg-type]
-        seed=seed,
-    )
+    """Training configuration of the settings."""
+    names = ("epochs", "patience", "lr", "curvature_lr", "l2")
+    return TrainingConfig(**{name: getattr(settings, name) for name in names}, seed=seed)

@@ -6,15 +6,28 @@ documentation are all made from the fields of these dataclasses. A new setting i
 
 from __future__ import annotations
 
+import json
 import math
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 from kappagcn.errors import ConfigError
+from kappagcn.io_atomic import atomic_write
 
-__all__ = ["ClassificationSettings", "EmbeddingSettings", "Settings", "as_settings", "setting", "settings_table"]
+__all__ = [
+    "ClassificationSettings",
+    "EmbeddingSettings",
+    "Settings",
+    "as_settings",
+    "read_toml",
+    "setting",
+    "settings_table",
+    "write_toml",
+]
 
 SPACE = "Signature of the space, such as H16, S16, H8xS8, or E16 for flat space"
 SEED_LIMIT = 2**32
@@ -174,16 +187,15 @@ def _parsed(each: Field[Any], value: Any) -> Any:
     """A value from its text, where the type of its field is not text."""
     if not isinstance(value, str) or each.metadata["choices"] or each.type == "str":
         return value
-    number = int if str(each.type).startswith("int") else float
+    form = ", or some separated by commas"
     try:
         if "Sequence" in str(each.type):
             numbers = [int(word) for word in value.split(",")]
             return numbers[0] if len(numbers) == 1 else numbers
+        form = " or auto" if each.default == "auto" else ""
+        number = int if str(each.type).startswith("int") else float
         return value if value == each.default == "auto" else number(value)
     except ValueError:
-        form = (
-            " or auto" if each.default == "auto" else ", or some separated by commas" if "Seq" in str(each.type) else ""
-        )
         raise ConfigError(f"--{flag_of(each).replace('_', '-')}: expected a number{form}, found {value!r}.") from None
 
 
@@ -205,10 +217,9 @@ def _check(each: Field[Any], value: Any) -> None:
 
 
 def _within(each: Field[Any], value: Any) -> bool:
-    low, high = interval(each)
-    above = value >= low if each.metadata["range"].startswith("[") else value > low
-    below = value < high if each.metadata["range"].endswith(")") else value <= high
-    return bool(above and below) and math.isfinite(value)
+    (low, high), limits = interval(each), each.metadata["range"]
+    inside = low < value < high or (value == low and limits[0] == "[") or (value == high and limits[-1] == "]")
+    return inside and math.isfinite(value)
 
 
 def interval(each: Field[Any]) -> tuple[float, float]:
@@ -234,3 +245,32 @@ def settings_table(kind: type[Any]) -> str:
 def argument_lines(kind: type[Any]) -> list[str]:
     """The settings of a task as lines of a docstring's Args section."""
     return [f"{each.name}: {each.metadata['help']}" for each in fields(kind) if each.default is not MISSING]
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The settings in a TOML file."""
+    try:
+        with Path(path).open("rb") as file:
+            return tomllib.load(file)
+    except OSError as problem:
+        raise ConfigError(f"{path}: expected a TOML file, found {problem.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise ConfigError(f"{path}: expected TOML, found {problem}.") from None
+
+
+def write_toml(path: str | Path, values: Mapping[str, Any]) -> None:
+    """Write words, numbers and lists of them as a TOML file."""
+    lines = [f"{name} = {_toml(value)}" for name, value in values.items()]
+    try:
+        with atomic_write(Path(path)) as file:
+            file.write(("\n".join(lines) + "\n").encode())
+    except OSError as problem:
+        raise ConfigError(f"{path}: cannot be written ({problem.strerror}).") from None
+
+
+def _toml(value: Any) -> str:
+    """A TOML value: as in JSON, except for one character that TOML wants escaped."""
+    values = value if isinstance(value, list | tuple) else [value]
+    if not all(isinstance(each, str) or (isinstance(each, int | float) and math.isfinite(each)) for each in values):
+        raise ConfigError(f"expected settings that are words, finite numbers or lists of them, found {value!r}.")
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -26,7 +26,7 @@ from kappagcn.figures.sphere import (
 )
 from kappagcn.figures.style import Theme
 from kappagcn.geometry import expmap0, lift, project
-from kappagcn.saved import Array, Embedded
+from kappagcn.run_folder import Array, Embedded
 
 __all__ = ["embedding", "factor_name"]
 

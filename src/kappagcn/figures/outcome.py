@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from kappagcn.figures.classes import short_names
 from kappagcn.figures.space import axes_for
 from kappagcn.figures.style import Theme, blend
-from kappagcn.saved import Array, SavedRun
+from kappagcn.run_folder import Array, SavedRun
 
 __all__ = ["confusion", "distortion"]
 

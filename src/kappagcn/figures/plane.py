@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.geometry import lift, lower
-from kappagcn.saved import Array, principal
+from kappagcn.run_folder import Array, principal
 
 __all__ = ["best_plane", "central_node", "depths"]
 

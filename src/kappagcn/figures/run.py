@@ -11,7 +11,7 @@ from kappagcn.figures.factors import embedding
 from kappagcn.figures.outcome import confusion, distortion
 from kappagcn.figures.style import Theme, save, styled, theme_named
 from kappagcn.figures.training import curvature, outcome, training
-from kappagcn.saved import SavedRun
+from kappagcn.run_folder import SavedRun
 
 __all__ = ["RUN_FIGURES", "draw_run"]
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from kappagcn.figures.factors import factor_name
 from kappagcn.figures.space import axes_for, minus, signs
 from kappagcn.figures.style import Theme
-from kappagcn.saved import Array, SavedRun
+from kappagcn.run_folder import Array, SavedRun
 
 __all__ = ["curvature", "curvature_history", "training"]
 

@@ -1,15 +1,12 @@
 """Networks over the nodes of a graph: the paper's, and those it is measured against."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kappagcn.errors import GraphError
 from kappagcn.models.baselines import GCN, HGCN, MLP
-from kappagcn.models.classifier import NodeClassifier
+from kappagcn.models.classifier import NodeClassifier, Step
 from kappagcn.models.kappa_gcn import KappaGCN
 from kappagcn.models.points import FreePoints, NetworkPoints, hidden_space
-from kappagcn.models.steps import Step
 
 __all__ = [
     "GCN",

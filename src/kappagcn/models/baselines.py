@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
-from kappagcn.models.classifier import NodeClassifier
-from kappagcn.models.steps import Step
+from kappagcn.models.classifier import NodeClassifier, Step
 from kappagcn.nn import HGCNConv, KappaGCNConv, KappaLinear
 from kappagcn.nn.inputs import Adjacency, Features
 
@@ -81,15 +79,9 @@ class GCN(NodeClassifier):
         )
         self.hidden = nn.ModuleList(inner)
 
-    def steps(self) -> list[Step]:
-        """Hidden layers and the output layer, which are all convolutions."""
-        return [*super().steps(), Step(lambda v, block: self.output(self.dropout(v), block), aggregates=True)]
-
-    def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits of the classes, (N, C)."""
-        adjacency = self.adjacency(x, edge_index, edge_weight)
-        scores: Tensor = self.output(self.dropout(self.tangent(x, adjacency)), adjacency)
-        return scores
+    def output_step(self) -> Step:
+        """A convolution."""
+        return Step(lambda v, block: self.output(self.dropout(v), block), aggregates=True)
 
 
 class HGCN(NodeClassifier):
@@ -148,19 +140,17 @@ class HGCN(NodeClassifier):
             )
             for size in _sizes(in_channels, hidden_channels, num_layers)
         )
-        self.manifold = self.hidden[-1].manifold
+        self.manifold, self.needs_all_neighbors = self.hidden[-1].manifold, attention
         self.decoder = KappaLinear(hidden_channels, num_classes)
-
-    def steps(self) -> list[Step]:
-        """Hidden layers, which with attention need all neighbours, and the decoder, which looks at none."""
-        attention = bool(self.options["attention"])
-        inner = [replace(step, needs_all_neighbors=attention) for step in super().steps()]
-        return [*inner, Step(lambda v: self.decoder(self.dropout(v)), aggregates=False)]
 
     def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""
-        scores: Tensor = self.decoder(self.dropout(self.tangent(x, edge_index, edge_weight)))
-        return scores
+        # Not inherited: torch.compile takes bounds of curvatures for variables where networks with others share code.
+        return super().forward(x, edge_index, edge_weight)
+
+    def output_step(self) -> Step:
+        """The decoder, without neighbours."""
+        return Step(lambda v: self.decoder(self.dropout(v)), aggregates=False)
 
 
 class MLP(NodeClassifier):
@@ -183,6 +173,7 @@ class MLP(NodeClassifier):
     """
 
     name = "mlp"
+    aggregates = False
 
     def __init__(
         self,
@@ -205,18 +196,14 @@ class MLP(NodeClassifier):
         """The edges as they are: the graph is not looked at."""
         return edge_index
 
-    def tangent(self, x: Features, edge_index: Adjacency | None = None, edge_weight: Tensor | None = None) -> Tensor:
-        """The last hidden layer, (N, hidden_channels)."""
-        return self._through(self.hidden, x)
+    def output_step(self) -> Step:
+        """A linear layer."""
+        return Step(lambda v: self.output(self.dropout(v)), aggregates=False)
 
-    def steps(self) -> list[Step]:
-        """Layers that look at no neighbours."""
-        return [
-            *(replace(step, aggregates=False) for step in super().steps()),
-            Step(lambda v: self.output(self.dropout(v)), aggregates=False),
-        ]
-
-    def forward(self, x: Features, edge_index: Adjacency | None = None, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""
-        scores: Tensor = self.output(self.dropout(self.tangent(x)))
-        return scores
+        return super().forward(x, edge_index, edge_weight)
+
+    def tangent(self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
+        """The last hidden layer, (N, hidden_channels)."""
+        return super().tangent(x, edge_index, edge_weight)

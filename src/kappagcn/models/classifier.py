@@ -1,23 +1,22 @@
-"""What all node models have in common: features and a graph in, logits out; their embedding; their curvatures."""
+"""Base of the networks: a list of steps, from features and a graph to logits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
-from kappagcn.models.steps import Step
 from kappagcn.nn import KappaDropout
 from kappagcn.nn.inputs import Adjacency, Features
 from kappagcn.sparse import SparseMatrix
 
-__all__ = ["ACTIVATIONS", "NodeClassifier"]
+__all__ = ["ACTIVATIONS", "NodeClassifier", "Step"]
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -27,12 +26,29 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class NodeClassifier(nn.Module):
-    """A network over the nodes of a graph, with one hidden representation in some space and logits from it.
+class Step(NamedTuple):
+    """A step of a network, with at most one product with the adjacency matrix.
 
     Attributes:
-        hidden: The hidden layers, each of which can prepare sparse features and, but for the MLP's, an adjacency.
-        manifold: The space of the last hidden layer, None where there is no notion of one.
+        run: Function of rows (N, D), and a matrix (M, N) where the step aggregates; gives rows (M, E).
+        aggregates: Whether it multiplies with the adjacency matrix.
+        needs_all_neighbors: Whether its result is wrong for a sample of the neighbours.
+
+    >>> Step(torch.relu, aggregates=False).run(torch.tensor([[-1.0]]))
+    tensor([[0.]])
+    """
+
+    run: Callable[..., Tensor]
+    aggregates: bool
+    needs_all_neighbors: bool = False
+
+
+class NodeClassifier(nn.Module):
+    """A network over the nodes of a graph: hidden layers in some space, and logits from the last of them.
+
+    Attributes:
+        hidden: The hidden layers.
+        manifold: The space of the last hidden layer, None without one.
         options: The arguments that build the same network, as plain numbers and words.
 
     >>> from kappagcn.models import KappaGCN
@@ -45,6 +61,8 @@ class NodeClassifier(nn.Module):
     hidden: Any  # an nn.ModuleList, whose items mypy knows nothing of
     manifold: Stereographic | ProductManifold | None
     options: dict[str, Any]
+    aggregates = True
+    needs_all_neighbors = False
 
     def __init__(self, options: dict[str, Any], *, dropout: float, input_dropout: float, act: str) -> None:
         super().__init__()
@@ -59,40 +77,60 @@ class NodeClassifier(nn.Module):
         self.dropout, self.input_dropout = KappaDropout(dropout), KappaDropout(input_dropout)
 
     def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Any:
-        """The SparseMatrix the network multiplies with, to be made once and given as edge_index."""
+        """The matrix the network multiplies with, which can be passed as edge_index."""
         return self.hidden[0].adjacency(x, edge_index, edge_weight)
 
-    def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
-        """The last hidden layer as tangent vectors at the origin, (N, D)."""
-        return self._through(self.hidden, x, self.adjacency(x, edge_index, edge_weight))
-
-    def _through(self, layers: Any, x: Features, *graph: Adjacency) -> Tensor:
-        """Hidden layers one after the other, each with the activation, with dropout between them."""
-        v = self.input_dropout(self.hidden[0].features(x))
-        for i, layer in enumerate(layers):
-            v = self.act(layer(self.dropout(v) if i else v, *graph))
-        rows: Tensor = v
-        return rows
-
     def steps(self) -> list[Step]:
-        """The network as steps, for mini-batches and for inference layer by layer.
+        """The network as steps: its hidden layers, then its output.
 
         >>> from kappagcn.models import HGCN
         >>> [step.aggregates for step in HGCN(10, 2).steps()]  # its decoder looks at no neighbours
         [True, False]
         """
-        return [Step(partial(self._hidden_step, i), aggregates=True) for i in range(len(self.hidden))]
+        hidden = [partial(self._hidden_step, i) for i in range(len(self.hidden))]
+        return [*(Step(run, self.aggregates, self.needs_all_neighbors) for run in hidden), self.output_step()]
+
+    def output_step(self) -> Step:
+        """The step from the last hidden layer to logits."""
+        raise NotImplementedError
 
     def _hidden_step(self, i: int, v: Features, *graph: SparseMatrix) -> Tensor:
-        """One hidden layer with its dropout and activation, over a block of the adjacency matrix."""
+        """One hidden layer with its dropout and activation, over the whole graph or over a block of its matrix."""
         layer = self.hidden[i]
         v = self.dropout(v) if i else self.input_dropout(v)
-        if graph and (getattr(layer, "at_node", False) or getattr(layer, "aggregation", "") == "tangential-node"):
-            # The node itself is looked at: the block as a square one, of which the first rows are wanted.
+        at_node = getattr(layer, "at_node", False) or getattr(layer, "aggregation", "") == "tangential-node"
+        if at_node and graph[0].shape[0] != v.shape[0]:
+            # The layer needs the nodes themselves: extend the block to a square matrix, and keep its first rows.
             (block,) = graph
             square = SparseMatrix(block.rows, block.cols, block.values, (block.shape[1], block.shape[1]))
             return self.act(layer(v, square)[: block.shape[0]])
         return self.act(layer(v, *graph))
+
+    def _run(self, steps: Sequence[Step], x: Features, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
+        """Steps over the whole graph."""
+        adjacency = self.adjacency(x, edge_index, edge_weight)
+        return _run_steps(steps, self.hidden[0].features(x), [adjacency] * len(steps))
+
+    def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
+        """Logits of the classes, (N, C)."""
+        return self._run(self.steps(), x, edge_index, edge_weight)
+
+    def forward_blocks(self, x: Features, blocks: Sequence[SparseMatrix]) -> Tensor:
+        """Logits of the seeds of a sample, (B, C).
+
+        Args:
+            x: Features of the nodes of the sample, (M, D).
+            blocks: A matrix for each step that aggregates, as in `kappagcn.sparse.Sample`.
+        """
+        steps = self.steps()
+        hops = sum(step.aggregates for step in steps)
+        if hops != len(blocks):
+            raise GraphError(f"blocks: expected {hops}, one for each product with the graph, found {len(blocks)}.")
+        return _run_steps(steps, x, blocks)
+
+    def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
+        """The last hidden layer as tangent vectors at the origin, (N, D)."""
+        return self._run(self.steps()[: len(self.hidden)], x, edge_index, edge_weight)
 
     def embed(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """The last hidden layer as points of its space, (N, D)."""
@@ -100,7 +138,7 @@ class NodeClassifier(nn.Module):
         return v if self.manifold is None else self.manifold.expmap0(v)
 
     def first_layer(self) -> list[nn.Parameter]:
-        """The weights that L² regularisation looks at."""
+        """Parameters with L² regularisation."""
         return [self.hidden[0].weight]
 
     def curvatures(self) -> list[Curvature]:
@@ -108,5 +146,13 @@ class NodeClassifier(nn.Module):
         return [module for module in self.modules() if isinstance(module, Curvature)]
 
     def capped_rows(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> int:
-        """How many hidden rows lie farther out than the precision resolves, and were taken as just inside."""
+        """Number of hidden rows that lie farther out than the precision resolves, and were taken as just inside."""
         return 0
+
+
+def _run_steps(steps: Sequence[Step], v: Any, blocks: Sequence[SparseMatrix]) -> Tensor:
+    remaining = iter(blocks)
+    for step in steps:
+        v = step.run(v, next(remaining)) if step.aggregates else step.run(v)
+    rows: Tensor = v
+    return rows

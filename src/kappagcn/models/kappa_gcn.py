@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
-from kappagcn.models.classifier import NodeClassifier
-from kappagcn.models.steps import Step
+from kappagcn.models.classifier import NodeClassifier, Step
 from kappagcn.nn import KappaGCNConv, KappaLogits, capped_rows
 from kappagcn.nn.inputs import Adjacency, Features
 from kappagcn.sparse import SparseMatrix
@@ -74,20 +73,16 @@ class KappaGCN(NodeClassifier):
         double: bool = False,
     ) -> None:
         super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, act=act)
-        if not isinstance(space, str) and not (
-            isinstance(space, Sequence) and all(isinstance(each, str) for each in space)
-        ):
+        spaces = [space] if isinstance(space, str) else space
+        if not isinstance(spaces, Sequence) or not all(isinstance(each, str) for each in spaces):
             raise GraphError(f'space: expected a signature such as "H16", or a list of them, found {space!r}.')
-        if not isinstance(space, str) and num_layers not in (1, len(space)):
+        if not isinstance(space, str) and spaces and num_layers not in (1, len(spaces)):
             raise GraphError(f"num_layers: expected {len(space)}, as many as there are signatures, found {num_layers}.")
-        if num_layers < 1 or (not isinstance(space, str) and not space):
-            raise GraphError(
-                f"expected at least one hidden layer, found {num_layers if isinstance(space, str) else 0}."
-            )
+        if num_layers < 1 or not spaces:
+            raise GraphError(f"expected at least one hidden layer, found {num_layers if spaces else 0}.")
+        manifolds = [ProductManifold.from_signature(each, trainable=trainable) for each in spaces]
         if isinstance(space, str):
-            manifolds = [ProductManifold.from_signature(space, trainable=trainable)] * num_layers
-        else:
-            manifolds = [ProductManifold.from_signature(each, trainable=trainable) for each in space]
+            manifolds = manifolds * num_layers  # layers share one space with its curvatures
         self.manifold = manifolds[-1]
         sizes = [in_channels, *(manifold.dim for manifold in manifolds)]
         self.hidden = nn.ModuleList(
@@ -108,21 +103,13 @@ class KappaGCN(NodeClassifier):
         self.logits = None if num_classes is None else KappaLogits(sizes[-1], num_classes, manifolds[-1])
         self.adjacency_dropout = adjacency_dropout
 
-    def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits of the classes, (N, C); without classes the last hidden layer."""
-        adjacency = self.adjacency(x, edge_index, edge_weight)
-        v = self.tangent(x, adjacency)
-        if self.logits is None:
-            return v
-        if self.training and self.adjacency_dropout:
-            adjacency = adjacency.dropout(self.adjacency_dropout)
-        scores: Tensor = self.logits(self.dropout(v))
-        out: Tensor = adjacency.product(scores)
-        return out
-
     def steps(self) -> list[Step]:
         """Hidden layers, then logits averaged over neighbours where there are classes."""
-        return super().steps() if self.logits is None else [*super().steps(), Step(self._averaged_logits, True)]
+        return super().steps()[: None if self.logits is not None else -1]
+
+    def output_step(self) -> Step:
+        """Logits averaged over neighbours."""
+        return Step(self._averaged_logits, aggregates=True)
 
     def _averaged_logits(self, v: Tensor, block: SparseMatrix) -> Tensor:
         assert self.logits is not None
@@ -136,6 +123,6 @@ class KappaGCN(NodeClassifier):
         adjacency, count = self.adjacency(x, edge_index, edge_weight), 0
         for i, conv in enumerate(self.hidden):
             if conv.aggregation == "midpoint":
-                v = conv.linear(self._through(self.hidden[:i], x, adjacency) if i else x)
+                v = conv.linear(self._run(self.steps()[:i], x, adjacency))
                 count += capped_rows(v, adjacency, conv.manifold)
         return count

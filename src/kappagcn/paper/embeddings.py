@@ -17,13 +17,12 @@ from kappagcn.graphs import load_graph
 from kappagcn.paper.runs import (
     Record,
     canonical,
-    curvature_path,
     machine,
     one_thread,
     peak_memory,
-    thinned,
     versions,
 )
+from kappagcn.training.run import curvature_path, thinned
 
 __all__ = ["EmbeddingExperiment", "EmbeddingJob"]
 

@@ -11,8 +11,7 @@ from torch_geometric.data import Data
 
 from kappagcn.errors import ConfigError, KappaGCNError
 from kappagcn.estimators.network import build_network, prepare_features, training_config
-from kappagcn.estimators.settings import ClassificationSettings
-from kappagcn.estimators.settings_files import read_toml, write_toml
+from kappagcn.estimators.settings import ClassificationSettings, read_toml, write_toml
 from kappagcn.models import MODELS, NodeClassifier
 from kappagcn.training import TrainingConfig
 

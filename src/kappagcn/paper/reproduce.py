@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kappagcn.errors import ConfigError
-from kappagcn.estimators.defaults import COLUMNS, WORDS, start_space
+from kappagcn.estimators.network import COLUMNS, WORDS, start_space
 from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.paper.cells import CONFIGS, CURVED, Cell, cells, record_file, selected
 from kappagcn.paper.experiment import Experiment, save_experiment

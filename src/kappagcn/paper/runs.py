@@ -30,7 +30,6 @@ __all__ = ["Job", "RecordFile", "Run", "run", "run_all"]
 Record = dict[str, Any]
 Report = Callable[[Record, int, int], None]  # a finished record, how many are done and how many there are
 WATCH_SECONDS = 0.5
-PATH_POINTS = 20  # of the way of a curvature or a distortion that a record keeps
 PACKAGES = ("kappagcn", "torch", "torch_geometric", "numpy", "scipy", "numba")
 
 
@@ -191,31 +190,7 @@ def run(job: Job, root: str | Path | None = None) -> Record:
             return record | {"failed": str(problem), "seconds": round(time.perf_counter() - start, 2)}
         if job.purpose == "test":
             record["test"] = final_evaluation(model, data, split)
-    best = result.best
-    return record | {
-        "stopping_accuracy": best["stopping_accuracy"],
-        "validation_accuracy": best.get("validation_accuracy"),
-        "epochs": result.epochs,
-        "best_epoch": result.best_epoch,
-        "stopped_by": result.stopped_by,
-        "seconds": round(time.perf_counter() - start, 2),
-        "epoch_milliseconds": round(1000 * result.seconds / result.epochs, 2),
-        "curvatures": best["curvatures"],
-        "curvature_path": curvature_path(result.history),
-        "capped_rows": result.capped_rows,
-    }
-
-
-def thinned(history: list[Record]) -> list[Record]:
-    """Some epochs from the first to the last."""
-    step = max(1, -(-len(history) // PATH_POINTS))
-    return [*history[::step], *([] if (len(history) - 1) % step == 0 else [history[-1]])]
-
-
-def curvature_path(history: list[Record]) -> list[list[float]]:
-    """[epoch, κ …] for some epochs from the first to the last; nothing where there is no curvature."""
-    kept = thinned(history) if history[0]["curvatures"] else []
-    return [[each["epoch"], *(round(kappa, 5) for kappa in each["curvatures"])] for each in kept]
+    return record | result.record() | {"seconds": round(time.perf_counter() - start, 2)}
 
 
 class RecordFile:

@@ -11,7 +11,7 @@ from kappagcn.report.neighbours import central, distances_from, nearest
 from kappagcn.report.projection import picture
 from kappagcn.report.subset import edges_among, shown_nodes
 from kappagcn.report.words import factor_name, number
-from kappagcn.saved import PARTS, Array, Embedded, SavedRun
+from kappagcn.run_folder import PARTS, Array, Embedded, SavedRun
 
 __all__ = ["content"]
 

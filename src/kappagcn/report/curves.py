@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kappagcn.saved import SavedRun
+from kappagcn.run_folder import SavedRun
 
 __all__ = ["curves"]
 

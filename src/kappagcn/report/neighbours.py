@@ -7,7 +7,7 @@ from torch import Tensor
 
 from kappagcn.geometry import tangent_dist
 from kappagcn.geometry.numerics import arsin_k, sin_k
-from kappagcn.saved import Array, Embedded
+from kappagcn.run_folder import Array, Embedded
 
 __all__ = ["central", "distances_from", "nearest"]
 

@@ -18,7 +18,7 @@ from kappagcn.report.content import content
 from kappagcn.report.readable import demand_readable
 from kappagcn.report.tables import confusion_table, facts_list, records_table
 from kappagcn.report.words import facts, sentences, space_name
-from kappagcn.saved import SavedRun
+from kappagcn.run_folder import SavedRun
 
 __all__ = ["page", "write_report"]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kappagcn.saved import Array, principal
+from kappagcn.run_folder import Array, principal
 
 __all__ = ["Picture", "disk_points", "picture"]
 

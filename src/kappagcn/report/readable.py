@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kappagcn.errors import CheckpointError
-from kappagcn.saved import PARTS, Array, Embedded, SavedRun
+from kappagcn.run_folder import PARTS, Array, Embedded, SavedRun
 
 __all__ = ["demand_readable"]
 

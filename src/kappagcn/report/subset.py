@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kappagcn.saved import Array
+from kappagcn.run_folder import Array
 
 __all__ = ["MOST_EDGES", "MOST_NODES", "edges_among", "shown_nodes"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kappagcn.report.words import Fact, number, percent
-from kappagcn.saved import Array, SavedRun
+from kappagcn.run_folder import Array, SavedRun
 
 __all__ = ["confusion_table", "facts_list", "records_table"]
 
@@ -68,6 +68,7 @@ def records_table(run: SavedRun) -> str:
     records = run.summary.get("records")
     if not isinstance(records, list) or len(records) < 2 or not all(isinstance(each, dict) for each in records):
         return ""
+    records = [{**record, **record.get("test", {})} for record in records]
     columns = [key for key in COLUMNS if any(key in record for record in records)]
     head = "".join(f'<th scope="col">{COLUMNS[key][0]}</th>' for key in columns)
     rows = "\n".join(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kappagcn.saved import SavedRun
+from kappagcn.run_folder import SavedRun
 
 __all__ = ["Fact", "factor_name", "facts", "number", "percent", "sentences", "space_name"]
 

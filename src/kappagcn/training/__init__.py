@@ -1,5 +1,7 @@
 """Training: epochs with early stopping, runs that survive a kill, one evaluation on test nodes at the end."""
 
+from kappagcn.progress import reporting
+from kappagcn.training.checkpoint import RunFolder
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.distortion_loss import Distortion, GraphDistances, distances_from, distortion, measure
 from kappagcn.training.distortion_task import DistortionTask, SampledDistortionTask
@@ -11,9 +13,7 @@ from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
 from kappagcn.training.near_pairs import NearPairs
 from kappagcn.training.parts import Partitioned, PartTrainer
 from kappagcn.training.precision import mean_average_precision
-from kappagcn.training.progress import reporting
 from kappagcn.training.run import TrainingResult, run_training, train
-from kappagcn.training.run_folder import RunFolder
 from kappagcn.training.stopping import EarlyStopping
 from kappagcn.training.tasks import NodeClassification, Task
 from kappagcn.training.trainer import Trainer, seeded

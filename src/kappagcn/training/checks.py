@@ -1,4 +1,4 @@
-"""What is looked at before training starts, so that it ends in one clear sentence and not in epoch 300."""
+"""Checks of graph, labels and split before training starts."""
 
 from __future__ import annotations
 
@@ -12,19 +12,17 @@ from kappagcn.models import NodeClassifier
 
 __all__ = ["check_graph", "check_labels", "check_training"]
 
-
 LAYOUTS = (torch.strided, torch.sparse_csr, torch.sparse_coo)
 
 
 def check_graph(model: NodeClassifier, data: Data) -> None:
-    """Refuse a graph whose features or edges this network cannot take."""
+    """Refuse a graph whose features or edges do not fit the network."""
     if not isinstance(model, NodeClassifier):
         raise TrainingError(
             f"expected a network of kappagcn.models, found {type(model).__name__}; Trainer takes any with a task."
         )
     if not isinstance(data, Data):
         raise TrainingError(f"expected a graph as PyG's Data, found {type(data).__name__}.")
-    in_channels, dtype = model.options.get("in_channels"), next(model.parameters()).dtype
     x = data.get("x")
     if x is None:
         raise TrainingError("expected features, data.x (N, D), found none. A one-hot matrix torch.eye(N) would do.")
@@ -33,6 +31,7 @@ def check_graph(model: NodeClassifier, data: Data) -> None:
         raise TrainingError(
             f"expected features as a tensor (N, D) of floating-point numbers, dense, CSR or COO, found {form}."
         )
+    dtype, in_channels = next(model.parameters()).dtype, model.options.get("in_channels")
     if x.dtype != dtype:
         raise TrainingError(
             f"expected features of {dtype}, as the network's weights, found {x.dtype}. Use x.to({dtype})."
@@ -55,11 +54,10 @@ def check_graph(model: NodeClassifier, data: Data) -> None:
             f"edge_index. Features have one row for each of {x.shape[0]} nodes."
         )
     weight = data.get("edge_weight")
-    if weight is not None:
-        if not isinstance(weight, Tensor) or weight.shape != edges.shape[1:]:
-            raise TrainingError(f"expected one weight per edge, data.edge_weight ({edges.shape[1]},), found otherwise.")
-        if not torch.isfinite(weight).all() or (weight < 0).any():
-            raise TrainingError("expected finite edge weights from 0, found others in data.edge_weight.")
+    if weight is not None and (not isinstance(weight, Tensor) or weight.shape != edges.shape[1:]):
+        raise TrainingError(f"expected one weight per edge, data.edge_weight ({edges.shape[1]},), found otherwise.")
+    if weight is not None and not (torch.isfinite(weight) & (weight >= 0)).all():
+        raise TrainingError("expected finite edge weights from 0, found others in data.edge_weight.")
 
 
 def check_labels(data: Data) -> None:
@@ -71,16 +69,16 @@ def check_labels(data: Data) -> None:
 
 
 def check_training(model: NodeClassifier, data: Data, split: Split) -> None:
-    """Refuse a graph, labels or split that this network cannot be trained on."""
+    """Refuse a graph, labels or split that the network cannot be trained on."""
     check_graph(model, data)
     if not isinstance(split, Split):
         raise TrainingError(
             f"expected a Split, such as random_split(data.y, seed=0), or None for data's masks, found "
             f"{type(split).__name__}."
         )
-    y, classes = data.get("y"), model.options.get("num_classes")
     check_labels(data)
     split.check(data.x.shape[0])
+    y, classes = data.y, model.options.get("num_classes")
     if classes is None:
         raise TrainingError("expected a network with classes, found num_classes=None.")
     known = {"train": split.train, "stopping": split.stopping, "validation": split.validation}

@@ -1,30 +1,38 @@
-"""How a network is trained: numbers that a record keeps."""
+"""Training configuration: epochs, patience, learning rates, regularisation, seed."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Any
 
 from kappagcn.errors import TrainingError
 
-__all__ = ["TrainingConfig"]
+__all__ = ["TrainingConfig", "check_count"]
 
 DECAYS = ("none", "cosine")
 
 
+def check_count(name: str, value: Any, low: int = 1) -> int:
+    """A whole number that is not below `low`, as an int."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
+        raise TrainingError(f"{name}: expected a whole number from {low}, found {value!r}.")
+    return int(value)
+
+
 @dataclass(frozen=True)
 class TrainingConfig:
-    """The paper's protocol by default (appendix).
+    """Training configuration; the defaults are the paper's protocol (appendix).
 
     Args:
-        epochs: At most so many.
-        patience: Stop when the stopping loss has not fallen for so many epochs.
-        lr: Of the weights, by Adam.
-        curvature_lr: Of the curvatures, by plain gradient descent.
-        l2: Weight of half the squares of the first layer's weights in the loss.
+        epochs: Maximum number of epochs.
+        patience: Number of epochs without a lower stopping loss after which training stops.
+        lr: Adam learning rate of the weights.
+        curvature_lr: Learning rate of the curvatures, by plain gradient descent.
+        l2: Factor of half the squares of the first layer's weights in the loss.
         decay: ``"cosine"`` lets both rates fall to 0 along a half wave by the last epoch; ``"none"`` keeps them.
-        seed: Of everything random in training; the network's starting weights are its builder's (see `seeded`).
+        seed: Seed of everything random in training but the initial weights (see `seeded`).
 
     >>> TrainingConfig(epochs=500, lr=0.02)
     TrainingConfig(epochs=500, patience=200, lr=0.02, curvature_lr=0.01, l2=0.0005, decay='none', seed=0)
@@ -39,26 +47,20 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "patience", "seed"):
-            if isinstance(getattr(self, name), bool) or not isinstance(getattr(self, name), Integral):
-                raise TrainingError(f"{name}: expected a whole number, found {getattr(self, name)!r}.")
-            object.__setattr__(self, name, int(getattr(self, name)))
-        for name in ("epochs", "patience"):
-            if getattr(self, name) < 1:
-                raise TrainingError(f"{name}: expected at least 1, found {getattr(self, name)}.")
+        for name, low in (("epochs", 1), ("patience", 1), ("seed", 0)):
+            object.__setattr__(self, name, check_count(name, getattr(self, name), low))
         for name in ("lr", "curvature_lr", "l2"):
-            if isinstance(getattr(self, name), bool) or not isinstance(getattr(self, name), Real):
-                raise TrainingError(f"{name}: expected a number from 0, found {getattr(self, name)!r}.")
-            object.__setattr__(self, name, float(getattr(self, name)))
-            if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
-                raise TrainingError(f"{name}: expected a number from 0, found {getattr(self, name)}.")
+            value = getattr(self, name)
+            if isinstance(value, bool) or not (isinstance(value, Real) and math.isfinite(value) and value >= 0):
+                raise TrainingError(f"{name}: expected a number from 0, found {value!r}.")
+            object.__setattr__(self, name, float(value))
         if self.decay not in DECAYS:
             raise TrainingError(f"decay: expected {' or '.join(DECAYS)}, found {self.decay!r}.")
-        if not 0 <= self.seed < 2**63:
+        if self.seed >= 2**63:
             raise TrainingError(f"seed: expected a number from 0 to 2⁶³ − 1, found {self.seed}.")
 
     def rate(self, epoch: int) -> float:
-        """The part of both learning rates that an epoch, counted from 1, takes.
+        """Factor of both learning rates in an epoch, counted from 1.
 
         >>> [TrainingConfig(epochs=4, decay="cosine").rate(epoch) for epoch in (1, 3)]
         [1.0, 0.5]

@@ -1,4 +1,4 @@
-"""The evaluation that is reported, and saved networks brought back."""
+"""Predictions, the final evaluation on test nodes, and loading a trained network."""
 
 from __future__ import annotations
 
@@ -22,18 +22,16 @@ __all__ = ["final_evaluation", "load_model", "predict"]
 @torch.no_grad()
 def _scores(model: NodeClassifier, data: Data) -> Tensor:
     check_graph(model, data)
-    model.eval()
-    scores: Tensor = model(*inputs(model, data))
+    scores: Tensor = model.eval()(*inputs(model, data))
     return scores
 
 
 def predict(model: NodeClassifier, data: Data) -> Tensor:
     """Probabilities of the classes for all nodes, (N, C).
 
-    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.graphs import disease
     >>> from kappagcn.models import KappaGCN
-    >>> data, model = disease(200), KappaGCN(10, 2, "H4")
-    >>> predict(model, data).shape
+    >>> predict(KappaGCN(10, 2, "H4"), disease(200)).shape
     torch.Size([200, 2])
     """
     return _scores(model, data).softmax(1)
@@ -44,13 +42,13 @@ def final_evaluation(
 ) -> dict[str, float]:
     """Accuracy, macro-averaged F1 and loss on the test nodes, by default those of ``data.test_mask``.
 
-    Nothing may be chosen after this was looked at.
+    Choose nothing by its results.
 
     Args:
         model: The network.
         data: The graph, with labels.
-        split: Which nodes are for what.
-        scores: Logits of all nodes, where they are known.
+        split: Split with the test nodes.
+        scores: Logits of all nodes, if already computed.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
@@ -70,11 +68,11 @@ def final_evaluation(
             f"{split.name}: expected test nodes of classes 0 to {classes - 1}, found {int(truth.min())} to "
             f"{int(truth.max())}."
         )
-    table = torch.bincount(classes * truth + predicted, minlength=classes * classes).reshape(classes, classes).double()
-    either = table.sum(0) + table.sum(1)
+    confusion = torch.bincount(classes * truth + predicted, minlength=classes**2).reshape(classes, classes).double()
+    either = confusion.sum(0) + confusion.sum(1)
     return {
         "accuracy": float((predicted == truth).double().mean()),
-        "macro_f1": float((2 * table.diag() / either)[either > 0].mean()),
+        "macro_f1": float((2 * confusion.diag() / either)[either > 0].mean()),
         "loss": float(cross_entropy(scores, truth)),
     }
 

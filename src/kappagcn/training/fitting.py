@@ -1,9 +1,10 @@
-"""One way to train a node classifier: a network, a graph with its split, and a strategy."""
+"""`fit`: train a node classifier on a graph and its split, with a strategy."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,9 +13,10 @@ from torch_geometric.data import Data
 from kappagcn.errors import PrecisionWarning, TrainingError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
+from kappagcn.training.checkpoint import fingerprint
 from kappagcn.training.checks import check_graph, check_training
 from kappagcn.training.config import TrainingConfig
-from kappagcn.training.run import CHECKPOINT_SECONDS, Callback, TrainingResult, run_identity, run_training
+from kappagcn.training.run import CHECKPOINT_SECONDS, Callback, TrainingResult, run_training
 from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Trainer
 
@@ -30,33 +32,15 @@ class Strategy(Protocol):
     """
 
     def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> Trainer:
-        """The trainer of a network, with its task."""
-
-    def identity(self, trainer: Any) -> dict[str, Any]:
-        """What, beside network, data and configuration, must be the same for a run to be resumed."""
-
-    def capped_rows(self, trainer: Any) -> int:
-        """Number of rows that lie farther out than the precision resolves."""
+        """The trainer of a network, whose task is a `NodeClassification`."""
 
 
 class FullGraph:
-    """Every step takes the whole graph.
-
-    >>> FullGraph().identity(None)
-    {}
-    """
+    """Strategy of `fit` whose steps take the whole graph."""
 
     def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> Trainer:
         """A trainer on the whole graph."""
         return Trainer(model, NodeClassification(model, data, split), config, regularised=model.first_layer())
-
-    def identity(self, trainer: Any) -> dict[str, Any]:
-        """Nothing more."""
-        return {}
-
-    def capped_rows(self, trainer: Any) -> int:
-        """Number of rows of all layers that lie farther out than the precision resolves."""
-        return int(trainer.model.capped_rows(trainer.task.x, trainer.task.adjacency))
 
 
 def fit(
@@ -73,17 +57,17 @@ def fit(
 ) -> TrainingResult:
     """Train a node classifier; at the end it holds the weights of its best epoch.
 
-    Labels of test nodes are hidden before training starts; `kappagcn.training.final_evaluation` looks at them.
+    Labels of test nodes are hidden during training; `kappagcn.training.final_evaluation` uses them.
 
     Args:
-        model: The network, with the weights to start from.
+        model: The network, with its initial weights.
         data: The graph, with features, edges and classes.
-        split: Which nodes are for what; by default from the masks of `data`.
+        split: Nodes for training, stopping and validation; by default from the masks of `data`.
         config: Epochs, patience, learning rates, regularisation and seed.
         strategy: `FullGraph` by default; `MiniBatch` or `Partitioned` for larger graphs.
-        folder: Run directory; None to keep nothing.
+        folder: Run folder; None to keep nothing.
         resume: Continue the run in `folder`, if there is one, to the same numbers as without the interruption.
-        callbacks: Called with each epoch's numbers.
+        callbacks: Called with each epoch's metrics.
         checkpoint_seconds: Time between checkpoints.
 
     >>> from kappagcn.graphs import disease, random_split
@@ -97,17 +81,17 @@ def fit(
     config = TrainingConfig() if config is None else config
     if not isinstance(config, TrainingConfig):
         raise TrainingError(f"config: expected a TrainingConfig, found {type(config).__name__}.")
-    strategy = FullGraph() if strategy is None else strategy
-    check_graph(model, data)
-    split = Split.from_masks(data) if split is None else split
+    if split is None:
+        check_graph(model, data)
+        split = Split.from_masks(data)
     check_training(model, data, split)
-    trainer = strategy.trainer(model, data, split, config)
-    about: dict[str, Any] = {}
-    if folder is not None:
-        about = {**run_identity(model, data, split, config), **strategy.identity(trainer)}
-    options: dict[str, Any] = {"resume": resume, "callbacks": callbacks, "checkpoint_seconds": checkpoint_seconds}
-    result = run_training(trainer, folder, about, **options)
-    result.capped_rows = strategy.capped_rows(trainer)
+    trainer = (strategy or FullGraph()).trainer(model, data, split, config)
+    task: Any = trainer.task
+    about = {} if folder is None else {**_identity(model, data, split, config), **task.identity()}
+    result = run_training(
+        trainer, folder, about, resume=resume, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds
+    )
+    result.capped_rows = task.capped_rows()
     if result.capped_rows:
         warnings.warn(
             f"{result.capped_rows} rows lie farther out than {model.options['space']} resolves in float64 and "
@@ -116,3 +100,16 @@ def fit(
             stacklevel=2,
         )
     return result
+
+
+def _identity(model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> dict[str, Any]:
+    """Configuration that a resumed run must share; labels of test nodes stay hidden."""
+    return {
+        "model": model.name,
+        "options": model.options,
+        "dtype": str(next(model.parameters()).dtype),
+        "training": asdict(config),
+        "split": split.name,
+        "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
+        "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), split.training_view(data).y),
+    }

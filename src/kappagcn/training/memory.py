@@ -1,4 +1,4 @@
-"""Memory that training frees and needs again a moment later."""
+"""Memory of the process between training steps."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ NEVER = 2**31 - 1
 
 
 def keep_freed_memory() -> bool:
-    """From now on this process keeps large blocks that are freed, for its next step; False where it cannot be said.
+    """Keep freed memory in this process for its next training step; False where the system does not support that.
 
     By default glibc gives each block of more than 32 MiB back to the system, which hands out new, zeroed pages at the
-    next step: for a million nodes that is more than the mathematics costs. The process then holds somewhat more.
+    next step: for a million nodes that costs more time than the mathematics. The process then holds somewhat more.
 
     >>> keep_freed_memory() in (True, False)
     True

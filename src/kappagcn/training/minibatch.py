@@ -1,4 +1,4 @@
-"""Training on batches of nodes and some of their neighbours: memory for the batch, not for the graph."""
+"""Training on batches of nodes and sampled neighbours: memory for the batch, not for the graph."""
 
 from __future__ import annotations
 
@@ -18,29 +18,27 @@ from kappagcn.distributed import Communicator
 from kappagcn.errors import TrainingError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
-from kappagcn.sparse import SparseMatrix
-from kappagcn.sparse.sampler import NeighbourSampler, SparseRows
-from kappagcn.training.config import TrainingConfig
-from kappagcn.training.layerwise import BATCH, Inference, take_rows, through
-from kappagcn.training.tasks import inputs
+from kappagcn.sparse import NeighbourSampler, SparseMatrix, SparseRows
+from kappagcn.training.config import TrainingConfig, check_count
+from kappagcn.training.layerwise import BATCH, Inference, take_rows
+from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Trainer
 
-__all__ = ["MiniBatch", "MiniBatchTrainer", "MiniBatches", "check_batches"]
+__all__ = ["MiniBatch", "MiniBatchTrainer", "MiniBatches", "check_neighbors"]
 
 
-def check_batches(batch_size: Any, num_neighbors: Any, hops: int) -> tuple[int, ...]:
-    """The numbers of neighbours for so many hops, from one for all or one for each; refuses what cannot be.
+def check_neighbors(num_neighbors: Any, hops: int) -> tuple[int, ...]:
+    """Number of neighbours for each hop, from one number for all or one for each.
 
-    >>> check_batches(512, 10, 2), check_batches(512, (10, -1), 2)
+    >>> check_neighbors(10, 2), check_neighbors((10, -1), 2)
     ((10, 10), (10, -1))
     """
-    if isinstance(batch_size, bool) or not isinstance(batch_size, Integral) or batch_size < 1:
-        raise TrainingError(f"batch_size: expected a whole number of nodes from 1, found {batch_size!r}.")
     each: Any = [num_neighbors] * max(hops, 1) if isinstance(num_neighbors, Integral) else num_neighbors
-    if not isinstance(each, Sequence) or not all(isinstance(k, Integral) and not isinstance(k, bool) for k in each):
-        raise TrainingError(f"num_neighbors: expected a whole number, or one for each hop, found {num_neighbors!r}.")
-    if not all(k == -1 or k >= 1 for k in each):
-        raise TrainingError(f"num_neighbors: expected numbers from 1, or -1 for all, found {num_neighbors!r}.")
+    whole = isinstance(each, Sequence) and all(isinstance(k, Integral) and not isinstance(k, bool) for k in each)
+    if not whole or not all(k == -1 or k >= 1 for k in each):
+        raise TrainingError(
+            f"num_neighbors: expected a number from 1, or -1 for all, or one for each hop, found {num_neighbors!r}."
+        )
     if hops and len(each) != hops:
         raise TrainingError(
             f"num_neighbors: expected {hops} numbers, one for each product of the network with the graph, found "
@@ -49,13 +47,13 @@ def check_batches(batch_size: Any, num_neighbors: Any, hops: int) -> tuple[int, 
     return tuple(int(k) for k in each[:hops])
 
 
-class MiniBatches:
-    """Cross-entropy on the batch at hand; loss and accuracy of stopping and validation nodes from all neighbours.
+class MiniBatches(NodeClassification):
+    """Cross-entropy on the current batch; loss and accuracy of stopping and validation nodes from all neighbours.
 
     Args:
         model: The network.
-        data: The graph; labels of test nodes are hidden from it before anything is computed.
-        split: Which nodes are for what. Without stopping nodes the training nodes decide.
+        data: The graph, with labels.
+        split: Nodes for training, stopping and validation.
         batch_size: Training nodes in a batch, over all ranks.
         num_neighbors: Neighbours sampled for each node: one number, or one for each hop, next to the batch first.
         inference_batch_size: Rows in a block of the evaluation.
@@ -80,34 +78,29 @@ class MiniBatches:
         inference_batch_size: int = BATCH,
         communicator: Communicator | None = None,
     ) -> None:
-        self.communicator = Communicator() if communicator is None else communicator
-        view = split.training_view(data)
         hops = sum(step.aggregates for step in model.steps())
-        self.num_neighbors = check_batches(batch_size, num_neighbors, hops)
+        self.batch_size = check_count("batch_size", batch_size)
+        self.num_neighbors = check_neighbors(num_neighbors, hops)
         if any(step.needs_all_neighbors for step in model.steps()) and set(self.num_neighbors) != {-1}:
             raise TrainingError(
                 "expected a network without attention, whose shares need all neighbours, found one with attention. "
                 "Use num_neighbors=-1, attention=False, or fit on the whole graph."
             )
-        x, adjacency = inputs(model, view)
-        self.model, self.split, self.labels, self.batch_size = model, split, view.y, int(batch_size)
-        self.x = SparseRows(x) if isinstance(x, SparseMatrix) else x
-        self.sampler = None
-        if hops:
-            assert isinstance(adjacency, SparseMatrix)
-            self.sampler = NeighbourSampler(adjacency, self.num_neighbors)
-        self.inference = Inference(model, self.x, self.sampler, batch_size=inference_batch_size)
+        super().__init__(model, data, split, communicator)
+        self.rows = SparseRows(self.x) if isinstance(self.x, SparseMatrix) else self.x
+        self.sampler = NeighbourSampler(self.adjacency, self.num_neighbors) if hops else None
+        inference_batch_size = check_count("inference_batch_size", inference_batch_size)
+        self.inference = Inference(model, self.rows, self.sampler, batch_size=inference_batch_size)
         self._batch: tuple[Tensor, float] | None = None
 
     def batches(self, seed: int, epoch: int) -> Iterator[int]:
-        """The sizes of an epoch's batches over all ranks; `loss` is this rank's share of the current one."""
-        rank, world_size = self.communicator.rank, self.communicator.world_size
+        """Sizes of an epoch's batches over all ranks; `loss` is this rank's share of the current one."""
+        rank, train = self.communicator.rank, self.nodes["train"]
         order = torch.Generator().manual_seed(_mixed(seed, epoch))
-        shuffled = self.split.train[torch.randperm(len(self.split.train), generator=order)]
         if self.sampler is not None:
             self.sampler.manual_seed(_mixed(seed, epoch, 1 + rank))
-        for batch in shuffled.split(self.batch_size):
-            own = batch[rank::world_size]
+        for batch in train[torch.randperm(len(train), generator=order)].split(self.batch_size):
+            own = batch[rank :: self.communicator.world_size]
             # A rank without a share computes something of weight 0, as gradients of all ranks are added up.
             self._batch = (own, 1 / len(batch)) if len(own) else (batch[:1], 0.0)
             yield len(batch)
@@ -115,46 +108,39 @@ class MiniBatches:
     def loss(self) -> Tensor:
         """Cross-entropy of the current batch; those of all ranks add up to its mean."""
         if self._batch is None:
-            raise TrainingError("expected a batch to be at hand, found none: go through batches() first.")
+            raise TrainingError("expected a current batch, found none: iterate over batches() first.")
         seeds, share = self._batch
         return share * cross_entropy(self.scores(seeds), self.labels[seeds], reduction="sum")
 
     def scores(self, seeds: Tensor) -> Tensor:
-        """Logits of these nodes from neighbours drawn anew, (B, C)."""
+        """Logits of these nodes from newly sampled neighbours, (B, C)."""
         if self.sampler is None:
-            return through(self.model, take_rows(self.x, seeds), [])
+            return self.model.forward_blocks(take_rows(self.rows, seeds), [])
         sample = self.sampler.sample(seeds)
-        return through(self.model, take_rows(self.x, sample.nodes), sample.blocks)
+        return self.model.forward_blocks(take_rows(self.rows, sample.nodes), sample.blocks)
 
     def metrics(self) -> dict[str, float]:
         """Loss and accuracy from all neighbours, computed on rank 0, so that all ranks stop together."""
-        return self.communicator.run_on_rank0(self._metrics)
+        return self.communicator.run_on_rank0(self._exact_metrics)
 
-    def _metrics(self) -> dict[str, float]:
-        """Loss and accuracy where the split has nodes for it."""
-        deciding = self.split.stopping if len(self.split.stopping) else self.split.train
-        parts = {"stopping": deciding, "validation": self.split.validation}
-        nodes = torch.cat(list(parts.values()))
-        scores, metrics = self.inference.scores(nodes), {}
-        for (name, part), own in zip(parts.items(), scores.split([len(p) for p in parts.values()]), strict=True):
-            if len(part):
-                metrics[f"{name}_loss"] = float(cross_entropy(own, self.labels[part]))
-                metrics[f"{name}_accuracy"] = float((own.argmax(1) == self.labels[part]).double().mean())
-        return metrics
+    def _exact_metrics(self) -> dict[str, float]:
+        parts = [self.nodes["stopping"], self.nodes["validation"]]
+        stopping, validation = self.inference.scores(torch.cat(parts)).split([len(nodes) for nodes in parts])
+        return self._metrics({"stopping": stopping, "validation": validation}, Communicator())
 
-    def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
-        """Loss and accuracy of the stopping nodes."""
-        return metrics["stopping_loss"], metrics["stopping_accuracy"]
+    def identity(self) -> dict[str, Any]:
+        """Batch size and numbers of neighbours."""
+        return {"batches": {"batch_size": self.batch_size, "num_neighbors": list(self.num_neighbors)}}
 
     @torch.no_grad()
     def capped_rows(self) -> int:
-        """How many rows around one batch lie farther out than the precision resolves."""
+        """Number of rows around one batch that lie farther out than the precision resolves."""
         if self.sampler is None:
             return 0
-        sample = self.sampler.sample(self.split.train[: self.batch_size])
+        sample = self.sampler.sample(self.nodes["train"][: self.batch_size])
         nodes, block = sample.nodes, sample.blocks[0]
         square = SparseMatrix(block.rows, block.cols, block.values, (len(nodes), len(nodes)))
-        return self.model.capped_rows(take_rows(self.x, nodes), square)
+        return self.model.capped_rows(take_rows(self.rows, nodes), square)
 
 
 class MiniBatchTrainer(Trainer):
@@ -174,29 +160,29 @@ class MiniBatchTrainer(Trainer):
 
     def __init__(self, model: NodeClassifier, task: MiniBatches, config: TrainingConfig, **options: Any) -> None:
         super().__init__(model, task, config, communicator=task.communicator, **options)
-        self._begun = False
+        self._in_epoch = False
 
     def _step(self, epoch: int) -> float:
         torch.manual_seed(_mixed(self.config.seed, epoch, 1 + self.communicator.rank))
-        total, self._begun = 0.0, False
+        total, self._in_epoch = 0.0, False
         for count in self.task.batches(self.config.seed, epoch):
             total += count * super()._step(epoch)
-            self._begun = True
-        return total / len(self.task.split.train)
+            self._in_epoch = True
+        return total / len(self.task.nodes["train"])
 
-    def _remember(self) -> None:
-        """What a failed step goes back to is the state before the epoch."""
-        if not self._begun:
-            super()._remember()
+    def _save_backup(self) -> None:
+        """Back up the state before the epoch, to which a failed step goes back."""
+        if not self._in_epoch:
+            super()._save_backup()
 
 
 @dataclass(frozen=True)
 class MiniBatch:
     """Strategy of `fit` with a step for each mini-batch of training nodes and their sampled neighbours.
 
-    Sums over sampled neighbours are right on average (`kappagcn.sparse.NeighbourSampler`). When to stop is decided on
-    all neighbours of the stopping nodes. The processes of a group share each batch: all of them call `fit` with the
-    same arguments, and rank 0 keeps the run directory. An epoch is once through the training nodes.
+    Sums over sampled neighbours are unbiased (`kappagcn.sparse.NeighbourSampler`). Early stopping uses all neighbours
+    of the stopping nodes. The processes of a group share each batch: all of them call `fit` with the same arguments,
+    and rank 0 keeps the run folder. An epoch is one pass over the training nodes.
 
     Args:
         batch_size: Training nodes in a batch, over all ranks.
@@ -223,28 +209,11 @@ class MiniBatch:
 
     def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> Trainer:
         """A trainer on mini-batches."""
-        check_batches(self.inference_batch_size, 1, 0)
-        task = MiniBatches(
-            model,
-            data,
-            split,
-            batch_size=self.batch_size,
-            num_neighbors=self.num_neighbors,
-            inference_batch_size=self.inference_batch_size,
-            communicator=Communicator.of(self.group),
-        )
+        options = {name: value for name, value in vars(self).items() if name != "group"}
+        task = MiniBatches(model, data, split, **options, communicator=Communicator.of(self.group))
         return MiniBatchTrainer(model, task, config, regularised=model.first_layer())
-
-    def identity(self, trainer: Any) -> dict[str, Any]:
-        """Batch size and numbers of neighbours."""
-        task = trainer.task
-        return {"batches": {"batch_size": task.batch_size, "num_neighbors": list(task.num_neighbors)}}
-
-    def capped_rows(self, trainer: Any) -> int:
-        """Number of rows around one batch that lie farther out than the precision resolves."""
-        return int(trainer.task.capped_rows())
 
 
 def _mixed(*numbers: int) -> int:
-    """One seed of several numbers, as different as they are."""
+    """One seed from several numbers."""
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> np.uint64(1))

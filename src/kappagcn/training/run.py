@@ -1,4 +1,4 @@
-"""A training run from start to end, in a folder that survives a kill."""
+"""A training run from start to end, in a run folder from which it can be resumed."""
 
 from __future__ import annotations
 
@@ -7,32 +7,26 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-from torch_geometric.data import Data
-
 from kappagcn.errors import DivergedError, TrainingError
-from kappagcn.graphs.datasets.splits import Split
-from kappagcn.models import NodeClassifier
-from kappagcn.training.checkpoint import save_tensors
-from kappagcn.training.config import TrainingConfig
-from kappagcn.training.run_folder import RunFolder, fingerprint
+from kappagcn.training.checkpoint import RunFolder, save_tensors
 from kappagcn.training.trainer import Record, Trainer
 
-__all__ = ["TrainingResult", "run_identity", "run_training", "train"]
+__all__ = ["TrainingResult", "curvature_path", "run_training", "thinned", "train"]
 
 Callback = Callable[[Record], None]
 CHECKPOINT_SECONDS = 5.0
+PATH_POINTS = 20  # epochs that a record keeps of a history
 
 
 @dataclass
 class TrainingResult:
-    """What training came to; the network itself holds the best weights.
+    """Result of training; the network itself holds the best weights.
 
-    `seconds` are those since it was last taken up, after so many epochs.
+    `seconds` counts from the start or from the last resume, which was after `resumed_after` epochs.
 
     >>> history = [{"epoch": 1, "stopping_accuracy": 0.5}, {"epoch": 2, "stopping_accuracy": 0.7}]
     >>> TrainingResult(epochs=2, best_epoch=2, stopped_by="epochs", seconds=0.1, history=history).best
@@ -49,26 +43,55 @@ class TrainingResult:
 
     @property
     def best(self) -> Record:
-        """The numbers of the epoch whose weights were kept."""
+        """Metrics of the epoch whose weights were kept."""
         return self.history[self.best_epoch - 1]
+
+    def record(self) -> Record:
+        """The run of a classifier as a record: one format for cross-validation and the paper's tables."""
+        best = self.best
+        return {
+            "stopping_accuracy": best["stopping_accuracy"],
+            "stopping_loss": best["stopping_loss"],
+            "validation_accuracy": best.get("validation_accuracy"),
+            "epochs": self.epochs,
+            "best_epoch": self.best_epoch,
+            "stopped_by": self.stopped_by,
+            "seconds": round(self.seconds, 2),
+            "epoch_milliseconds": round(1000 * self.seconds / self.epochs, 2),
+            "curvatures": best["curvatures"],
+            "curvature_path": curvature_path(self.history),
+            "capped_rows": self.capped_rows,
+        }
+
+
+def thinned(history: list[Record]) -> list[Record]:
+    """At most about 20 epochs of a history, with the first and the last."""
+    step = max(1, -(-len(history) // PATH_POINTS))
+    return [*history[::step], *([] if (len(history) - 1) % step == 0 else [history[-1]])]
+
+
+def curvature_path(history: list[Record]) -> list[list[float]]:
+    """[epoch, κ …] for some epochs from the first to the last; empty without curvatures."""
+    kept = thinned(history) if history[0]["curvatures"] else []
+    return [[each["epoch"], *(round(kappa, 5) for kappa in each["curvatures"])] for each in kept]
 
 
 @contextmanager
-def _interrupts_wait() -> Iterator[list[int]]:
-    """Ctrl-C within it is noted and waits for the end of the epoch; a second one does not."""
-    noted: list[int] = []
+def _delayed_interrupt() -> Iterator[list[int]]:
+    """Collect a Ctrl-C, so that it takes effect at the end of the epoch; a second one takes effect at once."""
+    received: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield noted
+        yield received
         return
     before = signal.getsignal(signal.SIGINT)
 
-    def note(number: int, frame: Any) -> None:
-        noted.append(number)
+    def collect(number: int, frame: Any) -> None:
+        received.append(number)
         signal.signal(signal.SIGINT, before)
 
-    signal.signal(signal.SIGINT, note)
+    signal.signal(signal.SIGINT, collect)
     try:
-        yield noted
+        yield received
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -81,14 +104,14 @@ def train(
     callbacks: Sequence[Callback] = (),
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> list[Record]:
-    """Epochs until the trainer is over, with a checkpoint every few seconds, at the end, and on Ctrl-C.
+    """Run epochs until the trainer is over, with a checkpoint every few seconds, at the end, and on Ctrl-C.
 
     Raises:
-        DivergedError: something became NaN; the last good state is saved.
+        DivergedError: A value became NaN or infinite; the last good state is saved.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
-    >>> from kappagcn.training import NodeClassification
+    >>> from kappagcn.training import NodeClassification, TrainingConfig
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
     >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingConfig(epochs=3))
     >>> len(train(trainer))
@@ -97,14 +120,14 @@ def train(
     history = [] if history is None else history
     saved = time.monotonic()
     try:
-        with _interrupts_wait() as interrupts:
+        with _delayed_interrupt() as interrupts:
             while not trainer.is_over():
                 history.append(trainer.run_epoch())
                 for callback in callbacks:
                     callback(history[-1])
-                late = time.monotonic() - saved > checkpoint_seconds
+                due = time.monotonic() - saved > checkpoint_seconds
                 stop = trainer.communicator.any_rank(bool(interrupts))
-                if folder is not None and (late or stop or trainer.is_over()):
+                if folder is not None and (due or stop or trainer.is_over()):
                     folder.save(trainer, history)
                     saved = time.monotonic()
                 if stop:
@@ -127,21 +150,21 @@ def run_training(
     callbacks: Sequence[Callback] = (),
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> TrainingResult:
-    """All epochs, in a folder where one is given; at the end the network holds its best weights, in the folder too.
+    """Run all epochs, in a run folder if there is one; at the end network and folder hold the best weights.
 
     Of several processes rank 0 alone reads and writes the folder and calls back; any number of them can resume the run.
 
     Args:
-        trainer: What is trained.
-        folder: Where to keep the run; None to keep nothing.
-        about: What must be the same for a run in a folder to go on, and the weights' own description under ``"model"``.
-        resume: Go on with the run in `folder`, if there is one.
-        callbacks: Called with each epoch's numbers.
+        trainer: The trainer.
+        folder: Run folder; None to keep nothing.
+        about: Run configuration, which a resumed run must share; ``"model"`` and ``"options"`` describe the weights.
+        resume: Continue the run in `folder`, if there is one.
+        callbacks: Called with each epoch's metrics.
         checkpoint_seconds: Time between checkpoints.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
-    >>> from kappagcn.training import NodeClassification
+    >>> from kappagcn.training import NodeClassification, TrainingConfig
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
     >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingConfig(epochs=3))
     >>> run_training(trainer, None, {}).stopped_by
@@ -149,11 +172,16 @@ def run_training(
     """
     if resume and folder is None:
         raise TrainingError("resume: expected the folder of the run to go on with, found none.")
-    run, history, rank = None, [], trainer.communicator.rank
-    if folder is not None:
-        run = RunFolder(Path(folder))
-        history = _start(trainer, run, about, resume=resume)
-    if rank > 0:
+    run = None if folder is None else RunFolder(Path(folder))
+    history: list[Record] = []
+    if run is not None:  # rank 0 starts or resumes the run; other ranks take its state
+        files = run
+        history, tensors, state = trainer.communicator.run_on_rank0(
+            lambda: (files.start(about, trainer, resume=resume), trainer.tensors(), trainer.about())
+        )
+        if trainer.communicator.rank > 0:
+            trainer.load(tensors, state)
+    if trainer.communicator.rank > 0:
         run, callbacks = None, ()
     first, start = trainer.epoch, time.perf_counter()
     history = train(trainer, folder=run, history=history, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds)
@@ -171,29 +199,3 @@ def run_training(
         resumed_after=first,
         history=history,
     )
-
-
-def _start(trainer: Trainer, run: RunFolder, about: dict[str, Any], *, resume: bool) -> list[Record]:
-    """Start or resume a run on rank 0, and give every other rank the same state; the history so far."""
-
-    def start() -> tuple[dict[str, Tensor], dict[str, Any], list[Record]]:
-        history = run.start(about, trainer, resume=resume)
-        return trainer.tensors(), trainer.about(), history
-
-    tensors, state, history = trainer.communicator.run_on_rank0(start)
-    if trainer.communicator.rank > 0:
-        trainer.load(tensors, state)
-    return history
-
-
-def run_identity(model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> dict[str, Any]:
-    """What must be the same for the run of a classifier to go on; labels of test nodes stay hidden."""
-    return {
-        "model": model.name,
-        "options": model.options,
-        "dtype": str(next(model.parameters()).dtype),
-        "training": asdict(config),
-        "split": split.name,
-        "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
-        "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), split.training_view(data).y),
-    }

@@ -1,9 +1,9 @@
-"""When to stop, and which epoch's weights to keep."""
+"""Early stopping, and the choice of the epoch whose weights are kept."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 __all__ = ["EarlyStopping"]
 
@@ -29,7 +29,7 @@ class EarlyStopping:
     best_epoch: int = 0
 
     def update(self, epoch: int, loss: float, score: float) -> bool:
-        """Take an epoch's numbers; whether its weights are the best so far."""
+        """Add an epoch; whether its weights are the best so far."""
         if loss < self.lowest_loss:
             self.lowest_loss, self.lowest_epoch = loss, epoch
         better = (score, -loss) > (self.best_score, -self.best_loss)
@@ -38,9 +38,5 @@ class EarlyStopping:
         return better
 
     def is_over(self, epoch: int) -> bool:
-        """Whether patience is at its end."""
+        """Whether patience has run out."""
         return epoch - self.lowest_epoch >= self.patience
-
-    def state(self) -> dict[str, float]:
-        """Everything that decides, as plain numbers."""
-        return asdict(self)

@@ -1,21 +1,21 @@
-"""What is trained: a loss to descend, and numbers to look at after each epoch."""
+"""Training tasks: a loss to minimise, and metrics after each epoch."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
+from kappagcn.distributed import Communicator
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
+from kappagcn.nn.inputs import Features
 from kappagcn.sparse import SparseMatrix
 
-__all__ = ["NodeClassification", "Task"]
-
-Features = Tensor | SparseMatrix
+__all__ = ["NodeClassification", "Task", "inputs"]
 
 
 class Task(Protocol):
@@ -31,22 +31,25 @@ class Task(Protocol):
     """
 
     def loss(self) -> Tensor:
-        """The training loss, as a tensor without axes."""
+        """Training loss, a tensor without axes."""
 
     def metrics(self) -> dict[str, float]:
-        """Numbers to keep for each epoch."""
+        """Metrics of an epoch."""
 
     def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
-        """The loss that decides when to stop, and the score, higher the better, whose best weights are kept."""
+        """The loss for early stopping, and the score, higher the better, whose best weights are kept."""
 
 
 class NodeClassification:
-    """Cross-entropy on the training nodes; loss and accuracy on the stopping and validation nodes. Test nodes unseen.
+    """Cross-entropy on the training nodes; loss and accuracy on the stopping and validation nodes.
+
+    Labels of test nodes are hidden before anything is computed. Without stopping nodes the training nodes decide.
 
     Args:
         model: The network.
-        data: The graph; labels of test nodes are hidden from it before anything is computed.
-        split: Which nodes are for what. Without stopping nodes the training loss decides.
+        data: The graph, with labels.
+        split: Nodes for training, stopping and validation.
+        communicator: Connects the processes that share the nodes; one process by default.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
@@ -57,43 +60,53 @@ class NodeClassification:
     ['stopping_accuracy', 'stopping_loss', 'validation_accuracy', 'validation_loss']
     """
 
-    def __init__(self, model: NodeClassifier, data: Data, split: Split) -> None:
+    def __init__(
+        self, model: NodeClassifier, data: Data, split: Split, communicator: Communicator | None = None
+    ) -> None:
         view = split.training_view(data)
-        self.model, self.split, self.labels = model, split, view.y
+        self.model, self.labels, self.communicator = model, view.y, communicator or Communicator()
         self.x, self.adjacency = inputs(model, view)
-
-    def scores(self) -> Tensor:
-        """Logits of all nodes."""
-        scores: Tensor = self.model(self.x, self.adjacency)
-        return scores
+        stopping = split.stopping if len(split.stopping) else split.train
+        self.nodes = {"train": split.train, "stopping": stopping, "validation": split.validation}
+        self.counts = {name: len(nodes) for name, nodes in self.nodes.items()}
 
     def loss(self) -> Tensor:
-        """Cross-entropy on the training nodes."""
-        return self._loss(self.scores(), self.split.train)
+        """Cross-entropy on the training nodes; those of all ranks add up to the mean."""
+        return self._loss("train", self.model(self.x, self.adjacency)[self.nodes["train"]])
 
-    def _loss(self, scores: Tensor, nodes: Tensor) -> Tensor:
-        return cross_entropy(scores[nodes], self.labels[nodes])
-
-    def _accuracy(self, scores: Tensor, nodes: Tensor) -> float:
-        return float((scores[nodes].argmax(1) == self.labels[nodes]).double().mean())
+    def _loss(self, part: str, scores: Tensor) -> Tensor:
+        """This rank's share of the mean loss over a part of the nodes."""
+        return cross_entropy(scores, self.labels[self.nodes[part]], reduction="sum") / self.counts[part]
 
     def metrics(self) -> dict[str, float]:
-        """Loss and accuracy where the split has nodes for it."""
-        scores = self.scores()
-        deciding = self.split.stopping if len(self.split.stopping) else self.split.train
-        metrics = {"stopping_loss": float(self._loss(scores, deciding))}
-        metrics["stopping_accuracy"] = self._accuracy(scores, deciding)
-        if len(self.split.validation):
-            metrics["validation_loss"] = float(self._loss(scores, self.split.validation))
-            metrics["validation_accuracy"] = self._accuracy(scores, self.split.validation)
+        """Loss and accuracy over the stopping and validation nodes of all ranks."""
+        scores = self.model(self.x, self.adjacency)
+        parts = {name: scores[self.nodes[name]] for name in ("stopping", "validation")}
+        return self._metrics(parts, self.communicator)
+
+    def _metrics(self, scores: dict[str, Tensor], communicator: Communicator) -> dict[str, float]:
+        metrics = {}
+        for part, rows in scores.items():
+            if self.counts[part]:
+                right = (rows.argmax(1) == self.labels[self.nodes[part]]).sum()
+                loss, correct = communicator.all_reduce_sum(self._loss(part, rows), right)
+                metrics |= {f"{part}_loss": loss, f"{part}_accuracy": correct / self.counts[part]}
         return metrics
 
     def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
         """Loss and accuracy of the stopping nodes."""
         return metrics["stopping_loss"], metrics["stopping_accuracy"]
 
+    def identity(self) -> dict[str, Any]:
+        """Settings, beside network, data and configuration, that a resumed run must share."""
+        return {}
 
-def inputs(model: NodeClassifier, data: Data) -> tuple[Features, SparseMatrix | Tensor]:
-    """Features and matrix in the form that every epoch multiplies with, made once."""
+    def capped_rows(self) -> int:
+        """Number of rows of all layers that lie farther out than the precision resolves."""
+        return int(self.communicator.all_reduce_sum(self.model.capped_rows(self.x, self.adjacency))[0])
+
+
+def inputs(model: NodeClassifier, data: Data) -> tuple[Features, Any]:
+    """Features and adjacency matrix in the form that every epoch multiplies with."""
     x = data.x if data.x.layout == torch.strided else SparseMatrix.from_tensor(data.x)
     return x, model.adjacency(x, data.edge_index, data.get("edge_weight"))

@@ -1,10 +1,11 @@
-"""One network, one task: epochs of Adam for weights and gradient descent for curvatures, watched and resumable."""
+"""Training epochs: Adam for weights, gradient descent for curvatures; resumable, and guarded against divergence."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -24,7 +25,7 @@ Record = dict[str, Any]
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Within it torch draws from this seed; afterwards from where it was before.
+    """Use this seed for torch's random numbers in the block, and restore their state afterwards.
 
     >>> with seeded(0):
     ...     one = torch.rand(1)
@@ -37,19 +38,17 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 class Trainer:
-    """The state of training: weights, optimisers, random numbers, stopping, the best weights so far.
+    """The state of training: weights, optimiser, random numbers, early stopping, the best weights so far.
 
-    Everything that decides what comes next is in `tensors()` and `about()`; a trainer that has loaded them goes on to
-    the same numbers, bit for bit.
-
-    Processes that train together start from rank 0's weights, add up their losses and gradients, and so keep the same
-    weights, bit for bit.
+    `tensors()` and `about()` are the whole state: a trainer that has loaded them continues to the same numbers, bit for
+    bit. Processes that train together start from rank 0's weights, add up their losses and gradients, and so keep the
+    same weights, bit for bit.
 
     Args:
         model: The network, trained in place.
-        task: What for.
-        config: How.
-        regularised: Parameters that `config.l2` holds small.
+        task: Loss and metrics.
+        config: Epochs, patience, learning rates, regularisation and seed.
+        regularised: Parameters with L² regularisation.
         communicator: Connects the processes that train together; one process by default.
 
     >>> from kappagcn.graphs import disease, random_split
@@ -78,31 +77,30 @@ class Trainer:
         self.stopping = EarlyStopping(config.patience)
         self.named = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.curvatures = [module for module in model.modules() if isinstance(module, Curvature)]
-        kappas = {id(c.raw) for c in self.curvatures}
-        held = {id(p) for p in regularised or []}
+        kappas, decayed = {id(c.raw) for c in self.curvatures}, {id(p) for p in regularised or []}
         weights = [p for p in self.named.values() if id(p) not in kappas]
         groups: list[dict[str, Any]] = [
-            {"params": [p for p in weights if id(p) in held], "weight_decay": config.l2},
-            {"params": [p for p in weights if id(p) not in held]},
+            {"params": [p for p in weights if id(p) in decayed], "weight_decay": config.l2},
+            {"params": [p for p in weights if id(p) not in decayed]},
         ]
         self.adam = torch.optim.Adam([g for g in groups if g["params"]], lr=config.lr, fused=True) if weights else None
         self.curved = [p for p in self.named.values() if id(p) in kappas]
         if not self.named:
             raise TrainingError("expected parameters to train, found none that require a gradient.")
-        self.best = self._weights()
-        self._good: list[Tensor] = []
+        self.best = {name: t.detach().clone() for name, t in model.state_dict().items()}
+        self._backup: list[Tensor] = []
         with seeded(config.seed):
             self.random = torch.get_rng_state()
 
     def kappas(self) -> list[float]:
-        """All curvatures as of now."""
+        """Current curvatures."""
         return [c.value for c in self.curvatures]
 
     def run_epoch(self) -> Record:
-        """One step, then the numbers of the network after it.
+        """One training step and the metrics after it.
 
         Raises:
-            DivergedError: something became NaN or infinite. The weights are those before the step.
+            DivergedError: A value became NaN or infinite. The weights are those before the step.
         """
         epoch = self.epoch + 1
         self.communicator.set_epoch(epoch)
@@ -110,31 +108,27 @@ class Trainer:
             torch.set_rng_state(self.random)
             self.model.train()
             loss = self._step(epoch)
-            drawn = torch.get_rng_state()
+            random = torch.get_rng_state()
         self.model.eval()
         with torch.no_grad():
             metrics = self.task.metrics()
-        for name, value in metrics.items():
-            if not math.isfinite(value):
-                self._diverged(name.replace("_", " "), value, epoch)
-        self.epoch, self.random = epoch, drawn
+        self._check_finite({name.replace("_", " "): value for name, value in metrics.items()}, epoch)
+        self.epoch, self.random = epoch, random
         if self.stopping.update(epoch, *self.task.watched(metrics)):
-            self._copy_best()
+            now = self.model.state_dict()
+            torch._foreach_copy_(list(self.best.values()), [now[name].detach() for name in self.best])
         return {"epoch": epoch, "train_loss": loss, **metrics, "curvatures": self.kappas()}
 
     def _step(self, epoch: int) -> float:
-        self._remember()
+        self._save_backup()
         for p in self.named.values():
             p.grad = None
         loss = self.task.loss()
         (value,) = self.communicator.all_reduce_sum(loss)
-        if not math.isfinite(value):
-            self._diverged("training loss", value, epoch)
+        self._check_finite({"training loss": value}, epoch)
         loss.backward()
         self.sum_gradients()
-        self._check_all(
-            "the gradient of", {name: p.grad for name, p in self.named.items() if p.grad is not None}, epoch
-        )
+        self._check_norms("the gradient of", {n: p.grad for n, p in self.named.items() if p.grad is not None}, epoch)
         rate = self.config.rate(epoch)
         if self.adam is not None:
             for group in self.adam.param_groups:
@@ -144,11 +138,11 @@ class Trainer:
             for kappa in self.curved:
                 if kappa.grad is not None:
                     kappa.sub_(rate * self.config.curvature_lr * kappa.grad)
-        self._check_all("the weights", dict(self.named), epoch)
+        self._check_norms("the weights", dict(self.named), epoch)
         return value
 
     def sum_gradients(self) -> None:
-        """Add up the gradients of all ranks, in one message."""
+        """Sum the gradients over all ranks, in one message."""
         if self.communicator.world_size == 1:
             return
         params = list(self.named.values())
@@ -157,51 +151,45 @@ class Trainer:
         for p, part in zip(params, flat.split([p.numel() for p in params]), strict=True):
             p.grad = part.view_as(p)
 
-    def _changing(self) -> list[Tensor]:
-        """All that a step changes: weights, and Adam's averages once there are some."""
+    def _state(self) -> list[Tensor]:
+        """Everything that a step changes: weights, and Adam's averages once it has some."""
         states = [] if self.adam is None else self.adam.state.values()
         return [*self.named.values(), *(t for state in states for t in state.values())]
 
-    def _remember(self) -> None:
-        """Copy it, to go back to if the step fails."""
-        now = [t.detach() for t in self._changing()]
-        if len(self._good) == len(now):
-            torch._foreach_copy_(self._good, now)
+    def _save_backup(self) -> None:
+        """Copy the state, which a failed step goes back to."""
+        now = [t.detach() for t in self._state()]
+        if len(self._backup) == len(now):
+            torch._foreach_copy_(self._backup, now)
         else:
-            self._good = [t.clone() for t in now]
+            self._backup = [t.clone() for t in now]
 
-    def _check_all(self, what: str, tensors: dict[str, Tensor], epoch: int) -> None:
-        sizes = torch.stack(torch._foreach_norm([t.detach() for t in tensors.values()]))
-        if not torch.isfinite(sizes).all():
-            name = next(name for name, size in zip(tensors, sizes, strict=True) if not math.isfinite(size))
-            self._diverged(f"norm of {what} {name}", float(sizes[list(tensors).index(name)]), epoch)
+    def _check_norms(self, what: str, tensors: dict[str, Tensor], epoch: int) -> None:
+        norms = torch.stack(torch._foreach_norm([t.detach() for t in tensors.values()]))
+        if not torch.isfinite(norms).all():
+            names = (f"norm of {what} {name}" for name in tensors)
+            self._check_finite(dict(zip(names, norms.tolist(), strict=True)), epoch)
 
-    def _diverged(self, quantity: str, value: float, epoch: int) -> None:
-        with torch.no_grad():
-            now = self._changing()
-            if len(now) > len(self._good) and self.adam is not None:  # the first step: there was no Adam before it
-                self.adam.state.clear()
-                now = self._changing()
-            torch._foreach_copy_(now, self._good)
-        raise DivergedError(quantity, value, epoch)
+    def _check_finite(self, values: dict[str, float], epoch: int) -> None:
+        """Restore the backup and raise an error if a value is NaN or infinite."""
+        for quantity, value in values.items():
+            if not math.isfinite(value):
+                if len(self._state()) > len(self._backup) and self.adam is not None:  # after the first step
+                    self.adam.state.clear()
+                with torch.no_grad():
+                    torch._foreach_copy_(self._state(), self._backup)
+                raise DivergedError(quantity, value, epoch)
 
     def is_over(self) -> bool:
-        """Whether the last epoch has been run, or patience is at its end."""
+        """Whether the last epoch is done, or patience has run out."""
         return self.epoch >= self.config.epochs or self.stopping.is_over(self.epoch)
 
-    def _weights(self) -> dict[str, Tensor]:
-        return {name: t.detach().clone() for name, t in self.model.state_dict().items()}
-
-    def _copy_best(self) -> None:
-        now = self.model.state_dict()
-        torch._foreach_copy_(list(self.best.values()), [now[name].detach() for name in self.best])
-
     def take_best(self) -> None:
-        """Give the network its best weights."""
+        """Load the best weights into the network."""
         self.model.load_state_dict(self.best)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Weights, best weights, optimiser, random numbers."""
+        """Tensors of the state: weights, best weights, optimiser, random numbers."""
         tensors = {f"model/{name}": t for name, t in self.model.state_dict().items()}
         tensors |= {f"best/{name}": t for name, t in self.best.items()}
         if self.adam is not None:
@@ -210,20 +198,17 @@ class Trainer:
         return tensors | {"random": self.random}
 
     def about(self) -> dict[str, Any]:
-        """What is not a tensor."""
-        return {"epoch": self.epoch, "stopping": self.stopping.state()}
+        """The rest of the state, as plain numbers."""
+        return {"epoch": self.epoch, "stopping": asdict(self.stopping)}
 
     def load(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-        """Go on from a saved state."""
+        """Load a saved state."""
         parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "adam": {}}
         for key, tensor in tensors.items():
             part, _, name = key.partition("/")
-            if part in parts:
-                parts[part][name] = tensor
+            parts.setdefault(part, {})[name] = tensor
         self.model.load_state_dict(parts["model"])
-        self.best = parts["best"]
-        self.random = tensors["random"]
-        self.epoch = int(about["epoch"])
+        self.best, self.random, self.epoch = parts["best"], tensors["random"], int(about["epoch"])
         self.stopping = EarlyStopping(**about["stopping"])
         if self.adam is not None and parts["adam"]:
             states: dict[int, dict[str, Tensor]] = {}
