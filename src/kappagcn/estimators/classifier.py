@@ -214,7 +214,8 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
 
     def predict(self, graph: Any = None, x: Any = None) -> Array:
         """The most probable label of every node, (N,)."""
-        labels: Array = self.classes_[self.predict_proba(graph, x).argmax(axis=1)]
+        indices = self.predict_proba(graph, x).argmax(axis=1)
+        labels: Array = self.classes_[indices]
         return labels
 
     @torch.no_grad()
