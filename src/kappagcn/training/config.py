@@ -50,8 +50,8 @@ class TrainingConfig:
         for name, low in (("epochs", 1), ("patience", 1), ("seed", 0)):
             object.__setattr__(self, name, check_count(name, getattr(self, name), low))
         for name in ("lr", "curvature_lr", "l2"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not (isinstance(value, Real) and math.isfinite(value) and value >= 0):
+            value: Any = getattr(self, name)
+            if isinstance(value, bool) or not (isinstance(value, Real) and 0 <= float(value) < math.inf):
                 raise TrainingError(f"{name}: expected a number from 0, found {value!r}.")
             object.__setattr__(self, name, float(value))
         if self.decay not in DECAYS:

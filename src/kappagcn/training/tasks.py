@@ -85,7 +85,7 @@ class NodeClassification:
         return self._metrics(parts, self.communicator)
 
     def _metrics(self, scores: dict[str, Tensor], communicator: Communicator) -> dict[str, float]:
-        metrics = {}
+        metrics: dict[str, float] = {}
         for part, rows in scores.items():
             if self.counts[part]:
                 right = (rows.argmax(1) == self.labels[self.nodes[part]]).sum()
