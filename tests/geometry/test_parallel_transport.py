@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mpmath import mpf
 
 import kappagcn.geometry as G
+from kappagcn.errors import GeometryError
 from kappagcn.testing import reference as R
 from spaces import NEGATIVE, POSITIVE, spaces
 
@@ -96,3 +97,28 @@ def test_gradients_on_both_sides_of_the_change_of_form(size):
         inputs = tuple(t.detach().clone().requires_grad_() for t in (x, y, w))
         f = lambda x, y, w, k: G.transport(x, y, w, k=k)  # noqa: E731
         assert torch.autograd.gradcheck(f, (*inputs, k), fast_mode=True)
+
+
+@given(spaces())
+def test_transport_from_and_to_the_origin(space):
+    y, v = space.points(N), space.vectors(N)
+    zero = torch.zeros_like(y)
+    moved = G.transport0(y, v, k=space.k)
+    close = {"rtol": space.tol(), "atol": space.tol()}
+    torch.testing.assert_close(moved, G.transport(zero, y, v, k=space.k), **close)
+    torch.testing.assert_close(G.transport0back(y, moved, k=space.k), v, **close)
+    torch.testing.assert_close(G.transport0back(y, v, k=space.k), G.transport(y, zero, v, k=space.k), **close)
+    torch.testing.assert_close(G.norm(y, moved, k=space.k), G.norm(zero, v, k=space.k), **close)
+
+
+def test_transport_at_the_boundary_is_finite():
+    on = torch.tensor([1.0, 0.0])
+    v = torch.tensor([0.3, 0.4])
+    assert G.transport0(on, v, k=-1.0).norm() > 0
+    assert G.transport0back(on, v, k=-1.0).isfinite().all()
+
+
+@pytest.mark.parametrize("f", [G.transport0, G.transport0back])
+def test_vectors_that_are_not_finite_are_refused(f):
+    with pytest.raises(GeometryError, match="v: expected finite vectors"):
+        f(torch.zeros(2), torch.tensor([torch.inf, 0.0]), k=1.0)

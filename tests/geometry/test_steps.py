@@ -1,4 +1,4 @@
-"""Steps at unit speed and by retraction; transport from and to the origin."""
+"""Steps at unit speed and by retraction."""
 
 import pytest
 import torch
@@ -64,31 +64,9 @@ def test_a_long_step_ends_inside_the_ball(space):
     assert_on_manifold(y, k=space.k)
 
 
-@given(spaces())
-def test_transport_from_and_to_the_origin(space):
-    y, v = space.points(N), space.vectors(N)
-    zero = torch.zeros_like(y)
-    moved = G.transport0(y, v, k=space.k)
-    close = {"rtol": space.tol(), "atol": space.tol()}
-    torch.testing.assert_close(moved, G.transport(zero, y, v, k=space.k), **close)
-    torch.testing.assert_close(G.transport0back(y, moved, k=space.k), v, **close)
-    torch.testing.assert_close(G.transport0back(y, v, k=space.k), G.transport(y, zero, v, k=space.k), **close)
-    torch.testing.assert_close(G.norm(y, moved, k=space.k), G.norm(zero, v, k=space.k), **close)
-
-
-def test_transport_at_the_boundary_is_finite():
-    on = torch.tensor([1.0, 0.0])
-    v = torch.tensor([0.3, 0.4])
-    assert G.transport0(on, v, k=-1.0).norm() > 0
-    assert G.transport0back(on, v, k=-1.0).isfinite().all()
-
-
 def test_arguments_that_do_not_fit_are_refused():
     x = torch.zeros(2)
     with pytest.raises(GeometryError, match="t: expected a finite number, found nan"):
         G.geodesic_unit(float("nan"), x, x + 1, k=1.0)
-    for f in (G.transport0, G.transport0back):
-        with pytest.raises(GeometryError, match="v: expected finite vectors"):
-            f(x, torch.tensor([torch.inf, 0.0]), k=1.0)
     with pytest.raises(GeometryError, match="same last axis"):
         G.retract(x, torch.zeros(3), k=1.0)

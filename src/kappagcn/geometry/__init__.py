@@ -13,22 +13,21 @@ from kappagcn.geometry.gyro import coadd, cosub, fn_apply, pointwise_mul
 from kappagcn.geometry.hyperplane import dist2plane, logits
 from kappagcn.geometry.manifold import Stereographic
 from kappagcn.geometry.pairwise import cdist, cdist2
-from kappagcn.geometry.parallel_transport import gyration, transport
+from kappagcn.geometry.parallel_transport import gyration, transport, transport0, transport0back
 from kappagcn.geometry.points import Check, check_point, check_vector, origin
 from kappagcn.geometry.product import ProductManifold
 from kappagcn.geometry.random import random_uniform, random_wrapped_normal
 from kappagcn.geometry.signature import parse_signature
-from kappagcn.geometry.squared import dist2
-from kappagcn.geometry.steps import geodesic_unit, retract, transport0, transport0back
+from kappagcn.geometry.steps import geodesic, geodesic_unit, retract
 from kappagcn.geometry.stereographic import (
     add,
     antipode,
     dist,
     dist0,
+    dist2,
     egrad2rgrad,
     expmap,
     expmap0,
-    geodesic,
     inner,
     lambda_x,
     logmap,

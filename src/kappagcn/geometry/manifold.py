@@ -1,8 +1,9 @@
-"""Stereographic: one space of constant curvature, as a module that owns its κ."""
+"""Manifold: the operations of a space of constant curvature, or of a product of them; Stereographic: one space."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +19,6 @@ from kappagcn.geometry import (
     parallel_transport,
     points,
     random,
-    squared,
     steps,
     stereographic,
 )
@@ -26,14 +26,241 @@ from kappagcn.geometry.checks import Scalar
 from kappagcn.geometry.curvature import Curvature
 from kappagcn.geometry.points import Check
 
-__all__ = ["Stereographic"]
+__all__ = ["Manifold", "Stereographic"]
+
+Function = Callable[..., Tensor]
 
 
-class Stereographic(nn.Module):
+class Manifold(nn.Module):
+    """Base of `Stereographic` and `ProductManifold`, which say how a function of one space acts on their coordinates.
+
+    Methods are the functions of `kappagcn.geometry` with ``k`` filled in; see there. In a product they act on each
+    factor, unless they say otherwise.
+    """
+
+    @property
+    def k(self) -> Tensor:
+        """Curvature, in a product those of its factors, (F,)."""
+        raise NotImplementedError
+
+    def _known_dim(self) -> int:
+        raise NotImplementedError
+
+    # How a function of one space acts here. A product overrides these.
+
+    def _vectors(self, f: Function, *tensors: Tensor, extra: int = 0, numbers: Sequence[Any] = ()) -> Tensor:
+        """Vectors f(*numbers, *tensors); the tensors have ``extra`` coordinates per factor beyond its dimension."""
+        return f(*numbers, *tensors, k=self.k)
+
+    def _each(self, f: Function, *tensors: Tensor, **options: Any) -> Tensor:
+        """Vectors from f, called for one factor at a time."""
+        return f(*tensors, k=self.k, **options)
+
+    def _numbers(self, f: Function, *tensors: Tensor) -> Tensor:
+        """A number per vector and factor."""
+        return f(*tensors, k=self.k)
+
+    def _tables(self, f: Function, *tensors: Tensor) -> Tensor:
+        """A table of numbers per factor, along the last axis."""
+        return f(*tensors, k=self.k)
+
+    def _sum(self, numbers: Tensor) -> Tensor:
+        """Sum over factors."""
+        return numbers
+
+    def _length(self, numbers: Tensor) -> Tensor:
+        """Root of the sum of squares over factors."""
+        return numbers
+
+    def add(self, x: Tensor, y: Tensor) -> Tensor:
+        """x ⊕ y."""
+        return self._vectors(stereographic.add, x, y)
+
+    def sub(self, x: Tensor, y: Tensor) -> Tensor:
+        """x ⊕ (−y)."""
+        return self._vectors(stereographic.sub, x, y)
+
+    def neg(self, x: Tensor) -> Tensor:
+        """−x, the inverse of x under ⊕."""
+        return stereographic.neg(x)
+
+    def coadd(self, x: Tensor, y: Tensor) -> Tensor:
+        """x ⊞ y."""
+        return self._vectors(gyro.coadd, x, y)
+
+    def cosub(self, x: Tensor, y: Tensor) -> Tensor:
+        """x ⊞ (−y)."""
+        return self._vectors(gyro.cosub, x, y)
+
+    def scale(self, r: Scalar, x: Tensor) -> Tensor:
+        """r ⊗ x."""
+        return self._vectors(stereographic.scale, x, numbers=[r])
+
+    def pointwise_mul(self, w: Tensor, x: Tensor) -> Tensor:
+        """diag(w) ⊗ x = exp_0(w·log_0(x))."""
+        return self._vectors(gyro.pointwise_mul, w, x)
+
+    def fn_apply(self, x: Tensor, *functions: Callable[[Tensor], Tensor]) -> Tensor:
+        """Functions applied one after the other to all coordinates of log_0(x)."""
+        v = self.logmap0(x)
+        for function in functions:
+            v = function(v)
+        return self.expmap0(v)
+
+    def expmap(self, x: Tensor, v: Tensor) -> Tensor:
+        """exp_x(v)."""
+        return self._vectors(stereographic.expmap, x, v)
+
+    def logmap(self, x: Tensor, y: Tensor) -> Tensor:
+        """log_x(y)."""
+        return self._vectors(stereographic.logmap, x, y)
+
+    def expmap0(self, v: Tensor) -> Tensor:
+        """exp_0(v): tangent vectors at the origin to points."""
+        return self._vectors(stereographic.expmap0, v)
+
+    def logmap0(self, x: Tensor) -> Tensor:
+        """log_0(x): points to tangent vectors at the origin."""
+        return self._vectors(stereographic.logmap0, x)
+
+    def geodesic(self, t: Scalar, x: Tensor, y: Tensor) -> Tensor:
+        """The point a fraction t of the way from x to y."""
+        return self._vectors(steps.geodesic, x, y, numbers=[t])
+
+    def geodesic_unit(self, t: Scalar, x: Tensor, v: Tensor) -> Tensor:
+        """The point at distance t from x, measured in the whole space, in the direction of v."""
+        return self.expmap(x, steps.at_speed(t, v, self.norm(x, v)))
+
+    def retract(self, x: Tensor, v: Tensor) -> Tensor:
+        """x + v, brought back into the space: `expmap` to first order."""
+        return self._vectors(steps.retract, x, v)
+
+    def gyration(self, u: Tensor, v: Tensor, w: Tensor) -> Tensor:
+        """gyr[u, v]w."""
+        return self._vectors(parallel_transport.gyration, u, v, w)
+
+    def transport(self, x: Tensor, y: Tensor, v: Tensor) -> Tensor:
+        """Parallel transport of v from x to y."""
+        return self._vectors(parallel_transport.transport, x, y, v)
+
+    def transport0(self, y: Tensor, v: Tensor) -> Tensor:
+        """Parallel transport of v from the origin to y."""
+        return self._vectors(parallel_transport.transport0, y, v)
+
+    def transport0back(self, x: Tensor, v: Tensor) -> Tensor:
+        """Parallel transport of v from x to the origin."""
+        return self._vectors(parallel_transport.transport0back, x, v)
+
+    def egrad2rgrad(self, x: Tensor, grad: Tensor) -> Tensor:
+        """Riemannian gradient from the Euclidean one."""
+        return self._vectors(stereographic.egrad2rgrad, x, grad)
+
+    def project(self, x: Tensor) -> Tensor:
+        """The nearest point that the dtype tells apart from the boundary."""
+        return self._vectors(stereographic.project, x)
+
+    def antipode(self, x: Tensor) -> Tensor:
+        """The farthest point of the sphere; NaN where κ ≤ 0."""
+        return self._vectors(stereographic.antipode, x)
+
+    def lift(self, v: Tensor) -> Tensor:
+        """Tangent vectors at the origin to ambient coordinates: (..., D) → (..., D+F) for F factors."""
+        return self._vectors(ambient.lift, v)
+
+    def to_ambient(self, x: Tensor) -> Tensor:
+        """Points to ambient coordinates: (..., D) → (..., D+F)."""
+        return self._vectors(ambient.to_ambient, x)
+
+    def lower(self, e: Tensor) -> Tensor:
+        """Ambient coordinates to tangent vectors at the origin: (..., D+F) → (..., D)."""
+        return self._vectors(ambient.lower, e, extra=1)
+
+    def from_ambient(self, e: Tensor) -> Tensor:
+        """Ambient coordinates to points: (..., D+F) → (..., D)."""
+        return self._vectors(ambient.from_ambient, e, extra=1)
+
+    def lambda_x(self, x: Tensor) -> Tensor:
+        """Conformal factor: (..., D) → (...), in a product (..., F)."""
+        return self._numbers(stereographic.lambda_x, x)
+
+    def dist(self, x: Tensor, y: Tensor) -> Tensor:
+        """Geodesic distance, in a product √Σ d_f²: (..., D), (..., D) → (...)."""
+        return self._length(self._numbers(stereographic.dist, x, y))
+
+    def dist2(self, x: Tensor, y: Tensor) -> Tensor:
+        """Squared distance, twice differentiable where x = y: (..., D), (..., D) → (...)."""
+        return self._sum(self._numbers(stereographic.dist2, x, y))
+
+    def dist0(self, x: Tensor) -> Tensor:
+        """Distance from the origin: (..., D) → (...)."""
+        return self._length(self._numbers(stereographic.dist0, x))
+
+    def tangent_dist(self, u: Tensor, v: Tensor) -> Tensor:
+        """Distance of exp_0(u) and exp_0(v), for points too far out for the ball."""
+        return self._length(self._numbers(ambient.tangent_dist, u, v))
+
+    def inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
+        """Riemannian inner product of u and v at x."""
+        return self._sum(self._numbers(stereographic.inner, x, u, v))
+
+    def norm(self, x: Tensor, v: Tensor) -> Tensor:
+        """Riemannian length of v at x."""
+        return self._length(self._numbers(stereographic.norm, x, v))
+
+    def cdist(self, x: Tensor, y: Tensor) -> Tensor:
+        """All distances: (..., N, D), (..., M, D) → (..., N, M)."""
+        return self._length(self._tables(pairwise.cdist, x, y))
+
+    def cdist2(self, x: Tensor, y: Tensor) -> Tensor:
+        """All squared distances, smooth where points coincide: (..., N, D), (..., M, D) → (..., N, M)."""
+        return self._sum(self._tables(pairwise.cdist2, x, y))
+
+    def midpoint(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Weighted gyromidpoint: (..., N, D) → (..., D)."""
+        return self._each(aggregation.midpoint, x, weights=weights)
+
+    def frechet_mean(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Weighted Fréchet mean: (..., N, D) → (..., D)."""
+        return self._each(frechet.frechet_mean, x, weights=weights)
+
+    def tangential_mean(self, x: Tensor, weights: Tensor | None = None, *, base: Tensor | None = None) -> Tensor:
+        """Tangential aggregation at ``base``: (..., N, D) → (..., D)."""
+        tensors = (x,) if base is None else (x, base)
+        return self._each(
+            lambda part, at=None, *, k: aggregation.tangential_mean(part, weights, k=k, base=at), *tensors
+        )
+
+    def matmul_left(self, a: Tensor, x: Tensor) -> Tensor:
+        """A ⊠ X, for A dense or sparse."""
+        return self._each(lambda part, k: aggregation.matmul_left(a, part, k=k), x)
+
+    def dist2plane(self, x: Tensor, p: Tensor, a: Tensor) -> Tensor:
+        """Signed distance to the hyperplane through p with normal a; in a product √Σ d_f², not signed.
+
+        In a product that is a hyperplane only where the normal is 0 in all factors but one; for classes see `logits`.
+        """
+        return self._length(self._numbers(hyperplane.dist2plane, x, p, a))
+
+    def logits(self, x: Tensor, p: Tensor, a: Tensor) -> Tensor:
+        """κ-logits, summed over factors: (..., N, D), (C, D), (C, D) → (..., N, C)."""
+        return self._sum(self._tables(hyperplane.logits, x, p, a))
+
+    def origin(self, *size: int) -> Tensor:
+        """The origin: (*size, D)."""
+        k = self.k
+        return points.origin(*size, self._known_dim(), dtype=k.dtype, device=k.device)
+
+    def random_wrapped_normal(
+        self, mean: Tensor, *, std: Scalar = 1.0, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """One wrapped normal sample about each point of ``mean``."""
+        return self._each(random.random_wrapped_normal, mean, std=std, generator=generator)
+
+
+class Stereographic(Manifold):
     """The κ-stereographic model with its curvature: hyperbolic, Euclidean or spherical as κ is negative, 0 or positive.
 
-    Methods are the functions of `kappagcn.geometry` with ``k`` filled in; see there. Share one instance between
-    the layers that are to share a curvature.
+    Share one instance between the layers that are to share a curvature.
 
     Args:
         curvature: κ as a number (fixed), or a `Curvature`.
@@ -61,182 +288,20 @@ class Stereographic(nn.Module):
         """Dimension."""
         return "" if self.dim is None else f"dim={self.dim}"
 
-    def add(self, x: Tensor, y: Tensor) -> Tensor:
-        """x ⊕ y."""
-        return stereographic.add(x, y, k=self.k)
-
-    def sub(self, x: Tensor, y: Tensor) -> Tensor:
-        """x ⊕ (−y)."""
-        return stereographic.sub(x, y, k=self.k)
-
-    def coadd(self, x: Tensor, y: Tensor) -> Tensor:
-        """x ⊞ y."""
-        return gyro.coadd(x, y, k=self.k)
-
-    def cosub(self, x: Tensor, y: Tensor) -> Tensor:
-        """x ⊞ (−y)."""
-        return gyro.cosub(x, y, k=self.k)
-
-    def pointwise_mul(self, w: Tensor, x: Tensor) -> Tensor:
-        """diag(w) ⊗ x = exp_0(w·log_0(x))."""
-        return gyro.pointwise_mul(w, x, k=self.k)
-
-    def fn_apply(self, x: Tensor, *functions: Callable[[Tensor], Tensor]) -> Tensor:
-        """Functions applied one after the other in the tangent space at the origin."""
-        return gyro.fn_apply(x, *functions, k=self.k)
-
-    def scale(self, r: Scalar, x: Tensor) -> Tensor:
-        """r ⊗ x."""
-        return stereographic.scale(r, x, k=self.k)
-
-    def dist(self, x: Tensor, y: Tensor) -> Tensor:
-        """Geodesic distance: (..., D), (..., D) → (...)."""
-        return stereographic.dist(x, y, k=self.k)
-
-    def dist2(self, x: Tensor, y: Tensor) -> Tensor:
-        """Squared distance, twice differentiable where x = y: (..., D), (..., D) → (...)."""
-        return squared.dist2(x, y, k=self.k)
-
-    def dist0(self, x: Tensor) -> Tensor:
-        """Distance from the origin: (..., D) → (...)."""
-        return stereographic.dist0(x, k=self.k)
-
-    def cdist(self, x: Tensor, y: Tensor) -> Tensor:
-        """All distances: (..., N, D), (..., M, D) → (..., N, M)."""
-        return pairwise.cdist(x, y, k=self.k)
-
-    def cdist2(self, x: Tensor, y: Tensor) -> Tensor:
-        """All squared distances, smooth where points coincide: (..., N, D), (..., M, D) → (..., N, M)."""
-        return pairwise.cdist2(x, y, k=self.k)
-
-    def tangent_dist(self, u: Tensor, v: Tensor) -> Tensor:
-        """Distance of exp_0(u) and exp_0(v), for points too far out for the ball."""
-        return ambient.tangent_dist(u, v, k=self.k)
-
-    def lambda_x(self, x: Tensor) -> Tensor:
-        """Conformal factor: (..., D) → (...)."""
-        return stereographic.lambda_x(x, k=self.k)
-
-    def expmap(self, x: Tensor, v: Tensor) -> Tensor:
-        """exp_x(v)."""
-        return stereographic.expmap(x, v, k=self.k)
-
-    def logmap(self, x: Tensor, y: Tensor) -> Tensor:
-        """log_x(y)."""
-        return stereographic.logmap(x, y, k=self.k)
-
-    def expmap0(self, v: Tensor) -> Tensor:
-        """exp_0(v): tangent vectors at the origin to points."""
-        return stereographic.expmap0(v, k=self.k)
-
-    def logmap0(self, x: Tensor) -> Tensor:
-        """log_0(x): points to tangent vectors at the origin."""
-        return stereographic.logmap0(x, k=self.k)
-
-    def geodesic(self, t: Scalar, x: Tensor, y: Tensor) -> Tensor:
-        """The point a fraction t of the way from x to y."""
-        return stereographic.geodesic(t, x, y, k=self.k)
-
-    def geodesic_unit(self, t: Scalar, x: Tensor, v: Tensor) -> Tensor:
-        """The point at distance t from x in the direction of v."""
-        return steps.geodesic_unit(t, x, v, k=self.k)
-
-    def retract(self, x: Tensor, v: Tensor) -> Tensor:
-        """x + v, brought back into the space: `expmap` to first order."""
-        return steps.retract(x, v, k=self.k)
-
-    def gyration(self, u: Tensor, v: Tensor, w: Tensor) -> Tensor:
-        """gyr[u, v]w."""
-        return parallel_transport.gyration(u, v, w, k=self.k)
-
-    def transport(self, x: Tensor, y: Tensor, v: Tensor) -> Tensor:
-        """Parallel transport of v from x to y."""
-        return parallel_transport.transport(x, y, v, k=self.k)
-
-    def transport0(self, y: Tensor, v: Tensor) -> Tensor:
-        """Parallel transport of v from the origin to y."""
-        return steps.transport0(y, v, k=self.k)
-
-    def transport0back(self, x: Tensor, v: Tensor) -> Tensor:
-        """Parallel transport of v from x to the origin."""
-        return steps.transport0back(x, v, k=self.k)
-
-    def inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
-        """Riemannian inner product of u and v at x."""
-        return stereographic.inner(x, u, v, k=self.k)
+    def _known_dim(self) -> int:
+        if self.dim is None:
+            raise GeometryError(
+                "dim: expected a space of known dimension, found none; build it with Stereographic(κ, dim=D)."
+            )
+        return self.dim
 
     def component_inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
         """Riemannian inner product of u and v at x, its axis kept: (..., D) each → (..., 1)."""
         return stereographic.inner(x, u, v, k=self.k, keepdim=True)
 
-    def norm(self, x: Tensor, v: Tensor) -> Tensor:
-        """Riemannian length of v at x."""
-        return stereographic.norm(x, v, k=self.k)
-
-    def egrad2rgrad(self, x: Tensor, grad: Tensor) -> Tensor:
-        """Riemannian gradient from the Euclidean one."""
-        return stereographic.egrad2rgrad(x, grad, k=self.k)
-
-    def project(self, x: Tensor) -> Tensor:
-        """The nearest point that the dtype tells apart from the boundary."""
-        return stereographic.project(x, k=self.k)
-
-    def antipode(self, x: Tensor) -> Tensor:
-        """The farthest point of the sphere; NaN where κ ≤ 0."""
-        return stereographic.antipode(x, k=self.k)
-
-    def lift(self, v: Tensor) -> Tensor:
-        """Tangent vectors at the origin to ambient coordinates."""
-        return ambient.lift(v, k=self.k)
-
-    def lower(self, e: Tensor) -> Tensor:
-        """Ambient coordinates to tangent vectors at the origin."""
-        return ambient.lower(e, k=self.k)
-
-    def to_ambient(self, x: Tensor) -> Tensor:
-        """Points to ambient coordinates."""
-        return ambient.to_ambient(x, k=self.k)
-
-    def from_ambient(self, e: Tensor) -> Tensor:
-        """Ambient coordinates to points."""
-        return ambient.from_ambient(e, k=self.k)
-
-    def midpoint(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Weighted gyromidpoint: (..., N, D) → (..., D)."""
-        return aggregation.midpoint(x, weights, k=self.k)
-
-    def frechet_mean(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Weighted Fréchet mean: (..., N, D) → (..., D)."""
-        return frechet.frechet_mean(x, weights, k=self.k)
-
-    def matmul_left(self, a: Tensor, x: Tensor) -> Tensor:
-        """A ⊠ X, for A dense or sparse."""
-        return aggregation.matmul_left(a, x, k=self.k)
-
     def matmul_right(self, x: Tensor, w: Tensor) -> Tensor:
         """X ⊗ W."""
         return aggregation.matmul_right(x, w, k=self.k)
-
-    def dist2plane(self, x: Tensor, p: Tensor, a: Tensor) -> Tensor:
-        """Signed distance to the hyperplane through p with normal a."""
-        return hyperplane.dist2plane(x, p, a, k=self.k)
-
-    def logits(self, x: Tensor, p: Tensor, a: Tensor) -> Tensor:
-        """κ-logits: (..., N, D), (C, D), (C, D) → (..., N, C)."""
-        return hyperplane.logits(x, p, a, k=self.k)
-
-    def neg(self, x: Tensor) -> Tensor:
-        """−x, the inverse of x under ⊕."""
-        return stereographic.neg(x)
-
-    def tangential_mean(self, x: Tensor, weights: Tensor | None = None, *, base: Tensor | None = None) -> Tensor:
-        """Tangential aggregation at ``base``: (..., N, D) → (..., D)."""
-        return aggregation.tangential_mean(x, weights, k=self.k, base=base)
-
-    def origin(self, *size: int) -> Tensor:
-        """The origin: (*size, dim)."""
-        k = self.k
-        return points.origin(*size, self._known_dim(), dtype=k.dtype, device=k.device)
 
     def check_point(self, x: Tensor) -> Check:
         """Whether all points of x lie in the space, and if not, why."""
@@ -252,16 +317,3 @@ class Stereographic(nn.Module):
         return random.random_uniform(
             *size, self._known_dim(), radius=radius, k=k, dtype=k.dtype, device=k.device, generator=generator
         )
-
-    def random_wrapped_normal(
-        self, mean: Tensor, *, std: Scalar = 1.0, generator: torch.Generator | None = None
-    ) -> Tensor:
-        """One wrapped normal sample about each point of ``mean``."""
-        return random.random_wrapped_normal(mean, std=std, k=self.k, generator=generator)
-
-    def _known_dim(self) -> int:
-        if self.dim is None:
-            raise GeometryError(
-                "dim: expected a space of known dimension, found none; build it with Stereographic(κ, dim=D)."
-            )
-        return self.dim

@@ -6,12 +6,12 @@ import torch
 from torch import Tensor
 
 from kappagcn.geometry import vectors
-from kappagcn.geometry.checks import Scalar, as_curvature, demand_finite, read_vectors
+from kappagcn.geometry.checks import Scalar, as_curvature, conformal_at, demand_finite, read_vectors
 from kappagcn.geometry.difference import Difference, difference
 from kappagcn.geometry.numerics import ARC_SINE_BELOW
 from kappagcn.geometry.vectors import dot, unit
 
-__all__ = ["gyration", "transport"]
+__all__ = ["gyration", "transport", "transport0", "transport0back"]
 
 
 def gyration(u: Tensor, v: Tensor, w: Tensor, *, k: Scalar) -> Tensor:
@@ -81,3 +81,25 @@ def transport(x: Tensor, y: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
     demand_finite(dot(v, v), "v")
     d = difference(x, y, k)
     return d.P / (d.p * d.p) * _rotate(d, x, y, v, k)
+
+
+def transport0(y: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
+    """Parallel transport of v from the origin to y: 2v/λ_y = (1 + κ|y|²)v. κ → 0: v.
+
+    >>> transport0(torch.tensor([0.5, 0.0]), torch.tensor([1.0, 2.0]), k=-1.0)
+    tensor([0.7500, 1.5000])
+    """
+    lead = read_vectors(y=y, v=v)
+    demand_finite(dot(v, v), "v")
+    return conformal_at(y, as_curvature(k, y, lead), "y") * v
+
+
+def transport0back(x: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
+    """Parallel transport of v from x to the origin: ½λ_x v = v/(1 + κ|x|²). κ → 0: v.
+
+    >>> transport0back(torch.tensor([0.5, 0.0]), torch.tensor([0.3, 1.5]), k=-1.0)
+    tensor([0.4000, 2.0000])
+    """
+    lead = read_vectors(x=x, v=v)
+    demand_finite(dot(v, v), "v")
+    return v / conformal_at(x, as_curvature(k, x, lead))

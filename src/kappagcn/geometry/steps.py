@@ -1,15 +1,26 @@
-"""Steps from a point at unit speed or by a retraction, and vectors carried to and from the origin."""
+"""Steps from a point: along a geodesic, at unit speed, or by a retraction."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from kappagcn.geometry.checks import Scalar, as_curvature, conformal_at, demand_finite, read_vectors
-from kappagcn.geometry.stereographic import expmap, norm, project
-from kappagcn.geometry.vectors import dot
+from kappagcn.geometry.checks import Scalar, as_curvature, read_vectors
+from kappagcn.geometry.stereographic import expmap, logmap, norm, project
 
-__all__ = ["geodesic_unit", "retract", "transport0", "transport0back"]
+__all__ = ["geodesic", "geodesic_unit", "retract"]
+
+
+def geodesic(t: Scalar, x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
+    """x ⊕ (t ⊗ (−x ⊕ y)) (eq. 5): the point a fraction t of the way from x to y, also beyond [0, 1].
+
+    κ → 0: (1−t)x + ty.
+
+    >>> geodesic(0.5, torch.tensor([0.0, 0.0]), torch.tensor([0.8, 0.0]), k=-1.0)
+    tensor([0.5000, 0.0000])
+    """
+    v = logmap(x, y, k=k)
+    return expmap(x, as_curvature(t, v, name="t") * v, k=k)
 
 
 def geodesic_unit(t: Scalar, x: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
@@ -48,25 +59,3 @@ def retract(x: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
     """
     read_vectors(x=x, v=v)
     return project(x + v, k=k)
-
-
-def transport0(y: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
-    """Parallel transport of v from the origin to y: 2v/λ_y = (1 + κ|y|²)v. κ → 0: v.
-
-    >>> transport0(torch.tensor([0.5, 0.0]), torch.tensor([1.0, 2.0]), k=-1.0)
-    tensor([0.7500, 1.5000])
-    """
-    lead = read_vectors(y=y, v=v)
-    demand_finite(dot(v, v), "v")
-    return conformal_at(y, as_curvature(k, y, lead), "y") * v
-
-
-def transport0back(x: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
-    """Parallel transport of v from x to the origin: ½λ_x v = v/(1 + κ|x|²). κ → 0: v.
-
-    >>> transport0back(torch.tensor([0.5, 0.0]), torch.tensor([0.3, 1.5]), k=-1.0)
-    tensor([0.4000, 2.0000])
-    """
-    lead = read_vectors(x=x, v=v)
-    demand_finite(dot(v, v), "v")
-    return v / conformal_at(x, as_curvature(k, x, lead))
