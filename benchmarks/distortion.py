@@ -27,8 +27,8 @@ from torch import Tensor
 
 import record
 from kappagcn.graphs import load_graph, shortest_paths
+from kappagcn.kernels.dispatch import torch_only
 from kappagcn.models import FreePoints
-from kappagcn.nn.midpoints import torch_only
 from kappagcn.training import GraphDistances, distortion, seeded
 
 GRAPH = "tree"

@@ -33,8 +33,8 @@ from torch_geometric.nn import GCNConv
 import record
 from kappagcn.geometry import Curvature, Stereographic
 from kappagcn.graphs import load_graph
+from kappagcn.kernels.dispatch import compiled, torch_only
 from kappagcn.nn import KappaGCNConv, SparseMatrix, aggregate, normalized_adjacency
-from kappagcn.nn.midpoints import compiled, torch_only
 
 HIDDEN = 16
 REACH = 100
@@ -326,7 +326,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     root = os.environ.get("KAPPAGCN_DATA")
     if not root:
         raise SystemExit("expected KAPPAGCN_DATA to name the folder with cora_ml.npz and pubmed.npz, found it unset")
-    if not compiled():
+    if compiled("midpoints") is None:
         raise SystemExit("expected numba to be installed: pip install numba")
     torch.set_num_threads(options.threads)
     results: list[dict[str, Any]] = []

@@ -9,9 +9,9 @@ import torch
 from graph_samples import DOUBLE, space
 from kappagcn import geometry as G
 from kappagcn.errors import GeometryError, UndefinedMidpointError
+from kappagcn.kernels.dispatch import torch_only
 from kappagcn.nn import aggregate, logits
 from kappagcn.nn.functional import AGGREGATIONS
-from kappagcn.nn.midpoints import torch_only
 from kappagcn.sparse import SparseMatrix, normalized_adjacency
 
 # Points all over a sphere have no unique Fréchet mean, and a search for one may not end: the dtypes are compared.

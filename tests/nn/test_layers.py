@@ -14,6 +14,7 @@ from graph_samples import DOUBLE, random_graph, space
 from kappagcn import geometry as G
 from kappagcn.errors import GraphError
 from kappagcn.graphs import disease
+from kappagcn.kernels.dispatch import torch_only
 from kappagcn.nn import (
     HGCNConv,
     KappaActivation,
@@ -29,7 +30,6 @@ from kappagcn.nn import (
     tangent_features,
 )
 from kappagcn.nn.hyperplanes import hyperplane_logits
-from kappagcn.nn.midpoints import torch_only
 from kappagcn.sparse import SparseMatrix, normalized_adjacency
 
 PATHS = {"compiled": nullcontext, "torch": torch_only}

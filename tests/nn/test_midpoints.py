@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from graph_samples import DOUBLE
-from kappagcn.nn.midpoints import count_edge_rows, midpoints, torch_only
+from kappagcn.kernels.dispatch import torch_only
+from kappagcn.nn.midpoints import count_edge_rows, midpoints
 from kappagcn.sparse import SparseMatrix
 from layers import exact_midpoint
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from graph_samples import DOUBLE, random_graph, space
+from kappagcn.kernels.dispatch import torch_only
 from kappagcn.nn import KappaPool, aggregate, logits, pool
 from kappagcn.nn.functional import AGGREGATIONS
 from kappagcn.nn.hgcn import translated
-from kappagcn.nn.midpoints import torch_only
 from kappagcn.nn.precision import at_least_single, is_lowered
 from kappagcn.sparse import normalized_adjacency
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kappagcn.errors import GeometryError, GraphError
 from kappagcn.geometry import ProductManifold, Stereographic, tangent_dist
 from kappagcn.graphs import balanced_tree, cycle, from_scipy
-from kappagcn.nn.midpoints import torch_only
+from kappagcn.kernels.dispatch import torch_only
 from kappagcn.training import GraphDistances, distortion, measure
 
 PATHS = {"compiled": contextlib.nullcontext, "torch": torch_only}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold, tangent_dist
 from kappagcn.graphs import balanced_tree, from_scipy, shortest_paths, star
-from kappagcn.nn.midpoints import torch_only
+from kappagcn.kernels.dispatch import torch_only
 from kappagcn.training import GraphDistances, NearPairs, distances_from, distortion, measure
 from spaces import few
 

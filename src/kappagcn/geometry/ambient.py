@@ -58,8 +58,14 @@ def lift(v: Tensor, *, k: Scalar) -> Tensor:
     """
     read_vectors(v=v)
     k = as_curvature(k, v)
-    square, cut = within_reach(4 * dot(v, v), k, "v")
-    return join(2 * sinc(k * square) * cut * v, cosc(k * square))
+    _, cut = within_reach(4 * dot(v, v), k, "v")
+    return join(*lifted(cut * v, k))
+
+
+def lifted(v: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """N and h of the lift of exp_0(v), without checks: (..., D) → (..., D), (..., 1)."""
+    z = 4 * k * dot(v, v)
+    return 2 * sinc(z) * v, cosc(z)
 
 
 def to_ambient(x: Tensor, *, k: Scalar) -> Tensor:
@@ -142,14 +148,18 @@ def project_ray(
     defined = torch.where(k > 0, resultant > noise * noise, timelike)
     demand(defined, error, message)
     root = torch.where(defined, resultant, 1).clamp(min=(ball_gap(e) * h) ** 2).sqrt()
-    beyond_equator = (h < 0) & (k > 0)
-    # h + root would cancel there; κ|N|²/(root − h) is the same number.
-    at_antipode = beyond_equator & (k * square < (eps(e) * h).square())
-    behind = (root - h) / torch.where(beyond_equator & ~at_antipode, k * square, 1)
-    ahead = 1 / torch.where(beyond_equator | ~defined, 1, h + root)
+    at_antipode = (h < 0) & (k > 0) & (k * square < (eps(e) * h).square())
     first_axis = torch.arange(n.shape[-1], device=e.device) == 0
-    x = torch.where(at_antipode, far_norm(k) * first_axis, torch.where(beyond_equator, behind, ahead) * n)
-    return torch.where(defined, x, torch.nan)
+    factor = ray_factor(square, torch.where(at_antipode | ~defined, 1, h), root, k)
+    return torch.where(defined, torch.where(at_antipode, far_norm(k) * first_axis, factor * n), torch.nan)
+
+
+def ray_factor(square: Tensor, h: Tensor, root: Tensor, k: Tensor) -> Tensor:
+    """1/(h + root) with root = √(h² + κ|N|²): the point along (N, h) is this times N. All (..., 1)."""
+    # Beyond the equator h + root would cancel; κ|N|²/(root − h) is the same number.
+    beyond = (h < 0) & (k > 0)
+    behind = (root - h) / torch.where(beyond, k * square, 1)
+    return torch.where(beyond, behind, 1 / torch.where(beyond, 1, h + root))
 
 
 def tangent_dist(u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:

@@ -35,21 +35,18 @@ __all__ = [
     "arsin_k",
     "arsin_over",
     "arsinc",
-    "artan_k",
     "artanc",
     "ball_gap",
     "ball_slack",
     "cos_k",
     "cosc",
     "cosine_square",
+    "derivative_series",
     "eps",
     "far_norm",
     "positive_root",
-    "row_series",
-    "row_series_terms",
     "sin_k",
     "sinc",
-    "tan_k",
     "tanc",
 ]
 
@@ -195,7 +192,8 @@ def _horner(coefficients: list[float], z: Tensor) -> Tensor:
     return total
 
 
-def _derivative_series(name: str) -> list[float]:
+def derivative_series(name: str) -> list[float]:
+    """Power series of the derivative of a function of the table."""
     return [n * c for n, c in enumerate(SERIES[name])][1:]
 
 
@@ -203,21 +201,9 @@ def _derivative(name: str, z: Tensor, f: Tensor) -> Tensor:
     if name == "cosc":
         return -0.5 * sinc(z)
     near_zero = z.abs() < SERIES_BELOW[z.dtype]
-    series = _horner(_derivative_series(name), torch.where(near_zero, z, 0))
+    series = _horner(derivative_series(name), torch.where(near_zero, z, 0))
     safe = torch.where(near_zero, 1, z)
     return torch.where(near_zero, series, (NUMERATORS[name](safe, f) - f) / (2 * safe))
-
-
-def row_series_terms(name: str) -> tuple[float, float]:
-    """The first two terms of the derivative of a function of the table."""
-    first, second = _derivative_series(name)[:2]
-    return first, second
-
-
-def row_series(name: str, z: Tensor, closed: Tensor | float) -> Tensor:
-    """The derivative of a function of the table in float64: its first terms for small z, `closed` elsewhere."""
-    first, second = row_series_terms(name)
-    return torch.where(z.abs() < ROW_SERIES_BELOW, first + second * z, closed)
 
 
 class _Analytic(torch.autograd.Function):
@@ -305,7 +291,7 @@ def arc_gradients(grad: Tensor, sine: Tensor, cosine: Tensor, k: Tensor, arc: Te
     border = SERIES_BELOW[z.dtype]
     near_zero = (z.abs() < border).to(z.dtype)
     small = near_zero * sine  # the cube of a large sine may overflow
-    series = small * small * small * _horner(_derivative_series("arsinc"), z.clamp(-border, border))
+    series = small * small * small * _horner(derivative_series("arsinc"), z.clamp(-border, border))
     closed = (sine * slope - arc) / (2 * torch.where(k == 0, 1, k))
     return grad * slope, grad * torch.lerp(closed, series, near_zero)
 
@@ -336,16 +322,6 @@ def arc(sine: Tensor, cosine: Tensor, k: Tensor) -> Tensor:
     """
     angle: Tensor = _Arc.apply(sine, cosine, k)
     return angle
-
-
-def tan_k(r: Tensor, *, k: Tensor) -> Tensor:
-    """tan_κ: tan(√κ r)/√κ, r, tanh(√−κ r)/√−κ for κ > 0, = 0, < 0."""
-    return r * tanc(k * r * r)
-
-
-def artan_k(r: Tensor, *, k: Tensor) -> Tensor:
-    """Inverse of :func:`tan_k`."""
-    return r * artanc(k * r * r)
 
 
 def sin_k(r: Tensor, *, k: Tensor) -> Tensor:

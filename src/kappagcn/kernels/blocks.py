@@ -1,23 +1,36 @@
-"""What the compiled functions share: how they are compiled, blocks of rows, series, the factors of a product.
+"""What the compiled functions share: how they are compiled, blocks of rows over threads, series, factors of a product.
 
 Rows go in blocks whose bounds do not depend on the number of threads; neither do sums over rows, then.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kappagcn.geometry.numerics import ROW_VALUE_TERMS, SERIES
-from kappagcn.kernels.threads import spread
+from kappagcn.geometry.numerics import ROW_VALUE_TERMS, SERIES, derivative_series
 
-__all__ = ["BLOCK", "Array", "Factors", "as_array", "coefficients", "compiled", "horner", "in_blocks"]
+__all__ = [
+    "Array",
+    "Factors",
+    "as_array",
+    "block_sums",
+    "compiled",
+    "horner",
+    "in_blocks",
+    "parallel_for",
+    "slope_terms",
+    "value_terms",
+]
 
 Array = NDArray[Any]
 BLOCK = 2048
@@ -27,9 +40,32 @@ ALONE = 65536  # rows that one thread finishes before another has woken up and f
 compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
 
 
-def coefficients(name: str) -> Array:
-    """The series of a function, highest power first, for `horner`."""
+class Factors(NamedTuple):
+    """Factors of a product, as the compiled functions take them."""
+
+    ends: Array  # where factors begin and end among the columns, (F + 1,)
+    kappas: Array  # their curvatures, (F,)
+
+    @classmethod
+    def of(cls, dims: list[int], k: Tensor) -> Factors:
+        """From dimensions and a tensor of curvatures."""
+        return cls(_ends(tuple(dims)), np.array(k.tolist()))
+
+
+@cache
+def _ends(dims: tuple[int, ...]) -> Array:
+    return np.cumsum([0, *dims])
+
+
+def value_terms(name: str) -> Array:
+    """Coefficients of a function's series, highest power first, for `horner`."""
     return np.array(SERIES[name][: ROW_VALUE_TERMS[name]][::-1])
+
+
+def slope_terms(name: str) -> tuple[float, float]:
+    """First two coefficients of the series of a function's derivative."""
+    first, second = derivative_series(name)[:2]
+    return first, second
 
 
 @compiled
@@ -41,29 +77,46 @@ def horner(terms: Array, z: float) -> float:
     return total
 
 
-def in_blocks(rows: int, work: Callable[[slice, int], None]) -> None:
-    """Work on all rows, block by block."""
-    blocks = -(-rows // BLOCK) or 1
-    spread(blocks, lambda n: work(slice(n * BLOCK, min((n + 1) * BLOCK, rows)), n), alone=rows <= ALONE)
-
-
 def as_array(x: Tensor) -> Array:
     """The same numbers for numba, which wants them contiguous."""
     array: Array = x.contiguous().numpy()
     return array
 
 
+def block_sums(rows: int, *shape: int) -> Array:
+    """Zeros for what each block sums up."""
+    return np.zeros((-(-rows // BLOCK) or 1, *shape))
+
+
+def in_blocks(rows: int, work: Callable[[slice, int], None]) -> None:
+    """Call `work` with the slice and the number of each block of rows."""
+    blocks = -(-rows // BLOCK) or 1
+    parallel_for(blocks, lambda n: work(slice(n * BLOCK, min((n + 1) * BLOCK, rows)), n), alone=rows <= ALONE)
+
+
 @cache
-def _ends(dims: tuple[int, ...]) -> Array:
-    return np.cumsum([0, *dims])
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:
+    """Threads of this process: those of a parent do not survive a fork."""
+    return ThreadPoolExecutor(threads)
 
 
-class Factors:
-    """Dimensions and curvatures of the factors, as the compiled functions take them."""
+def parallel_for(count: int, work: Callable[[int], None], *, alone: bool = False) -> None:
+    """Call ``work(0)`` to ``work(count - 1)`` in as many threads as torch uses, without waiting for late ones to start.
 
-    def __init__(self, dims: list[int], kappas: list[float]) -> None:
-        self.ends, self.kappas = _ends(tuple(dims)), np.array(kappas)
+    Args:
+        count: Number of calls.
+        work: A function that releases Python's lock.
+        alone: Use this thread only, where waking others takes longer.
+    """
+    numbers = iter(range(count))
 
-    def empty_sums(self, rows: int) -> Array:
-        """A place for each block's gradients by the curvatures."""
-        return np.zeros((-(-rows // BLOCK) or 1, len(self.kappas)))
+    def drain() -> None:
+        for number in numbers:
+            work(number)
+
+    helpers = 0 if alone else min(torch.get_num_threads(), count) - 1
+    tasks = [_pool(os.getpid(), torch.get_num_threads()).submit(drain) for _ in range(helpers)]
+    drain()
+    for task in tasks:
+        if not task.cancel():
+            task.result()

@@ -8,27 +8,31 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kappagcn.geometry.numerics import (
-    ROW_EXPONENT,
-    ROW_FAR,
-    ROW_SERIES_BELOW,
-    ROW_VALUE_SERIES_BELOW,
-    row_series_terms,
+from kappagcn.geometry.numerics import ROW_EXPONENT, ROW_FAR, ROW_SERIES_BELOW, ROW_VALUE_SERIES_BELOW
+from kappagcn.kernels.blocks import (
+    Array,
+    Factors,
+    as_array,
+    block_sums,
+    compiled,
+    horner,
+    in_blocks,
+    slope_terms,
+    value_terms,
 )
-from kappagcn.kernels.blocks import Array, Factors, as_array, coefficients, compiled, horner, in_blocks
 
 __all__ = ["lift", "lift_backward"]
 
 FAR, SERIES_BELOW = ROW_FAR, ROW_SERIES_BELOW
-SINC_FIRST, SINC_SECOND = row_series_terms("sinc")
+SINC_FIRST, SINC_SECOND = slope_terms("sinc")
 # Where the series of the functions themselves, which are faster than the library's, are exact to rounding.
 SINC_BELOW = ROW_VALUE_SERIES_BELOW["sinc"]
-SINC, COSC = coefficients("sinc"), coefficients("cosc")
+SINC, COSC = value_terms("sinc"), value_terms("cosc")
 
 
 @compiled
-def _lift(v: Array, ends: Array, kappas: Array, limit: float, lifted: Array, kept: Array) -> None:
-    rows, dim = v.shape
+def _lift(v: Array, factors: Factors, limit: float, lifted: Array, kept: Array) -> None:
+    (rows, dim), ends, kappas = v.shape, factors.ends, factors.kappas
     for i in range(rows):
         for f in range(kappas.shape[0]):
             start, end, kappa = ends[f], ends[f + 1], kappas[f]
@@ -57,10 +61,8 @@ def _lift(v: Array, ends: Array, kappas: Array, limit: float, lifted: Array, kep
 
 
 @compiled
-def _lift_backward(
-    v: Array, ends: Array, kappas: Array, kept: Array, grad: Array, by_v: Array, by_kappa: Array
-) -> None:
-    rows, dim = v.shape
+def _lift_backward(v: Array, factors: Factors, kept: Array, grad: Array, by_v: Array, by_kappa: Array) -> None:
+    (rows, dim), ends, kappas = v.shape, factors.ends, factors.kappas
     for i in range(rows):
         for f in range(kappas.shape[0]):
             start, end, kappa = ends[f], ends[f + 1], kappas[f]
@@ -77,26 +79,30 @@ def _lift_backward(
 
 
 def lift(v: Tensor, factors: Factors, dtype: torch.dtype, limit: float | None = None) -> tuple[Tensor, Tensor]:
-    """Lifted rows in `dtype`, (N, D) → (N, D+F), and what the backward needs.
+    """Lifted rows in `dtype`, (N, D) → (N, D+F), and what the backward needs, (N, F, 3).
 
     Args:
         v: Tangent vectors at the origin.
-        factors: Where columns belong.
+        factors: Dimensions and curvatures of the factors.
         dtype: Of the lifted rows.
         limit: √−κ·r beyond which a row counts as lying there; by default so that squares of lifts fit `dtype`.
     """
     (n, dim), count = v.shape, len(factors.kappas)
     lifted, kept = v.new_empty(n, dim + count, dtype=dtype), v.new_empty(n, count, 3, dtype=torch.float64)
     x, out, own, most = as_array(v), lifted.numpy(), kept.numpy(), ROW_EXPONENT[dtype] if limit is None else limit
-    in_blocks(n, lambda b, _: _lift(x[b], factors.ends, factors.kappas, most, out[b], own[b]))
+    in_blocks(n, lambda b, _: _lift(x[b], factors, most, out[b], own[b]))
     return lifted, kept
 
 
 def lift_backward(v: Tensor, factors: Factors, kept: Tensor, grad: Tensor) -> tuple[Tensor, Array]:
-    """Gradients by v, (N, D), and by the curvatures, block by block, (B, F)."""
+    """Gradients by v, (N, D), and by the curvatures, (F,)."""
     by_v = torch.empty_like(v, memory_format=torch.contiguous_format)
-    x, own, g, out, sums = as_array(v), kept.numpy(), as_array(grad), by_v.numpy(), factors.empty_sums(len(v))
-    in_blocks(
-        len(x), lambda b, number: _lift_backward(x[b], factors.ends, factors.kappas, own[b], g[b], out[b], sums[number])
+    x, own, g, out, by_k = (
+        as_array(v),
+        kept.numpy(),
+        as_array(grad),
+        by_v.numpy(),
+        block_sums(len(v), *factors.kappas.shape),
     )
-    return by_v, sums
+    in_blocks(len(x), lambda b, n: _lift_backward(x[b], factors, own[b], g[b], out[b], by_k[n]))
+    return by_v, by_k.sum(0)

@@ -1,5 +1,13 @@
 """Weighted sums of lifted rows, lowered, and their derivatives.
 
+A sum (n, h) lowers to ½u·n with u = ρ/|n|, tan_κ(ρ) = |n|/h. With Q = h² + κ|n|² and G = (h/Q − u)/(2κ|n|²), a power
+series where κ|n|²/h² is small,
+
+    ∂u = 2κG n·∂n − ∂h/Q + |n|²G ∂κ.
+
+For κ < 0 a row that does not point into the space, √−κ|n| ≥ h up to rounding, counts as the farthest point in the
+direction of n that float64 resolves, at distance artanh(1 − 4ε)/√−κ, and has that point's derivatives.
+
 Float32 rows that end far from the origin (κ < 0) are lifted, summed and differentiated in float64; others are not.
 """
 
@@ -18,16 +26,38 @@ from kappagcn.geometry.numerics import (
     ROW_LEAST,
     ROW_SERIES_BELOW,
     ROW_VALUE_SERIES_BELOW,
-    row_series_terms,
 )
-from kappagcn.kernels.blocks import Array, Factors, as_array, coefficients, compiled, horner, in_blocks
+from kappagcn.kernels.blocks import (
+    Array,
+    Factors,
+    as_array,
+    block_sums,
+    compiled,
+    horner,
+    in_blocks,
+    slope_terms,
+    value_terms,
+)
 
 __all__ = ["Lowered", "add_far", "lower", "lower_backward"]
 
 FAR_TANGENT, LEAST, SERIES_BELOW = ROW_FAR_TANGENT, ROW_LEAST, ROW_SERIES_BELOW
 EDGE = 1 - ROUNDING * float(np.finfo(np.float64).eps)  # tanh of the farthest radius that float64 resolves
-ARTANC_FIRST, ARTANC_SECOND = row_series_terms("artanc")
-ARTANC, ARTANC_BELOW = coefficients("artanc"), ROW_VALUE_SERIES_BELOW["artanc"]
+ARTANC_FIRST, ARTANC_SECOND = slope_terms("artanc")
+ARTANC, ARTANC_BELOW = value_terms("artanc"), ROW_VALUE_SERIES_BELOW["artanc"]
+
+
+class Matrix(NamedTuple):
+    """A CSR matrix, as the compiled functions take it."""
+
+    starts: Array
+    columns: Array
+    values: Array
+
+    @classmethod
+    def of(cls, matrix: Tensor) -> Matrix:
+        """From a CSR tensor."""
+        return cls(matrix.crow_indices().numpy(), matrix.col_indices().numpy(), matrix.values().numpy())
 
 
 @compiled
@@ -48,7 +78,7 @@ def _stretch(kappa: float, p: float, h: float) -> float:
 
 @compiled
 def _slopes(kappa: float, p: float, h: float, u: float, pull: float) -> tuple[float, float, float]:
-    """Pull times 1/Q, 2κG and |n|²G of the derivative of u = ρ/|n| (see `kappagcn.nn.rows`)."""
+    """Pull times 1/Q, 2κG and |n|²G of the derivative of u = ρ/|n| (see above)."""
     bent, ahead = kappa * p, max(h, LEAST)
     capped = bent <= 0 and (h <= 0 or -bent >= EDGE * EDGE * h * h)
     inverse = 0.0 if capped else 1 / max(h * h + bent, LEAST)
@@ -63,11 +93,9 @@ def _slopes(kappa: float, p: float, h: float, u: float, pull: float) -> tuple[fl
 
 
 @compiled
-def _lower(
-    e: Array, ends: Array, kappas: Array, weight: Array, in_single: bool, out: Array, kept: Array, far: Array
-) -> int:
+def _lower(e: Array, factors: Factors, weight: Array, in_single: bool, out: Array, kept: Array, far: Array) -> int:
     """Lower rows, but for those that lie too far out for float32, which are marked as far; how many those are."""
-    (rows, dim), count = out.shape, 0
+    (rows, dim), ends, kappas, count = out.shape, factors.ends, factors.kappas, 0
     for i in range(rows):
         # A row of negative weight is that of the opposite weights, turned back by the weight itself.
         sign = -1.0 if weight[i] < 0 else 1.0
@@ -94,50 +122,45 @@ def _lower(
 
 @compiled
 def _lower_backward(
-    e: Array,
-    ends: Array,
-    kappas: Array,
+    sums: Array,
+    factors: Factors,
     weight: Array,
     kept: Array,
     far: Array,
+    of_far: bool,
     grad: Array,
-    by_e: Array,
+    by_sums: Array,
     by_kappa: Array,
 ) -> None:
-    """Gradients by rows that are not far; by far ones 0."""
-    rows, dim = grad.shape
+    """Gradients by the sums that are far, or by those that are not; others stay as they are."""
+    (rows, dim), ends, kappas = grad.shape, factors.ends, factors.kappas
     for i in range(rows):
         sign = -1.0 if weight[i] < 0 else 1.0
         for f in range(kappas.shape[0]):
-            start, end, kappa = ends[f], ends[f + 1], kappas[f]
-            if far[i, f]:
-                by_e[i, start:end] = 0
-                by_e[i, dim + f] = 0
+            if far[i, f] != of_far:
                 continue
+            start, end, kappa = ends[f], ends[f + 1], kappas[f]
             p, u, h = kept[i, f, 0], kept[i, f, 1], kept[i, f, 2]
             along = 0.0
             for j in range(start, end):
-                along += np.float64(grad[i, np.uintp(j)]) * np.float64(e[i, np.uintp(j)])
+                along += np.float64(grad[i, np.uintp(j)]) * np.float64(sums[i, np.uintp(j)])
             pull = 0.5 * abs(weight[i]) * along
             rise, turn, bend = _slopes(kappa, p, h, u, pull)
             by_kappa[f] += bend
             scale = 0.5 if kappa == 0 else 0.5 * abs(weight[i]) * u
             for j in range(start, end):
-                by_e[i, np.uintp(j)] = scale * grad[i, np.uintp(j)] + turn * e[i, np.uintp(j)]
-            by_e[i, dim + f] = -sign * rise
+                by_sums[i, np.uintp(j)] = scale * grad[i, np.uintp(j)] + turn * sums[i, np.uintp(j)]
+            by_sums[i, dim + f] = -sign * rise
 
 
 @compiled
 def _lower_far(
     first: int,
     last: int,
-    starts: Array,
-    columns: Array,
-    values: Array,
+    matrix: Matrix,
     v: Array,
     lifts: Array,
-    ends: Array,
-    kappas: Array,
+    factors: Factors,
     weight: Array,
     far: Array,
     out: Array,
@@ -145,6 +168,7 @@ def _lower_far(
     wide: Array,
 ) -> None:
     """Far rows of first to last: lifted, summed (the sums stay in `wide`) and lowered in float64."""
+    ends, kappas = factors.ends, factors.kappas
     for i in range(first, last):
         sign = -1.0 if weight[i] < 0 else 1.0
         for f in range(kappas.shape[0]):
@@ -153,8 +177,8 @@ def _lower_far(
             start, end = ends[f], ends[f + 1]
             h = 0.0
             wide[i, start:end] = 0
-            for entry in range(starts[i], starts[i + 1]):
-                row, a = np.uintp(columns[entry]), np.float64(values[entry])
+            for entry in range(matrix.starts[i], matrix.starts[i + 1]):
+                row, a = np.uintp(matrix.columns[entry]), np.float64(matrix.values[entry])
                 h += a * lifts[row, f, 2]
                 for j in range(start, end):
                     wide[i, np.uintp(j)] += 2 * a * lifts[row, f, 1] * v[row, np.uintp(j)]
@@ -168,65 +192,17 @@ def _lower_far(
 
 
 @compiled
-def _lower_far_backward(
-    wide: Array,
-    ends: Array,
-    kappas: Array,
-    weight: Array,
-    kept: Array,
-    far: Array,
-    grad: Array,
-    by_e: Array,
-    by_kappa: Array,
-) -> None:
-    """Gradients by far rows, in float64."""
-    rows, dim = grad.shape
-    for i in range(rows):
-        sign = -1.0 if weight[i] < 0 else 1.0
-        for f in range(kappas.shape[0]):
-            if not far[i, f]:
-                continue
-            start, end, kappa = ends[f], ends[f + 1], kappas[f]
-            p, u, h = kept[i, f, 0], kept[i, f, 1], kept[i, f, 2]
-            along = 0.0
-            for j in range(start, end):
-                along += grad[i, np.uintp(j)] * wide[i, np.uintp(j)]
-            pull = 0.5 * abs(weight[i]) * along
-            rise, turn, bend = _slopes(kappa, p, h, u, pull)
-            by_kappa[f] += bend
-            scale = 0.5 * abs(weight[i]) * u
-            for j in range(start, end):
-                by_e[i, np.uintp(j)] = scale * grad[i, np.uintp(j)] + turn * wide[i, np.uintp(j)]
-            by_e[i, dim + f] = -sign * rise
-
-
-@compiled
-def _add_far(
-    first: int,
-    last: int,
-    starts: Array,
-    columns: Array,
-    values: Array,
-    far: Array,
-    ends: Array,
-    by_e: Array,
-    out: Array,
-) -> None:
-    """Add rows first to last of Aᵀ · by_e, of which only far rows count; starts, columns and values are Aᵀ's."""
+def _add_far(first: int, last: int, transpose: Matrix, far: Array, ends: Array, by_e: Array, out: Array) -> None:
+    """Add rows first to last of Aᵀ · by_e, of which only far rows count."""
     dim = ends[-1]
     for j in range(first, last):
-        for entry in range(starts[j], starts[j + 1]):
-            row, a = np.uintp(columns[entry]), np.float64(values[entry])
+        for entry in range(transpose.starts[j], transpose.starts[j + 1]):
+            row, a = np.uintp(transpose.columns[entry]), np.float64(transpose.values[entry])
             for f in range(far.shape[1]):
                 if far[row, f]:
                     out[j, dim + f] += a * by_e[row, dim + f]
                     for c in range(ends[f], ends[f + 1]):
                         out[j, np.uintp(c)] += a * by_e[row, np.uintp(c)]
-
-
-def _entries(matrix: Tensor) -> tuple[Array, Array, Array]:
-    """Starts of the rows, columns and values of a CSR matrix."""
-    return matrix.crow_indices().numpy(), matrix.col_indices().numpy(), matrix.values().numpy()
 
 
 class Lowered(NamedTuple):
@@ -246,46 +222,47 @@ def lower(sums: Tensor, matrix: Tensor, v: Tensor, lifts: Tensor, factors: Facto
         matrix: A, (M, N), CSR.
         v: Tangent vectors at the origin, (N, D).
         lifts: What `kappagcn.kernels.lifting.lift` kept of them, (N, F, 3).
-        factors: Where columns belong.
+        factors: Dimensions and curvatures of the factors.
         weight: Sums of the rows of A, (M,).
     """
     (m, _), dim, count = sums.shape, v.shape[1], len(factors.kappas)
     lowered, far = v.new_empty(m, dim), v.new_zeros(m, count, dtype=torch.bool)
     kept = v.new_empty(m, count, 3, dtype=torch.float64)
-    ends, kappas, in_single = factors.ends, factors.kappas, sums.dtype == torch.float32
+    in_single = sums.dtype == torch.float32
     e, w, out, own, marks = as_array(sums), as_array(weight), lowered.numpy(), kept.numpy(), far.numpy()
     counts: list[int] = []
-    in_blocks(m, lambda b, _: counts.append(_lower(e[b], ends, kappas, w[b], in_single, out[b], own[b], marks[b])))
+    in_blocks(m, lambda b, _: counts.append(_lower(e[b], factors, w[b], in_single, out[b], own[b], marks[b])))
     wide = v.new_empty(m if sum(counts) else 0, dim, dtype=torch.float64)
-    if sum(counts):
-        entries, sums_of_far = (*_entries(matrix), as_array(v), lifts.numpy()), wide.numpy()
-        in_blocks(m, lambda b, _: _lower_far(b.start, b.stop, *entries, ends, kappas, w, marks, out, own, sums_of_far))
+    if len(wide):
+        rows = Matrix.of(matrix), as_array(v), lifts.numpy()
+        exact = wide.numpy()
+        in_blocks(m, lambda b, _: _lower_far(b.start, b.stop, *rows, factors, w, marks, out, own, exact))
     return Lowered(lowered, kept, far, wide)
 
 
 def lower_backward(
     sums: Tensor, lowered: Lowered, factors: Factors, weight: Tensor, grad: Tensor
 ) -> tuple[Tensor, Tensor, Array]:
-    """Gradients by sums, (M, D+F), by far ones in float64 apart, and by the curvatures, block by block, (B, F)."""
-    m, ends, kappas = len(grad), factors.ends, factors.kappas
-    by_sums, by_k = torch.empty_like(sums), factors.empty_sums(m)
-    e, kept, far, w, g = as_array(sums), lowered.kept.numpy(), lowered.far.numpy(), as_array(weight), as_array(grad)
-    out = by_sums.numpy()
-    in_blocks(m, lambda b, n: _lower_backward(e[b], ends, kappas, w[b], kept[b], far[b], g[b], out[b], by_k[n]))
-    by_far = sums.new_empty(len(lowered.wide), sums.shape[1], dtype=torch.float64)
-    if len(by_far):
-        wide, exact = lowered.wide.numpy(), by_far.numpy()
-        in_blocks(
-            m, lambda b, n: _lower_far_backward(wide[b], ends, kappas, w[b], kept[b], far[b], g[b], exact[b], by_k[n])
-        )
-    return by_sums, by_far, by_k
+    """Gradients by sums, (M, D+F), by far ones in float64 apart, and by the curvatures, (F,)."""
+    by_k = block_sums(len(grad), len(factors.kappas))
+    by_sums, by_far = torch.zeros_like(sums), sums.new_empty(len(lowered.wide), sums.shape[1], dtype=torch.float64)
+    kept, far, w, g = lowered.kept.numpy(), lowered.far.numpy(), as_array(weight), as_array(grad)
+    e, near_out, wide, far_out = as_array(sums), by_sums.numpy(), lowered.wide.numpy(), by_far.numpy()
+
+    def work(b: slice, n: int) -> None:
+        _lower_backward(e[b], factors, w[b], kept[b], far[b], False, g[b], near_out[b], by_k[n])
+        if len(wide):
+            _lower_backward(wide[b], factors, w[b], kept[b], far[b], True, g[b], far_out[b], by_k[n])
+
+    in_blocks(len(grad), work)
+    return by_sums, by_far, by_k.sum(0)
 
 
 def add_far(by_lifted: Tensor, transpose: Tensor, far: Tensor, by_far: Tensor, factors: Factors) -> Tensor:
     """Aᵀ · by_sums, (N, D+F), with the share of far sums added, in float64 then."""
     if not len(by_far):
         return by_lifted
-    by_lifted, entries = by_lifted.double(), _entries(transpose)
+    by_lifted, matrix = by_lifted.double(), Matrix.of(transpose)
     total, marks, exact = by_lifted.numpy(), far.numpy(), by_far.numpy()
-    in_blocks(len(total), lambda b, _: _add_far(b.start, b.stop, *entries, marks, factors.ends, exact, total))
+    in_blocks(len(total), lambda b, _: _add_far(b.start, b.stop, matrix, marks, factors.ends, exact, total))
     return by_lifted

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kappagcn.geometry.numerics import SERIES
-from kappagcn.kernels.threads import spread
+from kappagcn.kernels.blocks import parallel_for
 
 __all__ = ["Rows", "all_pairs", "distances_from", "listed_pairs"]
 
@@ -405,7 +405,7 @@ def all_pairs(
         sums = Sums(by_u[chunk], by_r[chunk], by_sine[chunk], by_kappa[chunk], found[chunk])
         _rows_of_pairs(chunk, slopes, every, sources is None, rows.points, weights, sums)
 
-    spread(CHUNKS, work, alone=n * len(every) < ALONE)
+    parallel_for(CHUNKS, work, alone=n * len(every) < ALONE)
     summary = np.array([found[:, 0].sum(), found[:, 1].min(), found[:, 2].max()])
     if not slopes:
         return summary, np.empty((0, 0)), np.empty(0)
@@ -426,7 +426,7 @@ def listed_pairs(rows: Rows, places: Array, others: Array, weights: Array) -> tu
         sums = Sums(by_u, by_r, by_sine, by_kappa[chunk], found[chunk])
         _rows_of_listed_pairs(chunk, places, others, weights, rows.points, sums)
 
-    spread(CHUNKS, work, alone=len(others) < ALONE)
+    parallel_for(CHUNKS, work, alone=len(others) < ALONE)
     # Each pair was met twice: by its points once for each of them, by κ and in the sum twice.
     return float(found[:, 0].sum() / 2), *rows.gradients(by_u, by_r, by_sine, by_kappa.sum(0) / 2)
 
@@ -438,5 +438,5 @@ def distances_from(rows: Rows, sources: Array) -> Array:
     def work(chunk: int) -> None:
         _rows_of_distances(chunk, sources, rows.points, found)
 
-    spread(CHUNKS, work, alone=found.size < ALONE)
+    parallel_for(CHUNKS, work, alone=found.size < ALONE)
     return found

@@ -13,8 +13,6 @@ point of a large graph moves in every step, by as many pulls as any other. Near 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,9 +23,8 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError
 from kappagcn.geometry import tangent_dist
 from kappagcn.graphs import shortest_paths
+from kappagcn.kernels.dispatch import compiled, first_order
 from kappagcn.nn.functional import Manifold, factors_of
-from kappagcn.nn.midpoints import compiled
-from kappagcn.nn.rows import first_order
 from kappagcn.training.near_pairs import NearPairs
 
 __all__ = ["Distortion", "GraphDistances", "distances_from", "distortion", "measure"]
@@ -175,7 +172,7 @@ def distances_from(v: Tensor, manifold: Manifold, sources: Sequence[int] | Tenso
         raise GraphError(f"sources: expected numbers of nodes, found {starts.dtype} of shape {_shape(starts)}.")
     if len(starts) and not 0 <= int(starts.min()) <= int(starts.max()) < len(v):
         raise GraphError(f"sources: expected nodes from 0 to {len(v) - 1}, found others.")
-    kernels, rows = _kernels(), _rows(v, k, dims)
+    kernels, rows = compiled("pairs"), _rows(v, k, dims)
     if kernels is not None and rows is not None:
         return torch.from_numpy(kernels.distances_from(rows, starts.numpy()))
     squares = torch.cat([_squares(v.double(), k.double(), dims, some) for some in starts.split(_height(v))])
@@ -250,18 +247,9 @@ class _Pairs(torch.autograd.Function):
         return grad * by_v, grad * by_k, None, None
 
 
-@cache
-def _kernels() -> ModuleType | None:
-    try:
-        from kappagcn.kernels import pairs
-    except ImportError:  # numba is an extra
-        return None
-    return pairs
-
-
 def _rows(v: Tensor, k: Tensor, dims: list[int]) -> Any:
     """The points as compiled pairs take them; None where torch alone is to do it."""
-    kernels = _kernels() if compiled() and v.is_cpu else None
+    kernels = compiled("pairs", v)
     if kernels is None:
         return None
     return kernels.Rows(v.detach().numpy(), np.cumsum([0, *dims]), k.detach().double().numpy())
@@ -271,7 +259,7 @@ def _sums(
     v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances, rows: Any, *, slopes: bool
 ) -> tuple[tuple[float, float, float], Tensor, Tensor]:
     """Σ(d²w − 1)², least and largest d²w over unordered pairs, or pairs with sources; gradients by v and κ."""
-    kernels = _kernels()
+    kernels = compiled("pairs")
     if kernels is None or rows is None:
         return _by_torch(v, k, dims, distances, slopes=slopes)
     sources = None if distances.sources is None else distances.sources.numpy()
@@ -281,7 +269,7 @@ def _sums(
 
 def _near(v: Tensor, k: Tensor, dims: list[int], near: NearPairs, rows: Any) -> tuple[float, Tensor, Tensor]:
     """Σ(d²w − 1)² over unordered pairs of a list, and its gradients by v and κ."""
-    kernels = _kernels()
+    kernels = compiled("pairs")
     if kernels is not None and rows is not None:
         places, others, weights = near.places.numpy(), near.others.numpy(), near.weights.numpy()
         total, by_v, by_k = kernels.listed_pairs(rows, places, others, weights)

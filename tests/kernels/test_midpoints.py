@@ -1,15 +1,13 @@
 """The compiled midpoints are those of torch, values and gradients."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graph_samples import DOUBLE, random_graph
-from kappagcn.nn import midpoints as M
+from kappagcn.kernels.dispatch import compiled, torch_only
+from kappagcn.nn.midpoints import midpoints
 from kappagcn.sparse import normalized_adjacency
 from workers import Worker
 
@@ -24,13 +22,13 @@ def both(v, adjacency, kappas, dims, double=False):
         x = v.clone().requires_grad_()
         k = torch.tensor(kappas, dtype=v.dtype, requires_grad=True)
         if plain:
-            with M.torch_only():
-                assert not M.compiled()
-                out = M.midpoints(x, adjacency, k, dims, double=double)
+            with torch_only():
+                assert not compiled("midpoints")
+                out = midpoints(x, adjacency, k, dims, double=double)
                 grads = torch.autograd.grad((out * torch.linspace(-1, 2, out.shape[1], dtype=v.dtype)).sum(), (x, k))
         else:
-            assert M.compiled()
-            out = M.midpoints(x, adjacency, k, dims, double=double)
+            assert compiled("midpoints")
+            out = midpoints(x, adjacency, k, dims, double=double)
             grads = torch.autograd.grad((out * torch.linspace(-1, 2, out.shape[1], dtype=v.dtype)).sum(), (x, k))
         found.append((out.detach(), *grads))
     return zip(*found, strict=True)
@@ -74,7 +72,7 @@ def test_results_do_not_depend_on_the_number_of_threads():
         for threads in (1, 3):
             torch.set_num_threads(threads)
             x, k = v.clone().requires_grad_(), torch.tensor([-1.0, 1.0], requires_grad=True)
-            out = M.midpoints(x, adjacency, k, [3, 2])
+            out = midpoints(x, adjacency, k, [3, 2])
             found.append((out.detach(), *torch.autograd.grad(out.square().sum(), (x, k))))
     finally:
         torch.set_num_threads(before)
@@ -87,16 +85,3 @@ def test_a_forked_process_computes_too():
 
     _, complaints, code = Worker(forking_worker.main).ended()
     assert code == 0, complaints
-
-
-def test_without_numba_torch_serves():
-    code = """
-import sys
-sys.modules["numba"] = None
-import torch
-from kappagcn.nn import KappaGCNConv
-from kappagcn.nn.midpoints import compiled
-out = KappaGCNConv(3, 2, -1.0)(torch.ones(4, 3), torch.tensor([[0, 1], [1, 2]]))
-assert out.shape == (4, 2) and not compiled()
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)

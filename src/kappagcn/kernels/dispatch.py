@@ -1,0 +1,71 @@
+"""The one switch between compiled loops and torch: numba where it is installed and tensors are on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, wraps
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from kappagcn.errors import GeometryError
+
+__all__ = ["compiled", "first_order", "torch_only"]
+
+_torch_only = False
+
+
+@cache
+def _load(name: str) -> ModuleType | None:
+    try:
+        return import_module(f"kappagcn.kernels.{name}")
+    except ImportError:  # numba is an extra
+        return None
+
+
+def compiled(name: str, *tensors: Tensor) -> ModuleType | None:
+    """The compiled module of that name if these tensors can go through it; None if torch has to do it.
+
+    Args:
+        name: ``"midpoints"``, ``"hyperplanes"`` or ``"pairs"``.
+        *tensors: Those that its loops read.
+    """
+    if _torch_only or torch.compiler.is_compiling():
+        return None
+    if not all(t.is_cpu and t.dtype in (torch.float32, torch.float64) for t in tensors):
+        return None
+    return _load(name)
+
+
+@contextmanager
+def torch_only() -> Iterator[None]:
+    """A context in which torch does everything, as where numba is not installed; for comparisons."""
+    global _torch_only
+    before, _torch_only = _torch_only, True
+    try:
+        yield
+    finally:
+        _torch_only = before
+
+
+def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A backward without a derivative of its own, which says so where one is asked for; autocast does not lower it."""
+    once = once_differentiable(backward)
+
+    @wraps(backward)
+    def checked(ctx: Any, *grads: Tensor) -> Any:
+        # torch itself objects only where the incoming gradient has a history.
+        if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            raise GeometryError(
+                "expected first derivatives alone of this layer, found create_graph=True; the functions of "
+                "kappagcn.geometry have second ones."
+            )
+        with torch.autocast(grads[0].device.type, enabled=False):
+            return once(ctx, *grads)
+
+    return checked
