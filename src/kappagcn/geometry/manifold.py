@@ -38,6 +38,8 @@ class Manifold(nn.Module):
     factor, unless they say otherwise.
     """
 
+    dim: int | None
+
     @property
     def k(self) -> Tensor:
         """Curvature, in a product those of its factors, (F,)."""
@@ -256,6 +258,29 @@ class Manifold(nn.Module):
         """One wrapped normal sample about each point of ``mean``."""
         return self._each(random.random_wrapped_normal, mean, std=std, generator=generator)
 
+    def component_inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
+        """Riemannian inner product of u and v at x, its axis kept: (..., D) each → (..., 1)."""
+        return stereographic.inner(x, u, v, k=self.k, keepdim=True)
+
+    def matmul_right(self, x: Tensor, w: Tensor) -> Tensor:
+        """X ⊗ W."""
+        return aggregation.matmul_right(x, w, k=self.k)
+
+    def check_point(self, x: Tensor) -> Check:
+        """Whether all points of x lie in the space, and if not, why."""
+        return points.check_point(x, k=self.k)
+
+    def check_vector(self, x: Tensor, v: Tensor) -> Check:
+        """Whether all rows of v are tangent vectors at x, and if not, why."""
+        return points.check_vector(x, v, k=self.k)
+
+    def random_uniform(self, *size: int, radius: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
+        """Points uniform in the ball of geodesic ``radius``: (*size, dim)."""
+        k = self.k
+        return random.random_uniform(
+            *size, self._known_dim(), radius=radius, k=k, dtype=k.dtype, device=k.device, generator=generator
+        )
+
 
 class Stereographic(Manifold):
     """The κ-stereographic model with its curvature: hyperbolic, Euclidean or spherical as κ is negative, 0 or positive.
@@ -294,26 +319,3 @@ class Stereographic(Manifold):
                 "dim: expected a space of known dimension, found none; build it with Stereographic(κ, dim=D)."
             )
         return self.dim
-
-    def component_inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
-        """Riemannian inner product of u and v at x, its axis kept: (..., D) each → (..., 1)."""
-        return stereographic.inner(x, u, v, k=self.k, keepdim=True)
-
-    def matmul_right(self, x: Tensor, w: Tensor) -> Tensor:
-        """X ⊗ W."""
-        return aggregation.matmul_right(x, w, k=self.k)
-
-    def check_point(self, x: Tensor) -> Check:
-        """Whether all points of x lie in the space, and if not, why."""
-        return points.check_point(x, k=self.k)
-
-    def check_vector(self, x: Tensor, v: Tensor) -> Check:
-        """Whether all rows of v are tangent vectors at x, and if not, why."""
-        return points.check_vector(x, v, k=self.k)
-
-    def random_uniform(self, *size: int, radius: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
-        """Points uniform in the ball of geodesic ``radius``: (*size, dim)."""
-        k = self.k
-        return random.random_uniform(
-            *size, self._known_dim(), radius=radius, k=k, dtype=k.dtype, device=k.device, generator=generator
-        )

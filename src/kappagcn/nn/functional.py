@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
-from kappagcn.geometry import ProductManifold, Stereographic
+from kappagcn.geometry import ProductManifold
+from kappagcn.geometry.manifold import Manifold
 from kappagcn.nn.hyperplanes import hyperplane_logits
 from kappagcn.nn.midpoints import count_edge_rows, midpoints
 from kappagcn.nn.neighbourhoods import frechet, tangential_at_nodes
@@ -33,7 +34,6 @@ __all__ = [
     "pool",
 ]
 
-Manifold = Stereographic | ProductManifold
 AGGREGATIONS = ("midpoint", "tangential", "tangential-node", "frechet")
 
 
@@ -85,6 +85,7 @@ def aggregate(
         aggregation: One of the above.
         double: Compute all rows in float64 whatever the dtype.
 
+    >>> from kappagcn import Stereographic
     >>> from kappagcn.nn import normalized_adjacency
     >>> pair = normalized_adjacency(torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
     >>> aggregate(torch.tensor([[1.0, 0.0], [0.0, 0.0]]), pair, Stereographic(-1.0))  # both rows: half way between
@@ -122,6 +123,7 @@ def factors_of(v: Tensor, manifold: Manifold) -> tuple[Tensor, list[int]]:
 def capped_rows(v: Tensor, adjacency: SparseMatrix, manifold: Manifold) -> int:
     """Number of rows farther out than float64 resolves (κ < 0), before and after the product: midpoints cap them.
 
+    >>> from kappagcn import Stereographic
     >>> from kappagcn.nn import normalized_adjacency
     >>> pair = normalized_adjacency(torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
     >>> capped_rows(torch.tensor([[30.0, 0.0], [30.0, 0.0]]), pair, Stereographic(-1.0))
@@ -147,6 +149,7 @@ def logits(v: Tensor, p: Tensor, a: Tensor, manifold: Manifold) -> Tensor:
         a: Normals of the hyperplanes, (C, D).
         manifold: A space, or a product of spaces whose dimensions sum to D.
 
+    >>> from kappagcn import Stereographic
     >>> logits(torch.tensor([[0.3, 0.0]]), torch.zeros(1, 2), torch.tensor([[1.0, 0.0]]), Stereographic(0.0))
     tensor([[1.2000]])
     """
@@ -178,6 +181,7 @@ def pool(
         weight: Weight of each node within its graph, (N,), non-negative; equal by default.
         double: As in `aggregate`.
 
+    >>> from kappagcn import Stereographic
     >>> pool(torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.3, 0.4]]), torch.tensor([0, 0, 1]), Stereographic(-1.0))
     tensor([[0.5000, 0.0000],
             [0.3000, 0.4000]])

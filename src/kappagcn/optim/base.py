@@ -3,45 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from kappagcn.errors import TrainingError
-from kappagcn.optim.parameter import Manifold, ManifoldParameter
+from kappagcn.geometry.manifold import Manifold
+from kappagcn.optim.parameter import ManifoldParameter
 
 __all__ = ["Flat", "OnManifold", "RiemannianOptimizer", "Space"]
 
 Group = dict[str, Any]
 
 
-class Space(Protocol):
-    """Where a parameter lives: the three things an update asks of it."""
-
-    def gradient(self, x: Tensor, grad: Tensor) -> Tensor:
-        """The direction of steepest ascent from the derivative by the coordinates."""
-
-    def square(self, x: Tensor, v: Tensor) -> Tensor:
-        """What a tangent vector contributes to second moments; broadcasts against it."""
-
-    def move(self, x: Tensor, v: Tensor, momentum: Tensor | None) -> None:
-        """Move x along v, and the momentum, a tangent vector at x, with it: both in place."""
-
-
 class Flat:
     """Ordinary parameters: with these, updates are those of ``torch.optim``."""
 
     def gradient(self, x: Tensor, grad: Tensor) -> Tensor:
-        """The derivative itself."""
+        """The direction of steepest ascent from the derivative by the coordinates."""
         return grad
 
     def square(self, x: Tensor, v: Tensor) -> Tensor:
-        """The square of each entry."""
+        """What a tangent vector contributes to second moments: the square of each entry."""
         return v * v
 
     def move(self, x: Tensor, v: Tensor, momentum: Tensor | None) -> None:
-        """x + v; momentum is the same everywhere."""
+        """Move x along v in place; momentum is the same everywhere."""
         x.add_(v)
 
 
@@ -60,12 +48,15 @@ class OnManifold(NamedTuple):
         return self.manifold.component_inner(x, v, v)
 
     def move(self, x: Tensor, v: Tensor, momentum: Tensor | None) -> None:
-        """The exponential map or retraction; the momentum by parallel transport to the new point."""
+        """Move x along v, and the momentum, a tangent vector at x, by parallel transport with it: both in place."""
         step = self.manifold.retract if self.retraction else self.manifold.expmap
         y = self.manifold.project(step(x, v))
         if momentum is not None:
             momentum.copy_(self.manifold.transport(x, y, momentum))
         x.copy_(y)
+
+
+Space = Flat | OnManifold
 
 
 class _BeforeCurvatureMoves:
@@ -98,14 +89,7 @@ class RiemannianOptimizer(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Move all parameters that have a gradient.
-
-        Args:
-            closure: evaluates the loss, as for ``torch.optim``.
-
-        Returns:
-            The closure's loss, or None.
-        """
+        """Move all parameters that have a gradient; returns the loss of the closure, as in ``torch.optim``, or None."""
         loss = None
         if closure is not None:
             with torch.enable_grad():

@@ -9,11 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GeometryError
-from kappagcn.geometry import ProductManifold, Stereographic
+from kappagcn.geometry.manifold import Manifold
 
-__all__ = ["Manifold", "ManifoldParameter"]
-
-Manifold = Stereographic | ProductManifold
+__all__ = ["ManifoldParameter"]
 
 
 class ManifoldParameter(nn.Parameter):
