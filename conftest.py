@@ -21,7 +21,7 @@ def has_numba() -> bool:
 
 SEED = 0
 # A module whose import failed while doctests were collected would stay behind in its package, half filled.
-NEEDS_NUMBA = ["src/kappagcn/kernels/*.py", "tests/nn/forking_worker.py"]
+NEEDS_NUMBA = ["src/kappagcn/kernels/*.py", "tests/kernels/forking_worker.py"]
 collect_ignore_glob = [] if has_numba() else NEEDS_NUMBA
 
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))

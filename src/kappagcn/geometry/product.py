@@ -37,6 +37,8 @@ class ProductManifold(Manifold):
     torch.Size([4])
     """
 
+    dim: int
+
     def __init__(self, factors: Iterable[Stereographic]) -> None:
         super().__init__()
         spaces = list(factors)

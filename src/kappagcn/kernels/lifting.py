@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from kappagcn.geometry.numerics import ROW_EXPONENT, ROW_FAR, ROW_SERIES_BELOW, ROW_VALUE_SERIES_BELOW
+from kappagcn.geometry.numerics import ROW_FAR, ROW_SERIES_BELOW, ROW_VALUE_SERIES_BELOW
 from kappagcn.kernels.blocks import (
     Array,
     Factors,
@@ -20,8 +21,9 @@ from kappagcn.kernels.blocks import (
     slope_terms,
     value_terms,
 )
+from kappagcn.kernels.dispatch import first_order
 
-__all__ = ["lift", "lift_backward"]
+__all__ = ["lift", "lift_backward", "lift_rows"]
 
 FAR, SERIES_BELOW = ROW_FAR, ROW_SERIES_BELOW
 SINC_FIRST, SINC_SECOND = slope_terms("sinc")
@@ -78,31 +80,48 @@ def _lift_backward(v: Array, factors: Factors, kept: Array, grad: Array, by_v: A
                 by_v[i, np.uintp(j)] = 2 * sinc * grad[i, np.uintp(j)] + 8 * kappa * t * v[i, np.uintp(j)]
 
 
-def lift(v: Tensor, factors: Factors, dtype: torch.dtype, limit: float | None = None) -> tuple[Tensor, Tensor]:
+def lift(v: Tensor, factors: Factors, dtype: torch.dtype, limit: float) -> tuple[Tensor, Tensor]:
     """Lifted rows in `dtype`, (N, D) → (N, D+F), and what the backward needs, (N, F, 3).
 
     Args:
         v: Tangent vectors at the origin.
         factors: Dimensions and curvatures of the factors.
         dtype: Of the lifted rows.
-        limit: √−κ·r beyond which a row counts as lying there; by default so that squares of lifts fit `dtype`.
+        limit: √−κ·r beyond which a row counts as lying there.
     """
     (n, dim), count = v.shape, len(factors.kappas)
     lifted, kept = v.new_empty(n, dim + count, dtype=dtype), v.new_empty(n, count, 3, dtype=torch.float64)
-    x, out, own, most = as_array(v), lifted.numpy(), kept.numpy(), ROW_EXPONENT[dtype] if limit is None else limit
-    in_blocks(n, lambda b, _: _lift(x[b], factors, most, out[b], own[b]))
+    x, out, own = as_array(v), lifted.numpy(), kept.numpy()
+    in_blocks(n, lambda b, _: _lift(x[b], factors, limit, out[b], own[b]))
     return lifted, kept
 
 
 def lift_backward(v: Tensor, factors: Factors, kept: Tensor, grad: Tensor) -> tuple[Tensor, Array]:
     """Gradients by v, (N, D), and by the curvatures, (F,)."""
     by_v = torch.empty_like(v, memory_format=torch.contiguous_format)
-    x, own, g, out, by_k = (
-        as_array(v),
-        kept.numpy(),
-        as_array(grad),
-        by_v.numpy(),
-        block_sums(len(v), *factors.kappas.shape),
-    )
+    x, own, g, out = as_array(v), kept.numpy(), as_array(grad), by_v.numpy()
+    by_k = block_sums(len(v), len(factors.kappas))
     in_blocks(len(x), lambda b, n: _lift_backward(x[b], factors, own[b], g[b], out[b], by_k[n]))
     return by_v, by_k.sum(0)
+
+
+class _Lift(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, v: Tensor, k: Tensor, limit: float) -> Tensor:
+        ctx.factors = Factors.of([v.shape[1]], k.reshape(1))
+        lifted, kept = lift(v, ctx.factors, v.dtype, limit)
+        ctx.save_for_backward(v, k, kept)
+        return lifted
+
+    @staticmethod
+    @first_order
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        v, k, kept = ctx.saved_tensors
+        by_v, by_k = lift_backward(v, ctx.factors, kept, grad)
+        return by_v, k.new_tensor(by_k[0]), None
+
+
+def lift_rows(v: Tensor, k: Tensor, limit: float) -> Tensor:
+    """Lifted rows under one κ, (N, D) → (N, D+1), those beyond √−κ·r = limit as lying there."""
+    lifted: Tensor = _Lift.apply(v, k, limit)
+    return lifted

@@ -40,8 +40,8 @@ class _Midpoints(torch.autograd.Function):
         by_sums, by_far, by_k = lower_backward(sums, lowered, ctx.factors, weight, grad)
         by_lifted = add_far(multiply(ctx.transpose, by_sums), ctx.transpose, lowered.far, by_far, ctx.factors)
         by_rows, by_k_of_lift = lift_backward(rows, ctx.factors, lifts, by_lifted)
-        by_k = torch.from_numpy(by_k + by_k_of_lift).to(k.dtype)
-        return ctx.adjacency.gather_backward(by_rows), by_k, None, None, None
+        by_kappa = torch.from_numpy(by_k + by_k_of_lift).to(k.dtype)
+        return ctx.adjacency.gather_backward(by_rows), by_kappa, None, None, None
 
 
 def midpoints(v: Tensor, k: Tensor, adjacency: SparseMatrix, dims: list[int], dtype: torch.dtype) -> Tensor:

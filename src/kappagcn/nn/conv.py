@@ -9,8 +9,7 @@ from torch_geometric.nn.inits import glorot, zeros
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
 from kappagcn.nn.functional import AGGREGATIONS, aggregate, dropconnect, linear
-from kappagcn.nn.inputs import Adjacency, Features, SparseInput, as_adjacency, check_rows
-from kappagcn.nn.spaces import Space, as_manifold
+from kappagcn.nn.inputs import Adjacency, Features, Space, SparseInput, as_adjacency, as_manifold, check_rows
 from kappagcn.sparse import NORMALIZATIONS, SparseMatrix
 
 __all__ = ["KappaGCNConv"]

@@ -1,4 +1,4 @@
-"""What layers are given: checked features, sparse ones kept in a form that multiplies fast, edges of every kind."""
+"""Arguments of layers: the space, checked features, sparse ones in a form that multiplies fast, edges of every kind."""
 
 from __future__ import annotations
 
@@ -8,12 +8,33 @@ import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
+from kappagcn.geometry import Curvature, ProductManifold, Stereographic
+from kappagcn.geometry.manifold import Manifold
 from kappagcn.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
 
-__all__ = ["Adjacency", "Features", "SparseInput", "as_adjacency", "check_rows"]
+__all__ = ["Adjacency", "Features", "Space", "SparseInput", "as_adjacency", "as_manifold", "check_rows"]
 
 Features = Tensor | SparseMatrix
 Adjacency = Tensor | SparseMatrix
+Space = Manifold | str | float | None
+
+
+def as_manifold(space: Space, dim: int | None) -> Manifold:
+    """The manifold itself, or one from a signature (curvatures trained), a number (fixed) or None (trained, from 0)."""
+    if space is None:
+        return Stereographic(Curvature(0.0, trainable=True), dim=dim)
+    if isinstance(space, str):
+        space = ProductManifold.from_signature(space, trainable=True)
+    elif isinstance(space, float | int) and not isinstance(space, bool):
+        space = Stereographic(float(space), dim=dim)
+    if not isinstance(space, Manifold):
+        raise GraphError(
+            f'expected a manifold, a signature such as "H8xS8", a number or None, found {type(space).__name__}.'
+        )
+    if dim is not None and space.dim is not None and space.dim != dim:
+        name = space.signature if isinstance(space, ProductManifold) else f"with κ = {float(space.k):g}"
+        raise GraphError(f"expected {space.dim} channels, as the space {name} has, found {dim}.")
+    return space
 
 
 def check_rows(x: Any, columns: int | None, dtype: torch.dtype | None = None) -> None:

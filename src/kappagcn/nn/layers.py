@@ -10,8 +10,7 @@ from torch_geometric.nn.inits import glorot, zeros
 
 from kappagcn.errors import GraphError
 from kappagcn.nn.functional import Manifold, dropconnect, linear, logits, pool
-from kappagcn.nn.inputs import Features, SparseInput, check_rows
-from kappagcn.nn.spaces import Space, as_manifold
+from kappagcn.nn.inputs import Features, Space, SparseInput, as_manifold, check_rows
 from kappagcn.sparse import SparseMatrix
 
 __all__ = ["KappaActivation", "KappaDropout", "KappaLinear", "KappaLogits", "KappaPool"]

@@ -1,4 +1,4 @@
-r"""Lift and lower of many rows under one κ by torch, for the inner loop of a network.
+r"""Lift, arsin and lower of many rows under one κ, for the inner loop of a network.
 
 The functions of :mod:`kappagcn.geometry.ambient`, with all numbers per row in float64 and, in place of errors, rows
 that are capped: for κ < 0 a row that does not point into the space, √−κ|n| ≥ h up to rounding, counts as the farthest
@@ -9,6 +9,7 @@ that point. So no row is ever infinite or NaN. ``edge_rows`` counts such rows.
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -19,13 +20,15 @@ from kappagcn.geometry.numerics import (
     ROW_FAR,
     ROW_FAR_TANGENT,
     ROW_LEAST,
+    arsin_k,
     artanc,
     ball_gap,
     positive_root,
 )
 from kappagcn.geometry.vectors import dot, norm
+from kappagcn.kernels.dispatch import compiled
 
-__all__ = ["any_far", "edge_rows", "lift_rows", "lower_rows", "within"]
+__all__ = ["any_far", "arsin_rows", "edge_rows", "lift_rows", "lower_rows", "within"]
 
 
 def within(v: Tensor, k: Tensor, limit: float) -> Tensor:
@@ -34,16 +37,31 @@ def within(v: Tensor, k: Tensor, limit: float) -> Tensor:
     return torch.where((k < 0) & (radius > limit), limit / radius.clamp(min=limit), 1) * v
 
 
-def lift_rows(v: Tensor, k: Tensor) -> Tensor:
-    """Ambient coordinates of exp_0(v), (N, D) → (N, D+1), for one κ; as :func:`kappagcn.geometry.lift`."""
-    wide, kappa = v.double(), k.double()
-    n, h = lifted(within(wide, kappa, ROW_EXPONENT[v.dtype]), kappa)
+def lift_rows(v: Tensor, k: Tensor, limit: float | None = None) -> Tensor:
+    """Ambient coordinates of exp_0(v), (N, D) → (N, D+1), for one κ; as :func:`kappagcn.geometry.lift`.
+
+    Rows beyond √−κ·r = limit count as lying there; by default so that squares of lifts fit the dtype.
+    """
+    limit = ROW_EXPONENT[v.dtype] if limit is None else limit
+    kernels = compiled("lifting", v, k)
+    if kernels is not None:
+        return cast(Tensor, kernels.lift_rows(v, k, limit))
+    kappa = k.double()
+    n, h = lifted(within(v.double(), kappa, limit), kappa)
     if v.dtype != torch.float64:
         # The height of the point as rounded: far out, lowering needs them to agree.
         rounded = n.to(v.dtype).detach().double()
         exact = (1 - kappa.clamp(max=0) * dot(rounded, rounded)).sqrt()
         h = h + torch.where((kappa < 0) & (h > ROW_FAR), exact - h, 0).detach()
     return join(n, h).to(v.dtype)
+
+
+def arsin_rows(sines: Tensor, k: Tensor) -> Tensor:
+    """arsin_κ of signed sines for one κ, (N, C) → (N, C); for κ > 0 a sine beyond ±1/√κ counts as that."""
+    kernels = compiled("arcs", sines, k)
+    if kernels is not None:
+        return cast(Tensor, kernels.arsin_rows(sines, k))
+    return arsin_k(sines.double(), k=k.double()).to(sines.dtype)
 
 
 def lower_rows(e: Tensor, k: Tensor, weight: Tensor) -> Tensor:
