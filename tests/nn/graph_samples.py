@@ -1,10 +1,17 @@
 """Random graphs and spaces for the tests of layers, models and training."""
 
+from contextlib import nullcontext
+
+import pytest
 import torch
 
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
+from kappagcn.kernels.dispatch import torch_only
 
 DOUBLE = torch.float64
+BOTH = pytest.mark.parametrize("path", [nullcontext, torch_only], ids=["compiled", "torch"])
+EDGES = torch.tensor([[0, 1, 1, 2, 3, 2], [1, 0, 2, 1, 2, 3]])
+X = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
 
 
 def random_graph(n, edges, seed):
@@ -20,3 +27,8 @@ def space(signature, dtype=DOUBLE):
     if isinstance(signature, str):
         return ProductManifold.from_signature(signature, trainable=True).to(dtype)
     return Stereographic(Curvature(float(signature), trainable=True)).to(dtype)
+
+
+def draw(generator, *shape, size=0.4):
+    """Normal numbers of that size in float64."""
+    return size * torch.randn(*shape, generator=generator, dtype=DOUBLE)

@@ -2,7 +2,7 @@
 
 import copy
 import itertools
-from contextlib import nullcontext
+import pickle
 
 import pytest
 import torch
@@ -10,17 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.nn import GCNConv
 
-from graph_samples import DOUBLE, random_graph
+from graph_samples import BOTH, DOUBLE, EDGES, X, draw, random_graph, space
 from kappagcn import KappaGCNConv
 from kappagcn import geometry as G
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
 from kappagcn.graphs import balanced_tree, disease
-from kappagcn.kernels.dispatch import torch_only
 from kappagcn.nn import aggregate
 from kappagcn.nn.midpoints import count_edge_rows, midpoints
 from kappagcn.nn.rows import lift_rows
-from kappagcn.sparse import SparseMatrix, normalized_adjacency
+from kappagcn.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
 from layers import exact_midpoint
 
 
@@ -34,9 +33,6 @@ def pair(kappa, in_channels, out_channels, **options):
         torch.nn.init.normal_(theirs.bias)
         ours.bias.data = theirs.bias.data.clone()
     return ours, theirs
-
-
-BOTH = pytest.mark.parametrize("path", [nullcontext, torch_only], ids=["compiled", "torch"])
 
 
 @BOTH
@@ -323,3 +319,113 @@ def test_a_tree_classifier_trains_and_its_curvature_moves():
     assert losses[-1] < 0.75 * losses[0]
     assert abs(space.curvature.value) > 1e-3
     assert balanced_tree(2, 2).num_nodes == 7
+
+
+def test_dropping_happens_in_training_only():
+    edge_index, _, generator = random_graph(20, 80, 9)
+    x = draw(generator, 20, 3).float()
+    plain = KappaGCNConv(3, 4, "H4")
+    for options in ({"dropconnect": 0.5}, {"adjacency_dropout": 0.5}):
+        conv = KappaGCNConv(3, 4, "H4", **options)
+        conv.load_state_dict(plain.state_dict())
+        torch.manual_seed(1)
+        assert not torch.allclose(conv(x, edge_index), plain(x, edge_index))
+        conv.eval()
+        assert torch.equal(conv(x, edge_index), plain(x, edge_index))
+
+
+def test_factors_that_share_the_input_see_only_their_columns():
+    edge_index, _, generator = random_graph(10, 30, 10)
+    conv = KappaGCNConv(7, 5, "H2xS3", split_input=True).double()
+    x = draw(generator, 10, 7).requires_grad_()
+    out = conv(x, edge_index)
+    (by_first,) = torch.autograd.grad(out[:, :2].square().sum(), x, retain_graph=True)
+    (by_second,) = torch.autograd.grad(out[:, 2:].square().sum(), x)
+    assert (by_first[:, :4] != 0).any()
+    assert (by_first[:, 4:] == 0).all()
+    assert (by_second[:, :4] == 0).all()
+    assert (by_second[:, 4:] != 0).any()
+    conv(x, edge_index).square().sum().backward()
+    assert torch.equal(conv.weight.grad == 0, conv.mask == 0)
+    again = KappaGCNConv(7, 5, "H2xS3", split_input=True).double()
+    again.load_state_dict(conv.state_dict())
+    assert torch.equal(again(x, edge_index), conv(x, edge_index))
+
+
+NONE = torch.zeros(2, 0, dtype=torch.long)
+
+
+def _aggregate(adjacency, aggregation):
+    return aggregate(torch.ones(2, 2), adjacency, space(-1, torch.float32), aggregation=aggregation)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: KappaGCNConv(3, 2, aggregation="mean"), "expected aggregation midpoint"),
+        (lambda: KappaGCNConv(3, 2, normalize="max"), "expected normalize symmetric"),
+        (lambda: KappaGCNConv(3, 2, dropconnect=1.0), "dropconnect: expected a probability"),
+        (lambda: KappaGCNConv(3, 2, adjacency_dropout=-0.1), "adjacency_dropout: expected a probability"),
+        (lambda: KappaGCNConv(1, 2, "H1xS1", split_input=True), "split_input: expected a product of at most 1"),
+        (lambda: KappaGCNConv(3, 2, -1.0, split_input=True), "split_input: expected a product"),
+        (lambda: KappaGCNConv(3, 2)((torch.ones(2, 3), None), torch.zeros(2, 0, dtype=torch.long)), "size="),
+        (lambda: bipartite_adjacency(torch.tensor([[0], [4]]), (3, 4)), "nodes from 0 to 3, found 4 to 4"),
+        (lambda: _aggregate(bipartite_adjacency(NONE, (2, 3)), "tangential-node"), "as many targets as sources"),
+        (lambda: _aggregate(bipartite_adjacency(NONE, (2, 2)), "x"), "found 'x'"),
+    ],
+)
+def test_what_cannot_be_aggregated_is_named(call, words):
+    with pytest.raises(GraphError, match=words):
+        call()
+
+
+@BOTH
+@pytest.mark.parametrize("weights", [[1, -2, 1, 1, 1, 1], [1, 1, 1, 1, 1, -1], [1, -1, 1, 1, -1, 1]])
+def test_flat_rows_of_any_weight_are_gcnconvs(weights, path):
+    weight = torch.tensor(weights, dtype=DOUBLE)
+    ours, theirs = KappaGCNConv(3, 2, 0.0, normalize=False).double(), GCNConv(3, 2, normalize=False).double()
+    theirs.lin.weight.data = ours.weight.data.t().clone()
+    grads = []
+    for conv in (ours, theirs):
+        x = X.double().requires_grad_()
+        with path():
+            out = conv(x, EDGES, weight)
+            out.square().sum().backward()
+        grads.append((out.detach(), x.grad))
+    for mine, pygs in zip(*grads, strict=True):
+        assert torch.allclose(mine, pygs, atol=1e-12)
+
+
+def test_used_layers_and_matrices_copy_and_pickle():
+    conv = KappaGCNConv(3, 2, -1.0, cached=True)
+    want = conv(X, EDGES)
+    for twin in (copy.deepcopy(conv), pickle.loads(pickle.dumps(conv))):
+        assert torch.equal(twin(X, EDGES), want)
+    matrix = normalized_adjacency(EDGES)
+    want = matrix @ X
+    for twin in (copy.deepcopy(matrix), copy.copy(matrix), pickle.loads(pickle.dumps(matrix))):
+        assert torch.equal(twin @ X, want)
+
+
+def test_inference_mode_leaves_the_matrix_usable():
+    matrix, conv = normalized_adjacency(EDGES), KappaGCNConv(3, 2, -1.0)
+    with torch.inference_mode():
+        conv(X, matrix)
+    conv(X, matrix).sum().backward()
+    assert conv.weight.grad is not None
+
+
+def test_a_cached_adjacency_follows_the_layers_dtype():
+    conv = KappaGCNConv(3, 2, -1.0, cached=True)
+    conv(X, EDGES)
+    conv.double()
+    fresh = copy.deepcopy(conv)
+    fresh.cached = False
+    assert torch.equal(conv(X.double(), EDGES), fresh(X.double(), EDGES))
+
+
+def test_edge_weights_of_zero_have_finite_gradients():
+    weight = torch.tensor([0.0, 1, 1, 1, 1, 1], requires_grad=True)
+    edges = torch.tensor([[0, 1, 1, 2, 3, 2], [1, 0, 2, 0, 2, 3]])
+    KappaGCNConv(3, 2, -1.0, add_self_loops=False)(X, edges, weight).sum().backward()
+    assert torch.isfinite(weight.grad).all()

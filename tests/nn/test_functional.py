@@ -1,24 +1,33 @@
-"""Every aggregation in float32 beside float64, values and gradients; weights of both signs."""
+"""Every aggregation: against the geometry, in float32 beside float64, gradients, weights of both signs."""
 
 import math
 from contextlib import nullcontext
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from graph_samples import DOUBLE, space
+from graph_samples import BOTH, DOUBLE, X, draw, random_graph, space
 from kappagcn import geometry as G
 from kappagcn.errors import GeometryError, UndefinedMidpointError
+from kappagcn.geometry import Stereographic
 from kappagcn.kernels.dispatch import torch_only
 from kappagcn.nn import aggregate, logits
 from kappagcn.nn.functional import AGGREGATIONS
 from kappagcn.sparse import SparseMatrix, normalized_adjacency
+from layers import exact_midpoint
+from spaces import few
 
 # Points all over a sphere have no unique Fréchet mean, and a search for one may not end: the dtypes are compared.
 pytestmark = pytest.mark.filterwarnings(
     "ignore::kappagcn.errors.NonUniqueMeanWarning", "ignore::kappagcn.errors.ConvergenceWarning"
 )
+
+
 WAYS = {name: (name, nullcontext) for name in AGGREGATIONS} | {"midpoint by torch": ("midpoint", torch_only)}
+
+
 SEEDS, NODES, DIM = 60, 24, 4
 
 
@@ -82,11 +91,15 @@ def test_rows_past_the_antipode_are_the_points_and_have_the_logits_of_the_shorte
         assert G.dist(kept, points, k=kappa).max() < 1e-6
 
 
-# Weights of both signs ------------------------------------------------------------------------------------------------
-
 PATHS = pytest.mark.parametrize("path", [nullcontext, torch_only], ids=["compiled", "torch"])
+
+
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
+
+
 FARTHEST = math.atanh(1 - 4 * torch.finfo(DOUBLE).eps)  # √−κ times the distance that float64 resolves
+
+
 INTO = {  # weights, points and κ whose sum of lifts points into the space
     "outward": ([2.0, -1.0], [[0.3, 0.1], [0.1, -0.1]], -1.0),
     "far": ([2.0, -1.0], [[2.0, 0.0], [1.8, 0.005]], -1.0),
@@ -94,6 +107,8 @@ INTO = {  # weights, points and κ whose sum of lifts points into the space
     "negative": ([-2.0, 1.0], [[0.3, 0.1], [0.1, -0.1]], -1.0),
     "round the sphere": ([2.0, -3.0], [[0.9, 0.1], [0.1, 1.4]], 1.0),
 }
+
+
 OUT = {  # those whose sum does not: spacelike, into the past, and to nowhere
     "spacelike": ([2.0, -1.0], [[1.0, 0.0], [-1.0, 0.0]], -1.0),
     "past": ([2.0, -1.0], [[0.1, 0.0], [2.0, 0.5]], -0.5),
@@ -192,3 +207,167 @@ def test_a_frechet_mean_takes_no_negative_weights():
     weights, v, manifold = signed(INTO["outward"], DOUBLE)
     with pytest.raises(GeometryError, match="expected non-negative weights"):
         aggregate(v, SparseMatrix.from_tensor(weights), manifold, aggregation="frechet")
+
+
+@few(25)
+@given(st.sampled_from([-1.0, -1e-6, 0.0, 1e-6, 0.5]), st.integers(1, 4), st.integers(0, 50))
+def test_each_row_is_the_geometrys_mean_of_its_neighbours(kappa, dim, seed):
+    edge_index, weight, generator = random_graph(8, 20, seed)
+    adjacency = normalized_adjacency(edge_index, weight, 8, normalization="row", dtype=DOUBLE)
+    dense = adjacency.to_dense()
+    v, manifold = draw(generator, 8, dim), space(kappa)
+    x = G.expmap0(v, k=manifold.k)
+    means = {
+        "tangential": lambda i: G.tangential_mean(x, dense[i], k=manifold.k),
+        "tangential-node": lambda i: G.tangential_mean(x, dense[i], k=manifold.k, base=x[i]),
+        "frechet": lambda i: G.frechet_mean(x, dense[i], k=manifold.k),
+        "midpoint": lambda i: G.midpoint(x, dense[i], k=manifold.k),
+    }
+    for name, mean in means.items():
+        found = aggregate(v, adjacency, manifold, aggregation=name)
+        for i in range(8):
+            assert torch.allclose(G.expmap0(found[i], k=manifold.k), mean(i), atol=1e-9), name
+
+
+def test_only_the_sum_of_a_row_scales_a_frechet_mean():
+    edge_index, weight, generator = random_graph(8, 20, 1)
+    v, manifold = draw(generator, 8, 3), space(-1)
+    results = []
+    for normalization in ("row", "symmetric"):
+        adjacency = normalized_adjacency(edge_index, weight, 8, normalization=normalization, dtype=DOUBLE)
+        results.append((adjacency, aggregate(v, adjacency, manifold, aggregation="frechet")))
+    (_, one), (symmetric, other) = results
+    for i in range(8):
+        weights = symmetric.to_dense()[i]
+        mean = manifold.frechet_mean(manifold.expmap0(v), weights / weights.sum())
+        assert torch.allclose(other[i], weights.sum() * manifold.logmap0(mean), atol=1e-9)
+    assert not torch.allclose(one, other)
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+@pytest.mark.parametrize("signature", ["H2xS1", "S3", "E2xH1"])
+def test_gradients_of_every_aggregation(aggregation, signature):
+    edge_index, weight, generator = random_graph(5, 9, 2)
+    adjacency = normalized_adjacency(edge_index, weight, 5, normalization="row", dtype=DOUBLE)
+    manifold = space(signature)
+    v = draw(generator, 5, 3).requires_grad_()
+    raws = [p for p in manifold.parameters() if p.requires_grad]
+
+    def layer(v, *raws):
+        return aggregate(v, adjacency, manifold, aggregation=aggregation)
+
+    assert torch.autograd.gradcheck(lambda v: layer(v), (v,))
+    if aggregation != "tangential":
+        for raw in raws:
+            (grad,) = torch.autograd.grad(layer(v).square().sum(), raw)
+            with torch.no_grad():
+                start, h = raw.clone(), 1e-5
+                values = []
+                for sign in (1, -1):
+                    raw.copy_(start + sign * h)
+                    values.append(float(layer(v).square().sum()))
+                raw.copy_(start)
+            assert float(grad) == pytest.approx((values[0] - values[1]) / (2 * h), rel=1e-5, abs=1e-8)
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+@pytest.mark.parametrize("signature", [-1, 1, "H2xS1xE1"])
+@pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
+def test_permuting_the_nodes_permutes_every_aggregation(aggregation, signature, dtype):
+    edge_index, weight, generator = random_graph(15, 40, 3)
+    adjacency = normalized_adjacency(edge_index, weight, 15, normalization="row", dtype=dtype)
+    v, manifold = draw(generator, 15, 4).to(dtype), space(signature, dtype)
+    order = torch.randperm(15, generator=generator)
+    place = order.argsort()
+    moved = SparseMatrix(place[adjacency.rows], place[adjacency.cols], adjacency.values, (15, 15))
+    one = aggregate(v, adjacency, manifold, aggregation=aggregation)
+    other = aggregate(v[order], moved, manifold, aggregation=aggregation)
+    assert torch.allclose(other, one[order], atol=1e-5 if dtype == torch.float32 else 1e-9)
+
+
+@pytest.mark.parametrize("aggregation", ["midpoint", "frechet", "tangential-node"])
+@pytest.mark.parametrize("kappa", [-1.0, 0.5])
+def test_isometries_commute_with_every_intrinsic_aggregation(aggregation, kappa):
+    from kappagcn.testing import random_isometry
+
+    edge_index, weight, generator = random_graph(12, 40, 4)
+    adjacency = normalized_adjacency(edge_index, weight, 12, normalization="row", dtype=DOUBLE)
+    v, manifold = draw(generator, 12, 3, size=0.25), space(kappa)
+    k = manifold.k.detach()
+    move = random_isometry(3, k=kappa, dtype=DOUBLE, generator=generator)
+    after = move(G.expmap0(aggregate(v, adjacency, manifold, aggregation=aggregation), k=k))
+    before = G.expmap0(
+        aggregate(G.logmap0(move(G.expmap0(v, k=k)), k=k), adjacency, manifold, aggregation=aggregation), k=k
+    )
+    assert torch.allclose(after, before, atol=1e-8)
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_the_double_mode_of_every_aggregation_is_nearer_to_the_truth(aggregation):
+    edge_index, _, generator = random_graph(20, 60, 5)
+    exact = normalized_adjacency(edge_index, num_nodes=20, normalization="row", dtype=DOUBLE)
+    single = exact.to(torch.float32)
+    v = draw(generator, 20, 3, size=1.2).float()
+    truth = aggregate(v.double(), single.to(DOUBLE), space(-1), aggregation=aggregation)
+    errors = {}
+    for double in (False, True):
+        found = aggregate(v, single, space(-1, torch.float32), aggregation=aggregation, double=double)
+        errors[double] = float((found - truth).detach().norm())
+    truth = truth.detach()
+    assert errors[True] < 1e-6 * float(truth.norm())
+    assert errors[True] <= errors[False]
+
+
+def test_a_row_without_neighbours_is_the_origin():
+    edges = torch.tensor([[0], [1]])
+    adjacency = normalized_adjacency(edges, num_nodes=3, add_self_loops=False, normalization="row")
+    for aggregation in ("midpoint", "tangential", "frechet"):
+        out = aggregate(0.3 * torch.ones(3, 2), adjacency, space(-1, torch.float32), aggregation=aggregation)
+        assert torch.equal(out[[0, 2]], torch.zeros(2, 2))
+        assert torch.allclose(out[1], torch.full((2,), 0.3))
+
+
+@BOTH
+@pytest.mark.parametrize("degree", [1, 8, 64, 512])
+@pytest.mark.parametrize("kappa", [-1.0, -7.0])
+def test_many_neighbours_far_out_lose_no_digits(degree, kappa, path):
+    """Sums in float32 had an error that grew with the degree, to 1e-4 at radius 4."""
+    for seed in range(5):
+        generator = torch.Generator().manual_seed(seed)
+        direction = torch.randn(8, generator=generator)
+        for spread in (0.0, 1e-3, 1.0):
+            v = direction + spread * torch.randn(degree, 8, generator=generator)
+            v = v / v.norm(dim=1, keepdim=True) * 2 / (-kappa) ** 0.5
+            weights = torch.rand(degree, generator=generator) + 0.1
+            places = torch.arange(degree)
+            matrix = SparseMatrix(torch.zeros_like(places), places, weights, (1, degree))
+            with path():
+                found = aggregate(v, matrix, Stereographic(kappa))[0].double()
+            want = torch.tensor(exact_midpoint(weights.tolist(), v.tolist(), kappa), dtype=DOUBLE)
+            assert (found - want).norm() < 2e-5 * want.norm()
+
+
+@BOTH
+@pytest.mark.parametrize("kappa", [-1.0, 1.0])
+def test_a_row_of_negative_weight_is_the_geometrys(kappa, path):
+    edges, weight = torch.tensor([[0, 1], [1, 0]]), torch.tensor([-1.5, 2.0], dtype=DOUBLE)
+    adjacency = normalized_adjacency(edges, weight, 2, normalization="none", add_self_loops=False, dtype=DOUBLE)
+    v = 0.3 * X[:2].double()
+    want = G.matmul_left(adjacency.to_dense(), G.expmap0(v, k=kappa), k=kappa)
+    with path():
+        found = aggregate(v, adjacency, space(kappa))
+        assert torch.autograd.gradcheck(lambda v: aggregate(v, adjacency, space(kappa)), (v.requires_grad_(),))
+    assert torch.allclose(G.expmap0(found, k=kappa), want, atol=1e-12)
+
+
+@BOTH
+def test_spacelike_sums_stay_bounded(path):
+    """Weights of mixed sign whose sum points out of the hyperboloid: capped, not 1e30."""
+    edges, weight = torch.tensor([[0, 1], [2, 2]]), torch.tensor([1.0, -0.99])
+    adjacency = normalized_adjacency(edges, weight, 3, normalization="none", add_self_loops=False)
+    v = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]], requires_grad=True)
+    with path():
+        out = aggregate(v, adjacency, Stereographic(-1.0))
+        out.sum().backward()
+    assert out.abs().max() < 20
+    assert torch.isfinite(v.grad).all()

@@ -6,15 +6,22 @@ from contextlib import nullcontext
 import pytest
 import torch
 
-from graph_samples import DOUBLE
+from graph_samples import DOUBLE, random_graph
 from kappagcn.kernels.dispatch import torch_only
+from kappagcn.models import KappaGCN
 from kappagcn.nn.midpoints import count_edge_rows, midpoints
 from kappagcn.sparse import SparseMatrix
 from layers import exact_midpoint
 
 PATHS = {"compiled": nullcontext, "torch": torch_only}
+
+
 BOTH = pytest.mark.parametrize("path", PATHS)
+
+
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
+
+
 EYE = SparseMatrix.from_tensor(torch.eye(1))
 
 
@@ -129,3 +136,12 @@ def test_far_rows_beside_near_ones_and_other_factors(dtype):
     tolerance = 2e-5 if dtype == torch.float32 else 1e-7
     for one, other in zip(*found, strict=True):
         assert torch.allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def test_rows_too_far_to_lift_are_counted():
+    """Far rows in all directions have midpoints near the origin: what goes in must be looked at too."""
+    edge_index, _, generator = random_graph(50, 200, 0)
+    x = torch.randn(50, 3, generator=generator)
+    model = KappaGCN(3, 2, "H3(-1)")
+    assert model.capped_rows(0.1 * x, edge_index) == 0
+    assert model.capped_rows(1000 * x, edge_index) > 20

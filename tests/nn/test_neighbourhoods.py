@@ -6,14 +6,19 @@ import pytest
 import torch
 from mpmath import mp, mpf
 
-from graph_samples import DOUBLE, random_graph
+from graph_samples import DOUBLE, EDGES, X, random_graph
+from kappagcn import KappaGCNConv
 from kappagcn import geometry as G
 from kappagcn.nn.neighbourhoods import frechet, tangential_at_nodes
 from kappagcn.sparse import SparseMatrix, normalized_adjacency
 from kappagcn.testing import reference
 
 KAPPAS = [-1.5, -1e-8, 0.0, 1e-8, 0.8]
+
+
 WAYS = {"node": tangential_at_nodes, "frechet": frechet}
+
+
 pytestmark = pytest.mark.filterwarnings("ignore::kappagcn.errors.NonUniqueMeanWarning")
 
 
@@ -120,3 +125,13 @@ def test_a_long_pull_goes_as_far_as_float64_resolves():
         want = min(1 + 2 * weight, 17.5)
         assert found[0] == pytest.approx(want, rel=1e-5 if want < 17 else 0.03)
         assert found[1] == 0
+
+
+def test_frechet_means_of_rows_that_lost_all_weights():
+    conv = KappaGCNConv(3, 2, -1.0, aggregation="frechet", adjacency_dropout=0.9)
+    torch.manual_seed(0)
+    for _ in range(5):
+        out = conv(X, EDGES)
+        out.sum().backward()
+        assert torch.isfinite(out).all()
+        assert torch.isfinite(conv.weight.grad).all()

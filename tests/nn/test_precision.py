@@ -1,20 +1,26 @@
 """Under autocast the geometry of layers computes as without it: in the dtype of its input, but at least float32."""
 
+import copy
 from contextlib import nullcontext
 
 import pytest
 import torch
 
-from graph_samples import DOUBLE, random_graph, space
+from graph_samples import DOUBLE, EDGES, X, random_graph, space
+from kappagcn import KappaGCNConv
 from kappagcn.kernels.dispatch import torch_only
-from kappagcn.nn import KappaPool, aggregate, logits, pool
+from kappagcn.nn import KappaLogits, KappaPool, aggregate, logits, pool
 from kappagcn.nn.functional import AGGREGATIONS
 from kappagcn.nn.hgcn import translated
 from kappagcn.nn.precision import at_least_single, is_lowered
-from kappagcn.sparse import normalized_adjacency
+from kappagcn.sparse import SparseMatrix, normalized_adjacency
 
 PATHS = pytest.mark.parametrize("path", [nullcontext, torch_only], ids=["compiled", "torch"])
+
+
 SIGNATURES = ["H3(-2.0)", "S3", "H1xS1xE1"]
+
+
 pytestmark = pytest.mark.filterwarnings("ignore::kappagcn.errors.NonUniqueMeanWarning")
 
 
@@ -116,3 +122,16 @@ def test_what_is_lowered():
     assert at_least_single(single.double()).dtype == DOUBLE
     with lowered():
         assert is_lowered(single)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_and_autocast(dtype):
+    conv, layer = KappaGCNConv(3, 2, -1.0), KappaLogits(3, 2, "H3")
+    want, scores = conv(X, EDGES), layer(X)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.allclose(conv(X, EDGES).float(), want, atol=0.05)
+        assert torch.allclose(layer(X).float(), scores, atol=0.05)
+    half = copy.deepcopy(conv).to(dtype)
+    assert torch.allclose(half(X.to(dtype), EDGES).float(), want, atol=0.05)
+    sparse = half(SparseMatrix.from_tensor(X.to(dtype)), EDGES)
+    assert torch.allclose(sparse.float(), want, atol=0.05)
