@@ -91,7 +91,7 @@ def measure(kind: str, rounds: int) -> list[dict[str, Any]]:
     fits = f"import busy_core; busy_core.child({kind!r})"  # which loads torch
     ways = {
         "spinning": start(fits),
-        "sleeping": start(f"from kappagcn.cli.common import wait_passively; wait_passively(); {fits}"),
+        "sleeping": start(f"from kappagcn.cli.app import wait_passively; wait_passively(); {fits}"),
         "one": start(fits, threads=1),
     }
     try:

@@ -36,7 +36,7 @@ NARROWER = {
     "run_folder": {"io_atomic"},
     "nn": {"geometry", "graphs", "sparse", "kernels"},
     "models": {"geometry", "graphs", "sparse", "nn"},
-    "figures": {"geometry", "run_folder"},
+    "figures": {"geometry", "run_folder", "io_atomic"},
     "report": {"geometry", "run_folder", "io_atomic"},
     "testing": {"geometry"},
     "__main__": {"cli"},

@@ -22,6 +22,7 @@ __all__ = [
     "PARTS",
     "Embedded",
     "SavedRun",
+    "factor_name",
     "plain_json",
     "principal",
     "read_json",
@@ -82,6 +83,15 @@ class Embedded:
     def name(self, node: int) -> str:
         """Name of a node, or its number."""
         return str(node) if self.names is None else str(self.names[node])
+
+
+def factor_name(k: float, dim: int) -> str:
+    """The letter of a curvature's sign, with the dimension.
+
+    >>> factor_name(-0.5, 2)
+    'H2'
+    """
+    return f"{'H' if k < 0 else 'S' if k > 0 else 'E'}{dim}"
 
 
 def principal(v: Array) -> tuple[Array, float]:

@@ -105,8 +105,8 @@ WRONG = [
     ("classify disease --batch-size 0", "Invalid value for '--batch-size'"),
     ("classify disease --num-neighbors many", "--num-neighbors: expected a number"),
     ("classify disease --batch-size 9 --num-neighbors 10,5,5", "num_neighbors: expected 2 numbers"),
-    ("classify disease --distributed", "expected to be one of several workers"),
-    ("embed karate --distributed", "expected to be one of several workers"),
+    ("classify disease --distributed", "expected to be one of several processes"),
+    ("embed karate --distributed", "expected to be one of several processes"),
     ("embed karate --distributed --timeout 0", "Invalid value for '--timeout'"),
     # files
     ("embed {dir}/folder", "expected a file, found a folder"),
@@ -237,7 +237,7 @@ def test_several_workers_without_saying_so_are_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "0")
     result = run("classify", "disease", "--epochs", "1", "--out", tmp_path / "run")
-    assert "expected --distributed for several workers" in message_of(result)
+    assert "expected --distributed for several processes" in message_of(result)
     assert not (tmp_path / "run").exists()
 
 

@@ -5,8 +5,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from kappagcn.errors import ConfigError
-from kappagcn.figures.classes import short_names
-from kappagcn.figures.style import LIGHT, MARKERS, THEMES, _oklab, blend, save, styled, theme_named
+from kappagcn.figures.style import LIGHT, MARKERS, THEMES, _oklab, blend, save, short_names, styled, theme_named
 
 
 def contrast(one, two):

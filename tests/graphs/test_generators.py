@@ -128,7 +128,7 @@ def test_the_epidemic_is_worth_learning_from_its_graph():
         (lambda: sphere(radius=4), "radius between 0 and π, found 4"),
         (lambda: cycle(2), "num_nodes of at least 3, found 2"),
         (lambda: star(0), "leaves of at least 1"),
-        (lambda: disease(1), "at least 2 nodes"),
+        (lambda: disease(1), "of at least 2"),
         (lambda: disease(recovery=0), "recovery between 0 and 1"),
         (
             lambda: load_graph("treee"),

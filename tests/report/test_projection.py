@@ -3,9 +3,14 @@ import pytest
 import torch
 
 from kappagcn.geometry import expmap0, to_ambient
-from kappagcn.report.projection import disk_points, picture
+from kappagcn.report.projection import picture
 
 V = np.random.default_rng(0).normal(size=(50, 2))
+
+
+def disk_points(halves):
+    """Points of the unit disk, tanh(ρ/2)·(cos φ, sin φ)."""
+    return halves / np.sqrt(1 + (halves**2).sum(1, keepdims=True))
 
 
 def points(v, k):

@@ -8,7 +8,7 @@ import typer
 
 from kappagcn._version import __version__
 from kappagcn.cli import classify, data, demo, embed, info, predict, reproduce, view  # noqa: F401 (they register)
-from kappagcn.cli.common import app, wait_passively
+from kappagcn.cli.app import app, wait_passively
 
 __all__ = ["app"]
 

@@ -7,17 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from kappagcn.cli.common import AsJson, DataFolder, app, command, print_table, refuse
+from kappagcn.cli.app import app, command
+from kappagcn.cli.options import AsJson, DataFolder
+from kappagcn.cli.output import print_table, refuse
 
 data_app = typer.Typer(no_args_is_help=True, help="What is built in, where it is, and fetching it.")
 app.add_typer(data_app, name="data")
 
 
 @command("kappagcn data list", to=data_app, name="list")
-def data_list(
-    data: DataFolder = None,
-    as_json: AsJson = False,
-) -> None:
+def data_list(data: DataFolder = None, as_json: AsJson = False) -> None:
     """All built-in graphs and datasets, and which of them are on this machine."""
     from kappagcn.graphs import BUILT_IN, catalogue
     from kappagcn.graphs.datasets.graph_dataset import locate
@@ -38,21 +37,17 @@ def data_list(
 
 
 @command("kappagcn data fetch cora_ml citeseer", to=data_app, name="fetch")
-def data_fetch(
-    names: Annotated[list[str], typer.Argument(help="Datasets.")],
-    data: DataFolder = None,
-) -> None:
+def data_fetch(names: Annotated[list[str], typer.Argument(help="Datasets.")], data: DataFolder = None) -> None:
     """Download datasets, check them, and keep them in the cache."""
     from kappagcn.graphs import BUILT_IN
     from kappagcn.graphs.datasets.graph_dataset import dataset_arrays, locate
     from kappagcn.graphs.datasets.sources import find_entry
 
-    for name in names:
-        if name in BUILT_IN:
-            print(f"{name}\tgenerated")
-    for entry in [find_entry(name) for name in names if name not in BUILT_IN]:
-        dataset_arrays(entry, data)
-        print(f"{entry.name}\t{locate(entry, data)}")
+    entries = {name: None if name in BUILT_IN else find_entry(name) for name in names}
+    for name, entry in entries.items():
+        if entry is not None:
+            dataset_arrays(entry, data)
+        print(f"{name}\t{'generated' if entry is None else locate(entry, data)}")
 
 
 @command("kappagcn data path", to=data_app, name="path")
@@ -70,7 +65,7 @@ def data_path(
         return
     if name in BUILT_IN:
         raise refuse(f"expected a dataset, found {name!r}, which is generated and has no file.")
-    found = locate(find_entry(name), data)
-    if found is None:
+    path = locate(find_entry(name), data)
+    if path is None:
         raise refuse(f"{name} is not on this machine. Fetch it with: kappagcn data fetch {name}", 1)
-    print(found)
+    print(path)

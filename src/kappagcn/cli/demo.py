@@ -9,25 +9,25 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from kappagcn.cli.common import AsJson, Seed, Threads, command, make, messages, prepare
+from kappagcn.cli.app import command
+from kappagcn.cli.options import AsJson, Seed, Threads, configure_torch
+from kappagcn.cli.output import make_folder, messages
 
 
 @command("kappagcn demo --out demo --epochs 100")
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the picture and the reports.")] = Path("demo"),
     seed: Seed = 0,
-    epochs: Annotated[int, typer.Option(min=1, help="Of the tree's embeddings; the others in proportion.")] = 500,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A smaller tree and fewer epochs: about fifteen seconds.")
-    ] = False,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of the tree's embeddings; others in proportion.")] = 500,
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller tree, fewer epochs: about 15 seconds.")] = False,
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
     """Embed a tree in three geometries, classify an epidemic, write a picture and two pages; about a minute."""
-    make(out)
+    make_folder(out)
     from kappagcn import demo as job
 
-    prepare(threads)
+    configure_torch(threads)
     outcome = job.run(out, seed=seed, epochs=epochs, quick=quick, console=messages)
     if as_json:
         print(json.dumps({"seed": seed, **outcome.record()}))

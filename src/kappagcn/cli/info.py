@@ -8,46 +8,34 @@ from typing import Annotated
 
 import typer
 
-from kappagcn.cli.common import (
-    AsJson,
-    DataFolder,
-    Features,
-    Graph,
-    Header,
-    Labels,
-    Seed,
-    command,
-    load,
-    make,
-    print_rows,
-)
+from kappagcn.cli.app import command
+from kappagcn.cli.options import AsJson, FileOptions, Graph, Seed
+from kappagcn.cli.output import make_folder, print_rows
 
 
 @command("kappagcn info karate")
 def info(
     graph: Graph,
-    features: Features = None,
-    labels: Labels = None,
-    header: Header = None,
+    *,
+    files: FileOptions,
     dim: Annotated[int, typer.Option(min=1, help="Dimension of the space to suggest.")] = 16,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for info.json, curvature of every node included.")] = None,
-    data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Size, degrees, components, distances, curvature and δ-hyperbolicity of a graph, and the space to try first."""
     if out is not None:
-        make(out)
+        make_folder(out)
     from kappagcn.graphs import describe
     from kappagcn.io_atomic import atomic_write
 
-    loaded = load(graph, data, features, labels, header)
-    result = describe(loaded, dim=dim, seed=seed, progress=True)
-    record = {"graph": graph, "seed": seed, "report": loaded.report, **result.record()}
+    loaded = files.load(graph)
+    statistics = describe(loaded, dim=dim, seed=seed, progress=True)
+    record = {"graph": graph, "seed": seed, "report": loaded.report, **statistics.record()}
     if out is not None:
         with atomic_write(out / "info.json") as file:
             file.write(json.dumps(record).encode())
     if as_json:
         print(json.dumps(record))
     else:
-        print_rows(result.rows())
+        print_rows(statistics.rows())

@@ -6,24 +6,33 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from kappagcn.cli.common import AsJson, DataFolder, Features, Header, Labels, command, load, make, refuse, say
+from kappagcn.cli.app import command
+from kappagcn.cli.options import AsJson, FileOptions
+from kappagcn.cli.output import make_folder, refuse, say
+
+
+class Predictions(NamedTuple):
+    """Names of nodes and classes, the nodes' own labels ("" where unknown), and probabilities (N, C)."""
+
+    nodes: list[str]
+    classes: list[str]
+    labels: list[str]
+    probabilities: Any
 
 
 @command("kappagcn predict disease-run")
 def predict(
-    run: Annotated[Path, typer.Argument(help="Folder of a run of kappagcn classify.")],
+    run: Annotated[Path, typer.Argument(help="Run directory of kappagcn classify.")],
     graph: Annotated[
         str | None, typer.Argument(help="Another graph with the same features; the run's own by default.")
     ] = None,
-    features: Features = None,
-    labels: Labels = None,
-    header: Header = None,
+    *,
+    files: FileOptions,
     out: Annotated[Path | None, typer.Option(help="Folder for predictions.csv, instead of standard output.")] = None,
-    data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Print for every node a label, the one that was given, and the probabilities of all classes, as CSV."""
@@ -32,7 +41,7 @@ def predict(
     saved = SavedRun(run)
     if saved.kind != "classification":
         raise refuse(f"{run}: expected a run of kappagcn classify, found an embedding, which predicts nothing.")
-    if graph is None and (features or labels):
+    if graph is None and (files.features or files.labels):
         raise refuse("expected features and labels only beside a graph, found them alone.")
     if graph is not None and saved.summary.get("features") is False:
         raise refuse(
@@ -40,72 +49,58 @@ def predict(
             f"its own graph only: kappagcn predict {run}"
         )
     if out is not None:
-        make(out)
-    names, classes, given, probabilities = (
-        _stored(saved) if graph is None else _new(run, graph, features, labels, header, data)
-    )
+        make_folder(out)
+    predictions = _stored(saved) if graph is None else _predict(run, files.load_labelled(graph))
+    nodes, classes, labels, probabilities = predictions
     places = probabilities.argmax(1)
     if as_json:
-        rows = zip(names, places, given, probabilities.tolist(), strict=True)
-        nodes = [{"node": n, "label": classes[p], "given": g or None, "probabilities": row} for n, p, g, row in rows]
-        print(json.dumps({"classes": classes, "nodes": nodes}, ensure_ascii=False))
-    text = _csv(names, classes, places, given, probabilities)
+        rows = zip(nodes, places, labels, probabilities.tolist(), strict=True)
+        records = [{"node": n, "label": classes[p], "given": y or None, "probabilities": row} for n, p, y, row in rows]
+        print(json.dumps({"classes": classes, "nodes": records}, ensure_ascii=False))
     if out is not None:
         from kappagcn.io_atomic import atomic_write
 
         with atomic_write(out / "predictions.csv") as file:
-            file.write(text.encode())
-        say(f"{len(names)} predictions: {out / 'predictions.csv'}")
+            file.write(_csv(predictions).encode())
+        say(f"{len(nodes)} predictions: {out / 'predictions.csv'}")
     elif not as_json:
-        print(text, end="")
+        print(_csv(predictions), end="")
 
 
-Predicted = tuple[list[str], list[str], list[str], Any]  # nodes, classes, labels that were given, probabilities
-
-
-def _stored(saved: Any) -> Predicted:
+def _stored(saved: Any) -> Predictions:
+    """The predictions that a run has kept."""
     embedded = saved.embedded
     if embedded.probabilities is None or embedded.labels is None:
         raise refuse(f"{saved.path}: expected labels and probabilities in embedding.npz, found none.")
-    names, classes = [embedded.name(i) for i in range(len(embedded.probabilities))], embedded.class_names.tolist()
-    return names, classes, [classes[i] if i >= 0 else "" for i in embedded.labels], embedded.probabilities
+    nodes, classes = [embedded.name(i) for i in range(len(embedded.probabilities))], embedded.class_names.tolist()
+    return Predictions(nodes, classes, [classes[i] if i >= 0 else "" for i in embedded.labels], embedded.probabilities)
 
 
-def _new(
-    run: Path, graph: str, features: str | None, labels: str | None, header: bool | None, data: Path | None
-) -> Predicted:
-    """Predictions for another graph; where that has labels, how many are right."""
+def _predict(run: Path, data: Any) -> Predictions:
+    """Predictions for another graph; where that has labels, say how many are right."""
     from kappagcn.errors import KappaGCNError
     from kappagcn.estimators.classifier import KappaGCNClassifier
-    from kappagcn.estimators.cross_validation import load_labelled
 
     classifier = KappaGCNClassifier.load(run / "model.safetensors")
-    loaded = None if features or labels else load_labelled(graph, data)
-    if loaded is None:
-        loaded = load(graph, data, features, labels, header)
-    probabilities = classifier.predict_proba(loaded)
-    if loaded.get("y") is not None and bool((loaded.y >= 0).any()):
-        known = (loaded.y >= 0).nonzero().flatten().tolist()
+    probabilities = classifier.predict_proba(data)
+    y = [-1] * data.num_nodes if data.get("y") is None else data.y.tolist()
+    if known := [node for node, label in enumerate(y) if label >= 0]:
         try:
-            score = classifier.score(loaded, nodes=known)
+            score = classifier.score(data, nodes=known)
             say(f"accuracy on the {len(known)} nodes that have a label: {score:.3f}; those that trained count too")
-        except KappaGCNError as problem:
-            say(f"kappagcn: no accuracy: {problem}")
-    names = loaded.get("node_names")
-    own = [str(name) for name in (range(loaded.num_nodes) if names is None else names)]
-    words = loaded.get("class_names")
-    given = [""] * len(own) if loaded.get("y") is None else [_word(int(i), words) for i in loaded.y]
-    return own, [str(name) for name in classifier.classes_], given, probabilities
+        except KappaGCNError as error:
+            say(f"kappagcn: no accuracy: {error}")
+    nodes = [str(name) for name in (data.get("node_names") or range(data.num_nodes))]
+    class_names = data.get("class_names") or range(max(y, default=0) + 1)
+    labels = [str(class_names[label]) if label >= 0 else "" for label in y]
+    return Predictions(nodes, [str(name) for name in classifier.classes_], labels, probabilities)
 
 
-def _word(label: int, names: Any) -> str:
-    return "" if label < 0 else str(label if names is None else names[label])
-
-
-def _csv(names: list[str], classes: list[str], places: Any, given: list[str], probabilities: Any) -> str:
+def _csv(predictions: Predictions) -> str:
+    nodes, classes, labels, probabilities = predictions
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["node", "label", "given", *(f"p({name})" for name in classes)])
-    for name, place, known, row in zip(names, places, given, probabilities, strict=True):
-        writer.writerow([name, classes[place], known, *(f"{p:.6f}" for p in row)])
+    for node, place, label, row in zip(nodes, probabilities.argmax(1), labels, probabilities, strict=True):
+        writer.writerow([node, classes[place], label, *(f"{p:.6f}" for p in row)])
     return text.getvalue()

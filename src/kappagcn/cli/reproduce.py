@@ -11,45 +11,29 @@ from typing import Annotated, Any
 
 import typer
 
-from kappagcn.cli.common import AsJson, DataFolder, command, make, print_table, refuse, say
+from kappagcn.cli.app import command
+from kappagcn.cli.options import AsJson, DataFolder
+from kappagcn.cli.output import make_folder, print_table, refuse, say
 
+Item = StrEnum("Item", ["table1", "sweep", "large", "table2", "table3", "further", "search", "figures"])
 
-class Item(StrEnum):
-    """What `reproduce` knows."""
-
-    table1 = "table1"
-    sweep = "sweep"
-    large = "large"
-    table2 = "table2"
-    table3 = "table3"
-    further = "further"
-    search = "search"
-    figures = "figures"
+ITEM_HELP = "Distortion, by curvature, of a large graph; accuracy, curvatures, more datasets; figures."
+PARTS_HELP = "Only these datasets, rows, figures, or cells such as cora_ml/H16 or tree/H10."
+CONFIGS_HELP = "Folder of settings: the search writes its choices there, tables read them."
+OUT_HELP = "Folder with the records; runs that have one are not repeated."
 
 
 @command("kappagcn reproduce further disease/H16 --quick --out quick")
 def reproduce(
-    item: Annotated[
-        Item,
-        typer.Argument(
-            help="Distortion, by curvature, of a large graph; accuracy, curvatures, more datasets; figures."
-        ),
-    ],
-    parts: Annotated[
-        list[str] | None,
-        typer.Argument(help="Only these datasets, rows, figures, or cells such as cora_ml/H16 or tree/H10."),
-    ] = None,
+    item: Annotated[Item, typer.Argument(help=ITEM_HELP)],
+    parts: Annotated[list[str] | None, typer.Argument(help=PARTS_HELP)] = None,
     splits: Annotated[int | None, typer.Option(min=1, max=20, help="Splits per cell; 5 by default.")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Runs per split; 2 by default, 1 for further.")] = None,
-    configs: Annotated[
-        Path | None, typer.Option(help="Folder of settings: the search writes what it chose there, tables read it.")
-    ] = None,
+    configs: Annotated[Path | None, typer.Option(help=CONFIGS_HELP)] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once; by default one per core.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="One split, one run, few epochs.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print all settings and stop.")] = False,
-    out: Annotated[Path, typer.Option(help="Folder with the records; runs that are there are not done again.")] = Path(
-        "results"
-    ),
+    out: Annotated[Path, typer.Option(help=OUT_HELP)] = Path("results"),
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
@@ -65,14 +49,13 @@ def reproduce(
 
     def report(record: dict[str, Any], done: int, count: int) -> None:
         left = (time.monotonic() - start) / done * (count - done)
-        left_words = f", about {left / 60:.0f} min left" if left > 30 else ""
-        say(f"{done} of {count}: {job.line(record)}{left_words}")
+        say(f"{done} of {count}: {job.line(record)}" + (f", about {left / 60:.0f} min left" if left > 30 else ""))
 
     plan = job.plan(item.value, parts or [], out, data, configs=configs, splits=splits, runs=runs, quick=quick)
     if dry_run:
         print(json.dumps([{"cell": cell.name, **each.record()} for cell, each in plan.experiments()], indent=1))
         return
-    make(out)
+    make_folder(out)
     try:
         plan.run(processes=jobs or os.cpu_count() or 1, report=report)
     except KeyboardInterrupt:
@@ -87,7 +70,7 @@ def reproduce(
 
 
 def _figures(names: list[str], out: Path, data: Path | None) -> list[Path]:
-    """Those of the paper's figures that are named; without names all whose records are there."""
+    """Draw the paper's figures of these names; without names all that have records."""
     from kappagcn.errors import DownloadError, RecordError
     from kappagcn.paper.figures.catalogue import FIGURES, draw_paper_figure
     from kappagcn.paper.histograms import histograms
@@ -95,17 +78,17 @@ def _figures(names: list[str], out: Path, data: Path | None) -> list[Path]:
     for name in names:
         if name not in FIGURES:
             raise refuse(f"figures: expected {', '.join(FIGURES)}, found {name!r}.")
-    make(out / "figures")
+    make_folder(out / "figures")
     written = []
     for name in names or FIGURES:
         try:
             if name in ("curvatures", "degrees"):
                 histograms(out, data)
             paths = draw_paper_figure(name, out / "figures", out)
-        except (RecordError, DownloadError) as problem:
+        except (RecordError, DownloadError) as error:
             if names:
                 raise
-            say(f"{name}: left out. {problem}")
+            say(f"{name}: left out. {error}")
             continue
         say(f"{name}: {FIGURES[name].title}, {', '.join(str(path) for path in paths)}")
         written += paths

@@ -3,43 +3,32 @@
 from __future__ import annotations
 
 import json
-from enum import Enum, StrEnum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kappagcn.cli.common import AsJson, command, make
+from kappagcn.cli.app import command
+from kappagcn.cli.options import AsJson
+from kappagcn.cli.output import make_folder
 
-Run = Annotated[Path, typer.Argument(help="Folder of a finished run of kappagcn embed or classify.")]
-
-
-class Theme(StrEnum):
-    """Backgrounds."""
-
-    light = "light"
-    dark = "dark"
-    both = "both"
+Run = Annotated[Path, typer.Argument(help="Run directory of kappagcn embed or classify.")]
 
 
-class Format(StrEnum):
-    """Of pictures."""
-
-    png = "png"
-    svg = "svg"
-    both = "both"
+Theme = StrEnum("Theme", ["light", "dark", "both"])
+Format = StrEnum("Format", ["png", "svg", "both"])
 
 
-def _chosen(choice: Enum) -> tuple[str, ...]:
-    every = tuple(each.value for each in type(choice) if each.value != "both")
-    return every if choice.value == "both" else (choice.value,)
+def _chosen(choice: StrEnum) -> list[str]:
+    return [each.value for each in type(choice) if each != "both"] if choice == "both" else [choice.value]
 
 
 @command("kappagcn plot karate-run --theme dark")
 def plot(
     run: Run,
     theme: Annotated[Theme, typer.Option(help="Background.")] = Theme.light,
-    form: Annotated[Format, typer.Option("--format", help="Of the files.")] = Format.png,
+    form: Annotated[Format, typer.Option("--format", help="Format of the files.")] = Format.png,
     out: Annotated[Path | None, typer.Option(help="Folder for the pictures; RUN/figures by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -48,7 +37,7 @@ def plot(
     from kappagcn.run_folder import SavedRun
 
     saved = SavedRun(run)
-    folder = make(run / "figures" if out is None else out)
+    folder = make_folder(run / "figures" if out is None else out)
     paths = draw_run(saved, folder, _chosen(theme), _chosen(form))
     if as_json:
         print(json.dumps({"run": str(run), "files": [str(path) for path in paths]}))
@@ -67,7 +56,7 @@ def report(
     from kappagcn.run_folder import SavedRun
 
     saved = SavedRun(run)
-    folder = make(run if out is None else out)
+    folder = make_folder(run if out is None else out)
     path = write_report(saved, folder / "report.html")
     if as_json:
         print(json.dumps({"run": str(run), "report": str(path)}))

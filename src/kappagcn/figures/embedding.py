@@ -12,17 +12,9 @@ from kappagcn.figures.space import arcs, axes_for, draw_arcs, ground, radius
 from kappagcn.figures.style import Theme, save, styled, theme_named
 from kappagcn.geometry import expmap0
 
-__all__ = ["draw_embeddings"]
-
 
 def draw_embeddings(panels: Sequence[tuple[str, Tensor, Tensor, float]], path: Path, *, theme: str = "light") -> Path:
-    """One panel per (title, tangent vectors (N, 2), edges (E, 2), κ), saved to ``path``.
-
-    Args:
-        panels: What to draw; the first node of each is marked.
-        path: Where to write; the name says whether PNG or SVG.
-        theme: ``"light"`` or ``"dark"``.
-    """
+    """Save one panel per (title, tangent vectors (N, 2), edges (E, 2), κ), its first node marked, as PNG or SVG."""
     with styled(theme_named(theme)) as look:
         figure, axes = axes_for(len(panels), width=4.2, height=4.8)
         for axis, (title, tangent, edges, k) in zip(axes, panels, strict=True):

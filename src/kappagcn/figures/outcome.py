@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from kappagcn.figures.classes import short_names
 from kappagcn.figures.space import axes_for
-from kappagcn.figures.style import Theme, blend
-from kappagcn.run_folder import Array, SavedRun
+from kappagcn.figures.style import Theme, blend, short_names
+from kappagcn.run_folder import SavedRun
 
-__all__ = ["confusion", "distortion"]
-
-WRITTEN = 16  # classes up to which each field says its count
+WRITTEN = 16  # number of classes up to which each field has its count
 
 
 def distortion(theme: Theme, run: SavedRun) -> Figure | None:
-    """How many pairs of nodes are how much too far or too near; None where a run did not count them."""
-    told = run.embedded
-    if told.ratio_edges is None or told.ratio_counts is None or not told.ratio_counts.sum():
+    """Histogram of d/d_G over all pairs; None where a run has none."""
+    edges, counts = run.embedded.ratio_edges, run.embedded.ratio_counts
+    if edges is None or counts is None or not counts.sum():
         return None
     figure, (axis,) = axes_for(1, width=6.4, height=3.7)
-    edges, shares = told.ratio_edges, 100 * told.ratio_counts / told.ratio_counts.sum()
+    shares = 100 * counts / counts.sum()
     axis.bar(edges[:-1], shares, np.diff(edges), align="edge", color=theme.palette[0], linewidth=0)
     axis.axvline(1, color=theme.palette[1], linewidth=1.6, linestyle=(0, (4, 3)), label="as far as in the graph")
     axis.set(xlabel="distance in the space / distance in the graph", ylabel="pairs of nodes, %")
-    used = np.flatnonzero(told.ratio_counts)
-    low, high = min(edges[used[0]], 0.9), max(edges[used[-1] + 1], 1.1)
-    axis.set_xlim(low, high)
+    used = np.flatnonzero(counts)
+    axis.set_xlim(min(edges[used[0]], 0.9), max(edges[used[-1] + 1], 1.1))
     axis.grid(axis="y")
     axis.legend()
     average = run.summary.get("distortion")
-    figure.suptitle(f"{run.graph}" + ("" if average is None else f": average distortion {average:.4f}"), size=12)
+    figure.suptitle(run.graph + ("" if average is None else f": average distortion {average:.4f}"), size=12)
     return figure
 
 
@@ -44,14 +38,17 @@ def confusion(theme: Theme, run: SavedRun) -> Figure | None:
     if counts is None or not counts.sum():
         return None
     classes = len(counts)
-    told = run.embedded.class_names
-    names = short_names(range(classes) if told is None else told)
+    class_names = run.embedded.class_names
+    names = short_names(range(classes) if class_names is None else class_names)
     side = float(np.clip(2.6 + 0.42 * classes, 4, 11))
     figure, (axis,) = axes_for(1, width=side + 1, height=side)
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     colours = blend([theme.middle, theme.poles[0]])
     image = axis.imshow(shares, cmap=colours, vmin=0, vmax=1)
-    _write(axis, counts, shares, colours)
+    for (row, column), count in np.ndenumerate(counts) if classes <= WRITTEN else ():
+        light = np.dot(to_rgb(colours(shares[row, column])), (0.299, 0.587, 0.114)) > 0.55
+        ink = "#111111" if light else "#ffffff"
+        axis.text(column, row, f"{count:,}", ha="center", va="center", size=8.5, color=ink)
     axis.set_xticks(range(classes), names, rotation=45, ha="right", rotation_mode="anchor")
     axis.set_yticks(range(classes), names)
     axis.tick_params(length=0)
@@ -61,13 +58,3 @@ def confusion(theme: Theme, run: SavedRun) -> Figure | None:
     right = counts.trace() / counts.sum()
     figure.suptitle(f"{run.graph}: {right:.1%} of {counts.sum():,} test nodes right in the run kept", size=12)
     return figure
-
-
-def _write(axis: Any, counts: Array, shares: Array, colours: Any) -> None:
-    if len(counts) > WRITTEN:
-        return
-    for (row, column), count in np.ndenumerate(counts):
-        light = np.dot(to_rgb(colours(shares[row, column])), (0.299, 0.587, 0.114)) > 0.55
-        axis.text(
-            column, row, f"{count:,}", ha="center", va="center", size=8.5, color="#111111" if light else "#ffffff"
-        )

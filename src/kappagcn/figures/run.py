@@ -13,8 +13,6 @@ from kappagcn.figures.style import Theme, save, styled, theme_named
 from kappagcn.figures.training import curvature, outcome, training
 from kappagcn.run_folder import SavedRun
 
-__all__ = ["RUN_FIGURES", "draw_run"]
-
 Draw = Callable[[Theme, SavedRun], "Figure | None"]
 RUN_FIGURES: dict[str, Draw] = {
     "training": training,
@@ -26,19 +24,9 @@ RUN_FIGURES: dict[str, Draw] = {
 
 
 def draw_run(
-    run: SavedRun,
-    out: Path,
-    themes: Sequence[str] = ("light", "dark"),
-    formats: Sequence[str] = ("png", "svg"),
+    run: SavedRun, out: Path, themes: Sequence[str] = ("light", "dark"), formats: Sequence[str] = ("png", "svg")
 ) -> list[Path]:
-    """Draw a run into ``out/NAME-THEME.FORMAT``, NAME one of `RUN_FIGURES`; those it has no numbers for are left out.
-
-    Args:
-        run: A finished run.
-        out: Folder for the pictures.
-        themes: ``"light"``, ``"dark"`` or both.
-        formats: ``"png"``, ``"svg"`` or both.
-    """
+    """Draw a finished run into ``out/NAME-THEME.FORMAT``, NAME one of the `RUN_FIGURES` that it has numbers for."""
     written = []
     for theme in themes:
         with styled(theme_named(theme)) as look:

@@ -14,8 +14,6 @@ from torch import Tensor
 from kappagcn.figures.style import Theme
 from kappagcn.geometry import expmap, geodesic, norm
 
-__all__ = ["arcs", "axes_for", "draw_arcs", "ground", "line", "minus", "radius", "signs"]
-
 STEPS = 33
 FAR = 8.0  # radii of curvature after which a geodesic of the disk has reached its rim for the eye
 
@@ -30,7 +28,7 @@ def minus(text: str) -> str:
 
 
 def radius(k: float) -> float:
-    """1/√|κ|: where the disk ends, or the sphere's equator is; infinite in the plane."""
+    """1/√|κ|: the radius of the disk or of the sphere's equator; infinite in the plane."""
     return abs(k) ** -0.5 if k else math.inf
 
 
@@ -48,13 +46,14 @@ def line(x: Tensor, v: Tensor, *, k: float, steps: int = 721) -> Tensor:
 
 
 def draw_arcs(axis: Any, chains: Tensor, theme: Theme, *, color: Any = None, width: float = 0.9, **more: Any) -> None:
-    """Chains of points as lines."""
+    """Draw chains of points as lines."""
     colour = theme.muted if color is None else color
-    axis.add_collection(LineCollection(list(chains.numpy()), colors=colour, linewidths=width, **more), autolim=False)
+    lines = LineCollection(list(chains.numpy()), colors=colour, linewidths=width, **more)
+    axis.add_collection(lines, autolim=False)
 
 
 def axes_for(count: int, *, width: float = 3.6, height: float = 3.9, rows: int = 1) -> tuple[Figure, Any]:
-    """A figure with axes in rows; it belongs to nobody's window and needs no closing."""
+    """A figure with axes in rows, outside pyplot: it needs no closing."""
     columns = -(-count // rows)
     figure = Figure(figsize=(width * columns, height * rows))
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
@@ -64,49 +63,37 @@ def axes_for(count: int, *, width: float = 3.6, height: float = 3.9, rows: int =
 
 
 def ground(axis: Any, k: float, theme: Theme, *, reach: float | None = None, fill: bool = True) -> Circle | None:
-    """Set up an axis for the space of curvature κ.
+    """Set up an axis for the space of curvature κ, and return its rim (solid) or equator (dashed), if it has one.
 
     Args:
-        axis: To draw on.
+        axis: Axis to draw on.
         k: Curvature.
         theme: Colours.
-        reach: Half the width of what is seen; by default the disk, or twice the equator's radius.
-        fill: Whether the disk is told from its outside.
-
-    Returns:
-        The rim of the disk (solid) or the equator (dashed); None in the plane.
+        reach: Half the width of the view; by default the disk, or twice the equator's radius.
+        fill: Whether to shade the disk.
     """
-    here = radius(k)
-    reach = reach if reach is not None else (1.03 if k < 0 else 2.0) * here
+    edge = radius(k)
+    reach = reach if reach is not None else (1.03 if k < 0 else 2.0) * edge
     axis.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     axis.axis("off")
     if not k:
         return None
     if k < 0 and fill:
-        axis.add_patch(Circle((0, 0), here, color=theme.grid, alpha=0.35, linewidth=0, zorder=0))
+        axis.add_patch(Circle((0, 0), edge, color=theme.grid, alpha=0.35, linewidth=0, zorder=0))
     style = "-" if k < 0 else (0, (5, 4))
-    rim = Circle((0, 0), here, fill=False, edgecolor=theme.ink, linewidth=1.1, linestyle=style, zorder=3)
+    rim = Circle((0, 0), edge, fill=False, edgecolor=theme.ink, linewidth=1.1, linestyle=style, zorder=3)
     return axis.add_patch(rim)  # type: ignore[no-any-return]
 
 
 def signs(axis: Any, theme: Theme) -> None:
-    """Tint what is hyperbolic and what is spherical, on both sides of a line at 0; the limits stay as they are."""
+    """Tint the hyperbolic and the spherical side of a line at κ = 0; the limits stay as they are."""
     low, high = axis.get_ylim()
     axis.axhline(0, color=theme.ink, linewidth=0.9)
-    for start, stop, colour, word in (
-        (low, min(high, 0), theme.poles[0], "hyperbolic"),
-        (max(low, 0), high, theme.poles[1], "spherical"),
-    ):
+    sides = ((low, min(high, 0), "hyperbolic"), (max(low, 0), high, "spherical"))
+    look = {"transform": axis.get_yaxis_transform(), "rotation": 270, "va": "center", "size": 8.5, "color": theme.muted}
+    for (start, stop, word), colour in zip(sides, theme.poles, strict=True):
         if start < stop:
             axis.axhspan(start, stop, color=colour, alpha=0.1, linewidth=0, zorder=0)
             if stop - start > 0.25 * (high - low):  # or the word would not fit beside
-                axis.text(
-                    *(1.015, (start + stop) / 2),
-                    word,
-                    transform=axis.get_yaxis_transform(),
-                    rotation=270,
-                    va="center",
-                    size=8.5,
-                    color=theme.muted,
-                )
+                axis.text(1.015, (start + stop) / 2, word, **look)
     axis.set_ylim(low, high)

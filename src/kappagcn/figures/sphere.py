@@ -9,13 +9,10 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 from matplotlib.patches import Circle
-from numpy.typing import NDArray
 
 from kappagcn.figures.style import Theme
+from kappagcn.run_folder import Array
 
-__all__ = ["draw_globe", "draw_great_arcs", "great_arcs", "scatter_globe", "seen", "view_from"]
-
-Array = NDArray[Any]
 FADED = 0.22  # opacity of the far side
 TILT = math.radians(28)
 
@@ -44,7 +41,7 @@ def default_view(points: Array) -> Array:
 
 
 def seen(points: Array, view: Array) -> tuple[Array, Array]:
-    """Where points of the unit sphere are on paper, (..., 2), and how near to the reader, (...), from −1 to 1."""
+    """Points of the unit sphere as seen on paper, (..., 2), and their nearness to the reader, (...), from −1 to 1."""
     turned = points @ view.T
     return turned[..., :2], turned[..., 2]
 
@@ -56,12 +53,11 @@ def great_arcs(x: Array, y: Array, steps: int = 25) -> Array:
     mixed = np.sin((1 - t) * angle) * x[:, None] + np.sin(t * angle) * y[:, None]
     straight = (1 - t) * x[:, None] + t * y[:, None]
     mixed = np.where(np.sin(angle) > 1e-9, mixed, straight)
-    found: Array = mixed / np.maximum(np.linalg.norm(mixed, axis=-1, keepdims=True), 1e-12)
-    return found
+    return np.asarray(mixed / np.maximum(np.linalg.norm(mixed, axis=-1, keepdims=True), 1e-12))
 
 
 def draw_globe(axis: Any, view: Array, theme: Theme, *, reach: float = 1.04) -> None:
-    """The outline, with meridians and circles of latitude for depth."""
+    """Draw the outline, with meridians and circles of latitude for depth."""
     axis.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     axis.axis("off")
     axis.add_patch(Circle((0, 0), 1, color=theme.grid, alpha=0.35, linewidth=0, zorder=0))
@@ -81,7 +77,7 @@ def draw_globe(axis: Any, view: Array, theme: Theme, *, reach: float = 1.04) -> 
 def draw_great_arcs(
     axis: Any, arcs: Array, view: Array, colour: str, *, width: float = 0.9, alpha: float = 1.0, **more: Any
 ) -> None:
-    """Curves on the globe, (E, steps, 3), their parts on the far side faded."""
+    """Draw curves on the globe, (E, steps, 3), their parts on the far side faded."""
     flat, depth = seen(arcs, view)
     pieces = np.stack([flat[:, :-1], flat[:, 1:]], axis=2).reshape(-1, 2, 2)
     near = ((depth[:, :-1] + depth[:, 1:]) >= 0).ravel()
@@ -91,7 +87,7 @@ def draw_great_arcs(
 
 
 def scatter_globe(axis: Any, points: Array, view: Array, *, zorder: float = 4, **more: Any) -> Any:
-    """Markers on the globe, those on the far side faded and below; returns those on the near side."""
+    """Draw markers on the globe, those on the far side faded and below, and return those on the near side."""
     flat, depth = seen(points, view)
     near = depth >= 0
     for side, opacity, above in ((~near, FADED, 0.0), (near, 1.0, 1.0)):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,32 @@ from cycler import cycler
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 
 from kappagcn.errors import ConfigError, RecordError
-
-__all__ = ["DARK", "LIGHT", "MARKERS", "THEMES", "Theme", "blend", "save", "styled", "theme_named"]
+from kappagcn.io_atomic import atomic_write
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")  # classes stay apart in grey print too
-FIXED: Any = {
-    "svg.hashsalt": "kappagcn",
-    "svg.fonttype": "path",
-}  # paths: the same letters on machines without the font
+LONGEST = 24  # letters of a class name in a legend
 DPI = 150
+FIXED: Any = {"svg.hashsalt": "kappagcn", "svg.fonttype": "path"}  # paths: no font needed
+STYLE: Any = {
+    **FIXED,
+    "figure.constrained_layout.use": True,
+    "figure.constrained_layout.h_pad": 0.09,
+    "figure.constrained_layout.w_pad": 0.09,
+    "axes.titlesize": 11,
+    "axes.labelsize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.linewidth": 0.8,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.5,
+    "lines.solid_capstyle": "round",
+    "font.family": "DejaVu Sans",  # comes with matplotlib, and has κ
+    "font.size": 10,
+}
 # OKLab (Ottosson 2020): equal steps in it look equal.
 CONE = np.array(
     [
@@ -70,16 +87,16 @@ class Theme:
     """Colours of a picture.
 
     Args:
-        name: As the names of files have it.
-        background: Behind everything.
-        ink: Text, and what must be seen.
-        muted: Axes, edges of graphs.
-        grid: What may be overlooked.
-        palette: Classes, after Okabe and Ito: told apart by colour-blind readers.
-        sequential: Map for sizes, lightness even.
-        span: The part of that map that markers take: its ends would be lost on the background.
-        poles: Of the diverging map, whose middle is next to the background.
-        middle: Of the diverging map.
+        name: Name in file names.
+        background: Background.
+        ink: Text and main lines.
+        muted: Axes and edges of graphs.
+        grid: Grid lines.
+        palette: Classes, after Okabe and Ito: distinct for colour-blind readers.
+        sequential: Colour map for sizes, even in lightness.
+        span: Part of that map that markers use: its ends would be lost on the background.
+        poles: Ends of the diverging map.
+        middle: Middle of the diverging map, near the background.
     """
 
     name: str
@@ -138,11 +155,7 @@ THEMES = {theme.name: theme for theme in (LIGHT, DARK)}
 
 
 def theme_named(name: str) -> Theme:
-    """The theme of that name.
-
-    >>> theme_named("dark").background
-    '#14171c'
-    """
+    """The theme of that name."""
     if name not in THEMES:
         raise ConfigError(f"expected a theme, one of {', '.join(THEMES)}, found {name!r}.")
     return THEMES[name]
@@ -153,61 +166,44 @@ def styled(theme: Theme) -> Iterator[Theme]:
     """Draw with a theme, whatever the reader's own settings are; they are as before afterwards."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(FIXED)
-        matplotlib.rcParams.update(
-            {
-                "figure.constrained_layout.use": True,
-                "figure.constrained_layout.h_pad": 0.09,
-                "figure.constrained_layout.w_pad": 0.09,
-                "figure.facecolor": theme.background,
-                "axes.facecolor": theme.background,
-                "axes.edgecolor": theme.muted,
-                "axes.labelcolor": theme.ink,
-                "axes.titlecolor": theme.ink,
-                "axes.titlesize": 11,
-                "axes.labelsize": 10,
-                "axes.spines.top": False,
-                "axes.spines.right": False,
-                "axes.axisbelow": True,
-                "axes.prop_cycle": cycler(color=theme.palette),
-                "grid.color": theme.grid,
-                "grid.linewidth": 0.8,
-                "text.color": theme.ink,
-                "xtick.color": theme.muted,
-                "ytick.color": theme.muted,
-                "xtick.labelcolor": theme.ink,
-                "ytick.labelcolor": theme.ink,
-                "xtick.labelsize": 9,
-                "ytick.labelsize": 9,
-                "legend.frameon": False,
-                "legend.fontsize": 9,
-                "lines.linewidth": 1.5,
-                "lines.solid_capstyle": "round",
-                "font.family": "DejaVu Sans",  # comes with matplotlib, and has κ
-                "font.size": 10,
-            }
-        )
+        inked = ("text.color", "axes.labelcolor", "axes.titlecolor", "xtick.labelcolor", "ytick.labelcolor")
+        style: Any = {
+            **STYLE,
+            **dict.fromkeys(inked, theme.ink),
+            **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), theme.muted),
+            **dict.fromkeys(("figure.facecolor", "axes.facecolor"), theme.background),
+            "grid.color": theme.grid,
+            "axes.prop_cycle": cycler(color=theme.palette),
+        }
+        matplotlib.rcParams.update(style)
         yield theme
 
 
 def save(figure: Any, path: Path) -> Path:
-    """Write a figure, PNG or SVG as its name says, without the date; the file is whole or what it was."""
+    """Write a figure as PNG or SVG, by the ending of its name, without a date, completely or not at all."""
     kind = path.suffix.removeprefix(".")
     if kind not in ("png", "svg"):
         raise ConfigError(f"{path}: expected a name that ends in .png or .svg, found {path.suffix or 'neither'}.")
-    held = BytesIO()
     undated = {"Date": None} if kind == "svg" else {"Software": None}
-    with matplotlib.rc_context(FIXED):
-        if figure.get_constrained_layout():
-            # A second layout moves things by a hair: laid out once, a file does not depend on those saved before it.
-            figure.draw_without_rendering()
-            figure.set_layout_engine("none")
-        figure.savefig(held, format=kind, dpi=DPI, metadata=undated)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f"{path.name}.part")
-        part.write_bytes(held.getvalue())
-        part.replace(path)
-    except OSError as problem:
-        raise RecordError(f"{path}: cannot be written ({problem.strerror}).") from None
+        with atomic_write(path) as file, matplotlib.rc_context(FIXED):
+            if figure.get_constrained_layout():
+                # A second layout moves things slightly: laid out once, a file does not depend on those saved before.
+                figure.draw_without_rendering()
+                figure.set_layout_engine("none")
+            figure.savefig(file, format=kind, dpi=DPI, metadata=undated)
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be written ({error.strerror}).") from None
     return path
+
+
+def short_names(names: Iterable[object]) -> list[str]:
+    """Names of classes for a legend: without the path that all share, cut after some letters.
+
+    >>> short_names(["AI/ML/Theory", "AI/ML/Rule_Learning"])
+    ['Theory', 'Rule Learning']
+    """
+    full = [str(name) for name in names]
+    start = os.path.commonprefix(full).rfind("/") + 1  # noqa: RUF071 (letters, then whole folders)
+    plain = [name[start:].replace("_", " ") or name for name in full]
+    return [name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…" for name in plain]

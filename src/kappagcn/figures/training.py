@@ -8,26 +8,19 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from kappagcn.figures.factors import factor_name
 from kappagcn.figures.space import axes_for, minus, signs
 from kappagcn.figures.style import Theme
-from kappagcn.run_folder import Array, SavedRun
-
-__all__ = ["curvature", "curvature_history", "training"]
+from kappagcn.run_folder import Array, SavedRun, factor_name
 
 LOSSES = {"distortion": "average distortion", "train_loss": "training loss", "stopping_loss": "early-stopping loss"}
-ACCURACIES = {
-    "train_accuracy": "training",
-    "stopping_accuracy": "early stopping",
-    "validation_accuracy": "validation",
-}
+ACCURACIES = {"train_accuracy": "training", "stopping_accuracy": "early stopping", "validation_accuracy": "validation"}
 MOST_LINES = 10  # a legend of more would hide the lines
 
 
 def series(metrics: Sequence[dict[str, Any]], name: str) -> tuple[list[int], list[float]]:
-    """Epochs and values, of the epochs that have one."""
-    found = [(each["epoch"], each[name]) for each in metrics if each.get(name) is not None]
-    return [epoch for epoch, _ in found], [value for _, value in found]
+    """The epochs that have a value, and the values."""
+    records = [each for each in metrics if each.get(name) is not None]
+    return [each["epoch"] for each in records], [each[name] for each in records]
 
 
 def training(theme: Theme, run: SavedRun) -> Figure:
@@ -50,46 +43,44 @@ def training(theme: Theme, run: SavedRun) -> Figure:
 
 
 def outcome(run: SavedRun) -> str:
-    """What the run came to, in a line."""
+    """The result of a run in one line."""
+    accuracy, distortion = run.summary.get("accuracy"), run.summary.get("distortion")
     if run.kind == "classification":
-        found = run.summary["accuracy"]
-        return f"{run.graph}: test accuracy {found:.3f}" if isinstance(found, int | float) else run.graph
-    found = run.summary.get("distortion")
-    return f"{run.graph}: average distortion {found:.4f}" if found is not None else run.graph
+        return f"{run.graph}: test accuracy {accuracy:.3f}" if isinstance(accuracy, int | float) else run.graph
+    return f"{run.graph}: average distortion {distortion:.4f}" if distortion is not None else run.graph
 
 
 def _curves(axis: Any, run: SavedRun, names: dict[str, str], theme: Theme) -> None:
     best = run.summary.get("best_epoch")
     for number, (name, words) in enumerate(names.items()):
         epochs, values = series(run.metrics, name)
-        axis.plot(epochs, values, color=theme.palette[number], linestyle=("-", "--", "-.")[number], label=words)
+        colour = theme.palette[number]
+        axis.plot(epochs, values, color=colour, linestyle=("-", "--", "-.")[number], label=words)
         if best in epochs:
-            axis.scatter(
-                best,
-                values[epochs.index(best)],
-                s=44,
-                color=theme.palette[number],
-                edgecolors=theme.background,
-                zorder=4,
-            )
+            value = values[epochs.index(best)]
+            axis.scatter(best, value, s=44, color=colour, edgecolors=theme.background, zorder=4)
     if best is not None:
-        axis.axvline(best, color=theme.muted, linewidth=1, linestyle=":", label=f"best epoch, {best:,}")
+        _mark_epoch(axis, best, theme)
     axis.set_xlabel("epoch")
     axis.grid(axis="y")
     axis.margins(x=0.02)
     axis.legend()
 
 
+def _mark_epoch(axis: Any, epoch: int, theme: Theme) -> None:
+    axis.axvline(epoch, color=theme.muted, linewidth=1, linestyle=":", label=f"best epoch, {epoch:,}")
+
+
 def curvature_history(run: SavedRun) -> tuple[list[int], Array]:
     """Epochs and curvatures, (epochs, layers · factors), in the units of the run's points."""
-    told = [(each["epoch"], each["curvatures"]) for each in run.metrics if each.get("curvatures")]
+    records = [each for each in run.metrics if each.get("curvatures")]
     # Embeddings are trained in units of the mean edge; a curvature is one over a length squared.
     unit = float(run.summary.get("edge_unit", 1.0))
-    return [epoch for epoch, _ in told], np.array([kappas for _, kappas in told], dtype=float) / unit**2
+    return [each["epoch"] for each in records], np.array([each["curvatures"] for each in records], float) / unit**2
 
 
-def _path_name(run: SavedRun, layer: int, factor: int) -> str:
-    """Whose curvature it is: embeddings tell that of their points before those of hidden layers."""
+def _curve_name(run: SavedRun, layer: int, factor: int) -> str:
+    """Name of a factor's curvature in one layer; embeddings list that of their points before hidden layers."""
     dims, kappas = run.embedded.dims, run.embedded.curvatures
     name = f"{'' if len(dims) == 1 else f'factor {factor + 1}, '}{factor_name(kappas[factor], dims[factor])}"
     if not layer:
@@ -108,15 +99,11 @@ def curvature(theme: Theme, run: SavedRun) -> Figure | None:
     for column, values in enumerate(kappas.T):
         layer, factor = divmod(column, len(run.embedded.dims))
         if values.any():
-            axis.plot(
-                epochs,
-                values,
-                color=theme.palette[factor % len(theme.palette)],
-                linestyle="-" if not layer else (0, (4, 2)),
-                label=minus(f"{_path_name(run, layer, factor)}: κ = {values[kept]:.3g}"),
-            )
+            style = {"color": theme.palette[factor % len(theme.palette)], "linestyle": (0, (4, 2)) if layer else "-"}
+            label = minus(f"{_curve_name(run, layer, factor)}: κ = {values[kept]:.3g}")
+            axis.plot(epochs, values, label=label, **style)
     if best in epochs:
-        axis.axvline(best, color=theme.muted, linewidth=1, linestyle=":", label=f"best epoch, {best:,}")
+        _mark_epoch(axis, best, theme)
     low, high = axis.get_ylim()
     if low < 0 < high or min(abs(low), abs(high)) < high - low:
         low, high = min(low, -0.05 * (high - low)), max(high, 0.05 * (high - low))
@@ -124,8 +111,8 @@ def curvature(theme: Theme, run: SavedRun) -> Figure | None:
     axis.margins(x=0)
     signs(axis, theme)
     axis.set(xlabel="epoch", ylabel="κ")
-    handles, words_of = axis.get_legend_handles_labels()
+    handles, labels = axis.get_legend_handles_labels()
     if len(handles) <= MOST_LINES:
-        figure.legend(handles, words_of, loc="outside right center")
+        figure.legend(handles, labels, loc="outside right center")
     figure.suptitle(f"{run.graph}: curvature while it is learned", size=12)
     return figure

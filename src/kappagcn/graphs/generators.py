@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.io.undirected import assemble
+from kappagcn.graphs.io.undirected import Array, assemble
 from kappagcn.graphs.measures.components import largest_component
-
-__all__ = ["balanced_tree", "cycle", "disease", "path", "sphere", "star", "torus"]
 
 READINGS = 5  # noisy features for each of the two properties
 FRAIL_SHARE = 0.8  # fraction of susceptible nodes
@@ -85,14 +80,13 @@ def sphere(num_nodes: int = 1000, radius: float = 0.2, seed: int = 4) -> Data:
     if not 0 < radius < np.pi:
         raise GraphError(f"expected a radius between 0 and π, found {radius}.")
     longitude, colatitude = np.random.default_rng(seed).random((2, num_nodes)) * np.array([[2 * np.pi], [np.pi]])
-    points = np.stack(
-        [np.sin(colatitude) * np.cos(longitude), np.sin(colatitude) * np.sin(longitude), np.cos(colatitude)], axis=1
-    )
+    x, y = np.sin(colatitude) * np.cos(longitude), np.sin(colatitude) * np.sin(longitude)
+    points = np.stack([x, y, np.cos(colatitude)], axis=1)
     chord = 2 * np.sin(radius / 2)
     return largest_component(_geometric_graph(points, cKDTree(points), chord, "sphere"))
 
 
-def _geometric_graph(points: NDArray[Any], tree: cKDTree, radius: float, name: str) -> Data:
+def _geometric_graph(points: Array, tree: cKDTree, radius: float, name: str) -> Data:
     """The graph that joins points closer than `radius`."""
     pairs = tree.query_pairs(radius, output_type="ndarray")
     return assemble(pairs[:, 0], pairs[:, 1], len(points), pos=torch.from_numpy(points).float(), name=name)
@@ -150,12 +144,12 @@ def disease(num_nodes: int = 1000, seed: int = 0, *, recovery: float = 0.3, nois
     >>> graph.num_nodes, graph.num_edges // 2, graph.x.shape
     (1000, 999, torch.Size([1000, 10]))
     """
-    if num_nodes < 2:
-        raise GraphError(f"expected at least 2 nodes, found {num_nodes}.")
+    _at_least("num_nodes", num_nodes, 2)
     if not 0 < recovery <= 1:
         raise GraphError(f"expected a recovery between 0 and 1, found {recovery}.")
     rng = np.random.default_rng(seed)
-    parents = _random_tree(num_nodes, rng)
+    children = rng.integers(1, 7, num_nodes)
+    parents = np.concatenate([[0], np.repeat(np.arange(num_nodes), children)])[:num_nodes]  # the root is its own
     frail = rng.random(num_nodes) < FRAIL_SHARE
     infected = _epidemic(parents, np.where(frail, FRAIL_RATE, HARDY_RATE), recovery, rng)
     signal = np.where(np.repeat(np.stack([frail, infected], axis=1), READINGS, axis=1), 1.0, -1.0)
@@ -171,13 +165,7 @@ def disease(num_nodes: int = 1000, seed: int = 0, *, recovery: float = 0.3, nois
     )
 
 
-def _random_tree(num_nodes: int, rng: np.random.Generator) -> np.ndarray:
-    """Parent of each node of a tree grown level by level; the root is its own parent."""
-    children = rng.integers(1, 7, num_nodes)
-    return np.concatenate([[0], np.repeat(np.arange(num_nodes), children)])[:num_nodes]
-
-
-def _epidemic(parents: np.ndarray, rates: np.ndarray, recovery: float, rng: np.random.Generator) -> np.ndarray:
+def _epidemic(parents: Array, rates: Array, recovery: float, rng: np.random.Generator) -> Array:
     """Whether each node was ever infected; on a tree an epidemic only moves away from the root."""
     n = len(parents)
     infected, ever = np.zeros(n, bool), np.zeros(n, bool)

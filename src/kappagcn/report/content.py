@@ -10,60 +10,54 @@ from kappagcn.report.curves import curves
 from kappagcn.report.neighbours import central, distances_from, nearest
 from kappagcn.report.projection import picture
 from kappagcn.report.subset import edges_among, shown_nodes
-from kappagcn.report.words import factor_name, number
-from kappagcn.run_folder import PARTS, Array, Embedded, SavedRun
+from kappagcn.report.words import number
+from kappagcn.run_folder import PARTS, Array, Embedded, SavedRun, factor_name
 
-__all__ = ["content"]
-
-SIGHT = {"disk": "Poincaré disk", "sphere": "sphere", "plane": "plane"}
+VIEWS = {"disk": "Poincaré disk", "sphere": "sphere", "plane": "plane"}
 PURPOSES = {"train": "training", "stopping": "early stopping", "other": ""}
 
 
 def content(run: SavedRun) -> dict[str, Any]:
-    """The embedding, the curves and the histogram."""
-    told = run.embedded
-    labels = [
-        f"{factor_name(float(k), int(dim))}, factor {place}" if len(told.dims) > 1 else factor_name(float(k), int(dim))
-        for place, (k, dim) in enumerate(zip(told.curvatures, told.dims, strict=True), 1)
-    ]
-    return {"view": _view(told, labels), "curves": curves(run, labels), "histogram": _histogram(told)}
+    """The embedding, the curves and the histogram of d/d_G."""
+    embedded = run.embedded
+    labels = [factor_name(float(k), int(dim)) for k, dim in zip(embedded.curvatures, embedded.dims, strict=True)]
+    if len(labels) > 1:
+        labels = [f"{label}, factor {number}" for number, label in enumerate(labels, 1)]
+    histogram, counts = None, embedded.ratio_counts
+    if counts is not None and embedded.ratio_edges is not None and counts.sum():
+        histogram = {"borders": _rounded(embedded.ratio_edges, 6), "counts": counts.tolist()}
+    return {"view": _view(embedded, labels), "curves": curves(run, labels), "histogram": histogram}
 
 
-def _view(told: Embedded, labels: list[str]) -> dict[str, Any]:
-    shown = shown_nodes(len(told.tangent))
-    edges, among = edges_among(told.edges, shown, len(told.tangent))
-    places, near, lengths = _near(told, shown)
+def _view(embedded: Embedded, labels: list[str]) -> dict[str, Any]:
+    shown = shown_nodes(len(embedded.tangent))
+    edges, among = edges_among(embedded.edges, shown, len(embedded.tangent))
+    near, lengths = nearest(embedded, shown)
+    hidden = np.setdiff1d(near, shown)  # neighbours of shown nodes that are named only
+    position = np.zeros(len(embedded.tangent), np.int64)
+    position[shown], position[hidden] = np.arange(len(shown)), len(shown) + np.arange(len(hidden))
     return {
-        "nodes": len(told.tangent),
+        "nodes": len(embedded.tangent),
         "shown": len(shown),
         "edges": edges.ravel().tolist(),
         "edgesAmong": among,
-        "edgesAll": len(told.edges),
-        "names": [told.name(int(node)) for node in (*shown, *places)],
-        "near": near.tolist(),
+        "edgesAll": len(embedded.edges),
+        "names": [embedded.name(int(node)) for node in (*shown, *hidden)],
+        "near": position[near].tolist(),
         "lengths": _rounded(lengths, 6),
         "factors": [
-            _factor(told.tangent[:, part], k, label, shown)
-            for (k, part), label in zip(told.factors, labels, strict=True)
+            _factor(embedded.tangent[:, columns], k, label, shown)
+            for (k, columns), label in zip(embedded.factors, labels, strict=True)
         ],
-        **_colours(told, shown),
-        **_predictions(told, shown),
+        **_colours(embedded, shown),
+        **_predictions(embedded, shown),
     }
-
-
-def _near(told: Embedded, shown: Array) -> tuple[Array, Array, Array]:
-    """Nodes that are not shown but near to one that is; neighbours as places in shown and those; distances."""
-    near, lengths = nearest(told, shown)
-    besides = np.setdiff1d(near, shown)
-    place = np.zeros(len(told.tangent), np.int64)
-    place[shown], place[besides] = np.arange(len(shown)), len(shown) + np.arange(len(besides))
-    return besides, place[near], lengths
 
 
 def _factor(v: Array, k: float, label: str, shown: Array) -> dict[str, Any]:
     seen = picture(v, k)
     return {
-        "label": f"{label} · {SIGHT[seen.kind]}",
+        "label": f"{label} · {VIEWS[seen.kind]}",
         "name": label,
         "kind": seen.kind,
         "curvature": number(k) if k else "0",
@@ -73,40 +67,32 @@ def _factor(v: Array, k: float, label: str, shown: Array) -> dict[str, Any]:
     }
 
 
-def _colours(told: Embedded, shown: Array) -> dict[str, Any]:
-    """By class where there are any, otherwise by distance from the middle."""
-    labels = told.labels
-    if labels is None and told.probabilities is not None and told.probabilities.shape[1]:
-        labels = told.probabilities.argmax(1)
+def _colours(embedded: Embedded, shown: Array) -> dict[str, Any]:
+    """Classes where there are any, otherwise distances from the most central node."""
+    labels, probabilities = embedded.labels, embedded.probabilities
+    if labels is None and probabilities is not None and probabilities.shape[1]:
+        labels = probabilities.argmax(1)
     if labels is None:
-        middle = central(told, shown)
-        return {
-            "central": int(np.searchsorted(shown, middle)),
-            "depths": _rounded(distances_from(told, middle, shown), 6),
-        }
-    names = told.class_names if told.class_names is not None else np.arange(max(int(labels.max()) + 1, 0))
+        middle = central(embedded, shown)
+        depths = _rounded(distances_from(embedded, middle, shown), 6)
+        return {"central": int(np.searchsorted(shown, middle)), "depths": depths}
+    names = embedded.class_names if embedded.class_names is not None else np.arange(max(int(labels.max()) + 1, 0))
     return {"classes": [str(name) for name in names], "labels": labels[shown].tolist()}
 
 
-def _predictions(told: Embedded, shown: Array) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if told.probabilities is not None and told.probabilities.shape[1]:
-        some = told.probabilities[shown]
-        found |= {"predicted": some.argmax(1).tolist(), "probabilities": _rounded(some.max(1), 4)}
-    if told.parts is not None:
-        found["parts"] = told.parts[shown].tolist()
-        found["purposes"] = [PURPOSES.get(part, part) for part in PARTS]
-    return found
-
-
-def _histogram(told: Embedded) -> dict[str, Any] | None:
-    if told.ratio_counts is None or told.ratio_edges is None or not told.ratio_counts.sum():
-        return None
-    return {"borders": _rounded(told.ratio_edges, 6), "counts": told.ratio_counts.tolist()}
+def _predictions(embedded: Embedded, shown: Array) -> dict[str, Any]:
+    predictions: dict[str, Any] = {}
+    if embedded.probabilities is not None and embedded.probabilities.shape[1]:
+        rows = embedded.probabilities[shown]
+        predictions |= {"predicted": rows.argmax(1).tolist(), "probabilities": _rounded(rows.max(1), 4)}
+    if embedded.parts is not None:
+        predictions["parts"] = embedded.parts[shown].tolist()
+        predictions["purposes"] = [PURPOSES.get(part, part) for part in PARTS]
+    return predictions
 
 
 def _rounded(numbers: Array, digits: int) -> Any:
-    """As lists of floats of so many digits."""
+    """Nested lists of floats with this many digits."""
     if numbers.ndim > 1:
         return [_rounded(row, digits) for row in numbers]
     return [float(f"{value:.{digits}g}") for value in numbers.tolist()]

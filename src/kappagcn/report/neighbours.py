@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -9,59 +10,56 @@ from kappagcn.geometry import tangent_dist
 from kappagcn.geometry.numerics import arsin_k, sin_k
 from kappagcn.run_folder import Array, Embedded
 
-__all__ = ["central", "distances_from", "nearest"]
-
 BLOCK = 2**22  # distances at once
 FARTHEST = 170.0  # √|κ|·radius beyond which a product of two hyperbolic sines is too large to square
 SPARE = 8  # candidates more than asked for: their order may change when measured again
 
 
 @torch.no_grad()
-def nearest(told: Embedded, nodes: Array, count: int = 8) -> tuple[Array, Array]:
-    """The nodes nearest to some, among all, and how far they are: (S, k), (S, k)."""
-    v, starts = _vectors(told), torch.as_tensor(nodes)
+def nearest(embedded: Embedded, nodes: Array, count: int = 8) -> tuple[Array, Array]:
+    """The `count` nodes nearest to each of S nodes, and their distances, (S, count) each."""
+    v = _vectors(embedded)
     kept = min(count, len(v) - 1)
     others, lengths = [], []
-    for some in starts.split(max(1, BLOCK // len(v))):
-        rough = _squares(told, v[some], v)
-        rough[torch.arange(len(some)), some] = torch.inf
+    for block in torch.as_tensor(nodes).split(max(1, BLOCK // len(v))):
+        rough = _squares(embedded, v[block], v)
+        rough[torch.arange(len(block)), block] = torch.inf
         candidates = rough.topk(min(kept + SPARE, len(v) - 1), largest=False).indices
-        exact = _measured(told, v[some].unsqueeze(1), v[candidates])
-        found = exact.sort(stable=True)
-        others.append(candidates.gather(1, found.indices)[:, :kept])
-        lengths.append(found.values[:, :kept])
+        exact, order = _distances(embedded, v[block].unsqueeze(1), v[candidates]).sort(stable=True)
+        others.append(candidates.gather(1, order)[:, :kept])
+        lengths.append(exact[:, :kept])
     return torch.cat(others).numpy(), torch.cat(lengths).numpy()
 
 
 @torch.no_grad()
-def central(told: Embedded, nodes: Array) -> int:
+def central(embedded: Embedded, nodes: Array) -> int:
     """The one of some nodes from which the others are nearest on average."""
-    v = _vectors(told)[torch.as_tensor(nodes)]
-    sums = [_squares(told, some, v).sqrt().sum(1) for some in v.split(max(1, BLOCK // len(v)))]
+    v = _vectors(embedded)[torch.as_tensor(nodes)]
+    sums = [_squares(embedded, block, v).sqrt().sum(1) for block in v.split(max(1, BLOCK // len(v)))]
     return int(nodes[int(torch.cat(sums).argmin())])
 
 
 @torch.no_grad()
-def distances_from(told: Embedded, node: int, nodes: Array) -> Array:
-    """Of one node from some: (S,)."""
-    v = _vectors(told)
-    found: Array = _measured(told, v[node].unsqueeze(0), v[torch.as_tensor(nodes)]).numpy()
-    return found
+def distances_from(embedded: Embedded, node: int, nodes: Array) -> Array:
+    """Distances from one node to S nodes, (S,)."""
+    v = _vectors(embedded)
+    return np.asarray(_distances(embedded, v[node].unsqueeze(0), v[torch.as_tensor(nodes)]))
 
 
-def _vectors(told: Embedded) -> Tensor:
-    return torch.as_tensor(told.tangent).double()
+def _vectors(embedded: Embedded) -> Tensor:
+    return torch.as_tensor(embedded.tangent).double()
 
 
-def _measured(told: Embedded, u: Tensor, v: Tensor) -> Tensor:
-    squares = [tangent_dist(*torch.broadcast_tensors(u[..., part], v[..., part]), k=k) ** 2 for k, part in told.factors]
+def _distances(embedded: Embedded, u: Tensor, v: Tensor) -> Tensor:
+    u, v = torch.broadcast_tensors(u, v)
+    squares = [tangent_dist(u[..., part], v[..., part], k=k) ** 2 for k, part in embedded.factors]
     return torch.stack(squares).sum(0).sqrt()
 
 
-def _squares(told: Embedded, u: Tensor, v: Tensor) -> Tensor:
+def _squares(embedded: Embedded, u: Tensor, v: Tensor) -> Tensor:
     """d² of all pairs by the κ-haversine, (S, D), (N, D) → (S, N), quickly."""
     total = torch.zeros(len(u), len(v), dtype=torch.float64)
-    for k, part in told.factors:
+    for k, part in embedded.factors:
         total += _factor_squares(u[:, part], v[:, part], torch.tensor(k, dtype=torch.float64))
     return total
 

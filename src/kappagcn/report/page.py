@@ -15,24 +15,17 @@ import kappagcn
 from kappagcn.errors import CheckpointError
 from kappagcn.io_atomic import atomic_write
 from kappagcn.report.content import content
-from kappagcn.report.readable import demand_readable
+from kappagcn.report.readable import check_readable
 from kappagcn.report.tables import confusion_table, facts_list, records_table
 from kappagcn.report.words import facts, sentences, space_name
 from kappagcn.run_folder import SavedRun
 
-__all__ = ["page", "write_report"]
-
-SCRIPTS = ("marks.js", "disk.js", "sphere.js", "plane.js", "camera.js", "canvas.js", "pointer.js", "panel.js")
-CHARTS = ("charts.js", "main.js")
+SCRIPTS = ("marks", "disk", "sphere", "plane", "camera", "canvas", "pointer", "panel", "charts", "main")
 LEADING = 5  # facts that are shown large
 
 
 def write_report(run: SavedRun, path: Path) -> Path:
-    """Write a run's page to `path`; it appears whole or not at all.
-
-    Args:
-        run: A finished run.
-        path: The file, by custom ``report.html``.
+    """Write the page of a finished run, completely or not at all.
 
     Raises:
         CheckpointError: The run's files cannot be read, or the page cannot be written.
@@ -41,18 +34,17 @@ def write_report(run: SavedRun, path: Path) -> Path:
     try:
         with atomic_write(path) as file:
             file.write(text.encode("utf-8", errors="replace"))  # half a surrogate pair is no character
-    except OSError as problem:
-        raise CheckpointError(f"{path}: cannot be written ({problem.strerror}).") from None
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be written ({error.strerror}).") from None
     return path
 
 
 def page(run: SavedRun) -> str:
     """The text of the page."""
-    demand_readable(run)
-    told = facts(run)
+    check_readable(run)
+    numbers = facts(run)
     style = _asset("page.css")
-    script = "\n".join(['"use strict";', *(_asset(name) for name in (*SCRIPTS, *CHARTS))])
-    script = f"(() => {{\n{script}\n}})();"
+    script = "\n".join(["(() => {", '"use strict";', *(_asset(f"{name}.js") for name in SCRIPTS), "})();"])
     return Template(_asset("page.html")).substitute(
         style=style,
         script=script,
@@ -63,8 +55,8 @@ def page(run: SavedRun) -> str:
         space=escape(space_name(run)),
         kind="Node classification" if run.kind == "classification" else "Embedding",
         sentences=escape(sentences(run)),
-        leading=facts_list(told[:LEADING]),
-        facts=facts_list(told),
+        leading=facts_list(numbers[:LEADING]),
+        facts=facts_list(numbers),
         records=records_table(run),
         confusion=confusion_table(run),
         version=escape(kappagcn.__version__),
@@ -77,11 +69,11 @@ def _asset(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """By which the page's own policy knows its style and script: nothing else runs."""
+    """The hash by which the page's policy allows its style and script, and nothing else."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _embedded(data: dict[str, Any]) -> str:
-    """JSON that no name can end early."""
+    """JSON in which no name can end the script element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

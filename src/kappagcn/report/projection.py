@@ -12,20 +12,18 @@ import numpy as np
 
 from kappagcn.run_folder import Array, principal
 
-__all__ = ["Picture", "disk_points", "picture"]
-
 FLAT = 1e-2  # √|κ|·radius below which the eye sees no curvature
 FARTHEST = 345.0  # √|κ|·radius; beyond it a square overflows
 
 
 class Picture(NamedTuple):
-    """What is drawn of a factor.
+    """A factor in two dimensions.
 
     Attributes:
         kind: ``"disk"``, ``"sphere"`` or ``"plane"``.
         points: For a disk sinh(ρ/2)·(cos φ, sin φ), with ρ = √−κ times the radius; for a sphere unit vectors, the
-            origin of the space at (0, 0, 1); for a plane places, (N, 2 or 3).
-        share: Of the squared lengths of the tangent vectors, in the directions that are shown.
+            origin of the space at (0, 0, 1); for a plane coordinates, (N, 2 or 3).
+        share: Share of the squared lengths of the tangent vectors in the directions that are shown.
     """
 
     kind: str
@@ -34,7 +32,7 @@ class Picture(NamedTuple):
 
 
 def picture(v: Array, k: float) -> Picture:
-    """Of tangent vectors at the origin (N, D) in curvature k.
+    """The picture of tangent vectors at the origin, (N, D), in curvature k.
 
     >>> picture(np.array([[0.5, 0.0], [0.0, -1.0]]), 0.0).points.tolist()
     [[1.0, 0.0], [0.0, -2.0]]
@@ -48,11 +46,6 @@ def picture(v: Array, k: float) -> Picture:
     if k < 0:
         return Picture("disk", _half_angles(shown, rest, np.minimum(radius, FARTHEST)), share)
     return Picture("sphere", _unit_vectors(shown, rest, radius), share)
-
-
-def disk_points(halves: Array) -> Array:
-    """Points of the unit disk, tanh(ρ/2)·(cos φ, sin φ)."""
-    return np.asarray(halves / np.sqrt(1 + (halves**2).sum(1, keepdims=True)))
 
 
 def _directions(v: Array) -> tuple[Array, Array, float]:

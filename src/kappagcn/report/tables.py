@@ -11,8 +11,6 @@ import numpy as np
 from kappagcn.report.words import Fact, number, percent
 from kappagcn.run_folder import Array, SavedRun
 
-__all__ = ["confusion_table", "facts_list", "records_table"]
-
 SHADES = 9
 COLUMNS: dict[str, tuple[str, Any]] = {
     "split_name": ("Split", number),
@@ -26,16 +24,15 @@ COLUMNS: dict[str, tuple[str, Any]] = {
 
 
 def facts_list(facts: Sequence[Fact]) -> str:
-    """Names, numbers, and what they mean."""
-    lines = [
+    """Names, numbers and their meaning."""
+    return "\n".join(
         f"<div><dt>{escape(fact.label)}</dt><dd>{escape(fact.value)}<small>{escape(fact.meaning)}</small></dd></div>"
         for fact in facts
-    ]
-    return "\n".join(lines)
+    )
 
 
 def confusion_table(run: SavedRun) -> str:
-    """Test nodes by true and predicted class, with each class's recall; nothing where nothing was tested."""
+    """Test nodes by true and predicted class, with each class's recall; empty without test nodes."""
     counts = run.confusion()
     if counts is None or not counts.sum() or run.embedded.class_names is None:
         return ""
@@ -64,7 +61,7 @@ def _row(name: str, row: Array, place: int) -> str:
 
 
 def records_table(run: SavedRun) -> str:
-    """Each run of several; nothing for a single one."""
+    """A row per run; empty for a single run."""
     records = run.summary.get("records")
     if not isinstance(records, list) or len(records) < 2 or not all(isinstance(each, dict) for each in records):
         return ""

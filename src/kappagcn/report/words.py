@@ -6,15 +6,13 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kappagcn.run_folder import SavedRun
+from kappagcn.run_folder import SavedRun, factor_name
 
-__all__ = ["Fact", "factor_name", "facts", "number", "percent", "sentences", "space_name"]
-
-LONGEST = 200  # characters of a value that nobody foresaw
+LONGEST = 200  # characters of a value of unknown kind
 
 
 class Fact(NamedTuple):
-    """A number with its name and, where there is one, what it means."""
+    """A number with its name and, where it needs one, its meaning."""
 
     label: str
     value: str
@@ -29,7 +27,7 @@ def number(value: Any) -> str:
     """
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return "–"
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return _shortened(str(value))
     if isinstance(value, int):
         return f"{value:,}"
@@ -44,13 +42,13 @@ def percent(value: Any) -> str:
     >>> percent(0.8137), percent(None)
     ('81.4 %', '–')
     """
-    known = isinstance(value, (int, float)) and math.isfinite(value)
+    known = isinstance(value, int | float) and math.isfinite(value)
     return f"{100 * value:.1f} %" if known else "–"
 
 
 def _seconds(value: Any) -> str:
-    if not isinstance(value, (int, float)) or value < 120:
-        return f"{number(value)} s" if isinstance(value, (int, float)) else "–"
+    if not isinstance(value, int | float) or value < 120:
+        return f"{number(value)} s" if isinstance(value, int | float) else "–"
     minutes, seconds = divmod(round(value), 60)
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min {seconds} s"
 
@@ -86,26 +84,26 @@ KNOWN: dict[str, tuple[str, Callable[[Any], str], str]] = {
     "space": ("Space asked for", lambda value: _shortened(str(value)), ""),
 }
 FIRST = ("accuracy", "interval", "macro_f1", "distortion", "worst_distortion", "map", "epochs", "seconds")
+# Values that say nothing: no pair left out, nothing estimated, edges of length 1.
+TRIVIAL = {"distortion_std_error": 0.0, "unreachable_pairs": 0, "edge_unit": 1.0, "interval": None}
 ELSEWHERE = ("graph", "learned_space", "curvatures", "records")  # in the header, the curves and a table of their own
 
 
 def facts(run: SavedRun) -> list[Fact]:
     """Everything in the summary that is not said elsewhere, the most telling first."""
-    told = {key: value for key, value in run.summary.items() if key not in ELSEWHERE and not _idle(key, value)}
-    order = [*(key for key in FIRST if key in told), *(key for key in told if key not in FIRST)]
-    return [_fact(key, told[key]) for key in order]
-
-
-def _idle(key: str, value: Any) -> bool:
-    """Whether a number says nothing: no pair left out, nothing estimated, edges of length 1."""
-    plain = {"distortion_std_error": 0.0, "unreachable_pairs": 0, "edge_unit": 1.0, "interval": None}
-    return key in plain and value == plain[key]
+    shown = {
+        key: value
+        for key, value in run.summary.items()
+        if key not in ELSEWHERE and not (key in TRIVIAL and value == TRIVIAL[key])
+    }
+    order = [*(key for key in FIRST if key in shown), *(key for key in shown if key not in FIRST)]
+    return [_fact(key, shown[key]) for key in order]
 
 
 def _fact(key: str, value: Any) -> Fact:
     if key in KNOWN:
-        label, written, meaning = KNOWN[key]
-        return Fact(label, written(value), meaning)
+        label, write, meaning = KNOWN[key]
+        return Fact(label, write(value), meaning)
     text = ", ".join(number(each) for each in value) if isinstance(value, list) else number(value)
     return Fact(_shortened(key.replace("_", " ").capitalize()), _shortened(text))
 
@@ -114,46 +112,30 @@ def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def factor_name(k: float, dim: int) -> str:
-    """Letter and dimension.
-
-    >>> factor_name(-0.5, 2)
-    'H2'
-    """
-    return f"{'H' if k < 0 else 'S' if k > 0 else 'E'}{dim}"
-
-
 def space_name(run: SavedRun) -> str:
     """The factors with their learned curvatures."""
-    told = run.embedded
-    names = [_with_curvature(float(k), int(dim)) for k, dim in zip(told.curvatures, told.dims, strict=True)]
-    return " × ".join(names)
-
-
-def _with_curvature(k: float, dim: int) -> str:
-    return f"{factor_name(k, dim)} (κ = {number(k)})" if k else factor_name(k, dim)
+    factors = zip(run.embedded.curvatures.tolist(), run.embedded.dims.tolist(), strict=True)
+    return " × ".join(factor_name(k, dim) + (f" (κ = {number(k)})" if k else "") for k, dim in factors)
 
 
 def sentences(run: SavedRun) -> str:
-    """What came out."""
-    told, summary = run.embedded, run.summary
-    size = f"{number(len(told.tangent))} nodes and {number(len(told.edges))} edges"
+    """The result of a run in a few sentences."""
+    embedded, summary = run.embedded, run.summary
+    size = f"{number(len(embedded.tangent))} nodes and {number(len(embedded.edges))} edges"
+    shape = _shape(embedded.curvatures.tolist())
     if run.kind == "classification":
-        return f"{_classified(summary)} The graph has {size}. {_shape(told.curvatures.tolist())}"
-    parts = [f"{size} were placed in {space_name(run)}.", _shape(told.curvatures.tolist())]
-    if isinstance(summary.get("distortion"), (int, float)):
-        parts.insert(1, f"Distances there miss those in the graph by an average distortion of {_average(summary)}.")
-    return " ".join(parts)
-
-
-def _average(summary: dict[str, Any]) -> str:
-    average, error = summary["distortion"], summary.get("distortion_std_error")
-    return f"{number(average)} ± {number(error)}" if error else number(average)
+        return f"{_classified(summary)} The graph has {size}. {shape}"
+    average, error = summary.get("distortion"), summary.get("distortion_std_error")
+    if not isinstance(average, int | float):
+        return f"{size} were placed in {space_name(run)}. {shape}"
+    value = f"{number(average)} ± {number(error)}" if error else number(average)
+    distances = f"Distances there miss those in the graph by an average distortion of {value}."
+    return f"{size} were placed in {space_name(run)}. {distances} {shape}"
 
 
 def _classified(summary: dict[str, Any]) -> str:
     accuracy = summary.get("accuracy")
-    if not isinstance(accuracy, (int, float)):
+    if not isinstance(accuracy, int | float):
         return "A classifier was trained; no nodes were set aside to test it."
     interval = f" (95 % interval {_interval(summary['interval'])})" if summary.get("interval") else ""
     runs = summary.get("runs")
@@ -162,11 +144,11 @@ def _classified(summary: dict[str, Any]) -> str:
 
 
 def _shape(curvatures: list[float]) -> str:
-    """What the signs say about the graph."""
-    kinds = {
+    """The meaning of the curvatures' signs for the graph."""
+    signs = {
         "negative curvature, which suits trees and hierarchies": any(k < 0 for k in curvatures),
         "positive curvature, which suits cycles and closed surfaces": any(k > 0 for k in curvatures),
         "no curvature, which suits grids and lines": any(k == 0 for k in curvatures),
     }
-    found = [words for words, there in kinds.items() if there]
-    return f"The space has {'; and '.join(found)}." if found else ""
+    present = [words for words, any_factor in signs.items() if any_factor]
+    return f"The space has {'; and '.join(present)}." if present else ""

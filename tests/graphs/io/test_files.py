@@ -95,13 +95,13 @@ def test_our_own_forms_come_back(tmp_path_factory, graph, weighted, sparse, name
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("g.graphml", b"<graphml>", "expected GRAPHML, found something else"),
+        ("g.graphml", b"<graphml>", "expected a GRAPHML file, found something else"),
         ("g.graphml", b"<!DOCTYPE x [<!ENTITY a 'b'>]><graphml/>", "without document types or entities"),
-        ("g.graphml", b"\xff", "expected GRAPHML"),
-        ("g.gml", b"graph [ node [ id 0", "expected GML"),
-        ("g.gml", b"\xff\xfe", "expected GML"),
+        ("g.graphml", b"\xff", "expected a GRAPHML file"),
+        ("g.gml", b"graph [ node [ id 0", "expected a GML file"),
+        ("g.gml", b"\xff\xfe", "expected a GML file"),
         ("g.pt", b"no", "expected a PyG Data that loads without running code"),
-        ("g.npz", b"PK no", "expected an npz archive, found a damaged one"),
+        ("g.npz", b"PK no", "expected an npz archive, found something else or damage"),
         ("g.zip", b"", "expected a file ending in .csv"),
         ("graph", b"", "no ending"),
     ],

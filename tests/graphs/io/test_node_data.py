@@ -20,8 +20,8 @@ def test_features_stay_sparse_when_asked():
     [
         (lambda: as_features([[1.0, np.nan]]), "expected finite features, found 1 entry that"),
         (lambda: as_features([[1e300, 1e300]]), "found 2 entries"),
-        (lambda: as_features([["a"]]), "features that are numbers"),
-        (lambda: as_features([1.0]), r"shape \(nodes, features\)"),
+        (lambda: as_features([["a"]]), "features as numbers"),
+        (lambda: as_features([1.0]), r"numbers \(nodes, features\)"),
         (lambda: as_labels([0, 1, 7]), "expected labels from 0 to 2, or −1 for unknown, found 0 to 7"),
         (lambda: as_labels([0, -2]), "found -2 to 0"),
         (lambda: as_labels([0.5]), "expected labels that are integers"),

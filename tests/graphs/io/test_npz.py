@@ -119,7 +119,7 @@ GOOD = {
         ({"adj_data": np.array([1.0, np.nan])}, "weights that are positive and finite"),
         ({"attr_dense": np.ones((4, 2))}, "expected x for 3 nodes, found 4"),
         ({"attr_dense": np.full((3, 2), np.nan)}, "expected finite features, found 6 entries"),
-        ({"attr_dense": np.array([["a"]] * 3)}, "features that are numbers"),
+        ({"attr_dense": np.array([["a"]] * 3)}, "features as numbers"),
         ({"labels": np.array([0, 1])}, "expected y for 3 nodes, found 2"),
         ({"labels": np.array([0, 1, 9])}, "expected labels from 0 to 2"),
         ({"labels": np.array([0, 1, -2])}, "or −1 for unknown, found -2 to 1"),

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kappagcn.errors import GraphError
+from kappagcn.graphs.io.undirected import Array
 
-__all__ = ["airport_features", "airport_labels"]
-
-Array = NDArray[Any]
 COLUMNS = ("latitude/90", "longitude/180", "altitude/3000 ft", "log10(gdp)/7", "log10(population)/7")
 MAX_DEGREE = 5  # larger degrees count as this
 
@@ -22,7 +19,10 @@ def airport_labels(feat: Array) -> Array:
     >>> airport_labels(np.array([[0, 0, 0, 0, 0.9], [0, 0, 0, 0, 1.2]]))
     array([0, 2])
     """
-    bins: Array = np.digitize(_check_columns(feat)[:, 4], [7 / 7, 8 / 7, 9 / 7])
+    feat = np.asarray(feat, np.float64)
+    if feat.ndim != 2 or feat.shape[1] != len(COLUMNS):
+        raise GraphError(f"expected five columns ({', '.join(COLUMNS)}), found shape {feat.shape}.")
+    bins: Array = np.digitize(feat[:, 4], [7 / 7, 8 / 7, 9 / 7])
     return bins - bins.min() if len(bins) else bins
 
 
@@ -50,10 +50,3 @@ def airport_features(feat: Any, degree: Any, *, scaling: str = "hgcn") -> Array:
         raise GraphError(f"expected scaling hgcn, standard or none, found {scaling!r}.")
     levels = np.eye(MAX_DEGREE + 1)[np.minimum(np.asarray(degree).astype(np.int64), MAX_DEGREE)]
     return np.concatenate([own, levels, np.ones((len(own), 1))], axis=1)
-
-
-def _check_columns(feat: Array) -> Array:
-    feat = np.asarray(feat, np.float64)
-    if feat.ndim != 2 or feat.shape[1] != len(COLUMNS):
-        raise GraphError(f"expected five columns ({', '.join(COLUMNS)}), found shape {feat.shape}.")
-    return feat

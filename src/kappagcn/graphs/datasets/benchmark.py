@@ -15,8 +15,6 @@ from kappagcn.graphs.datasets.names import BUILT_IN, load_graph
 from kappagcn.graphs.datasets.splits import TEST_SEEDS, VALIDATION_SEEDS, Split, random_split
 from kappagcn.graphs.io.node_data import one_hot
 
-__all__ = ["Benchmark", "load_benchmark"]
-
 FULL = 0.2  # share of entries from which keeping features sparse no longer saves time
 PURPOSES = {"test": TEST_SEEDS, "validation": VALIDATION_SEEDS}
 
@@ -34,14 +32,11 @@ class Benchmark:
 
     def __init__(self, name: str, root: str | Path | None = None) -> None:
         self.name = name
-        self.dataset = None
-        if name in BUILT_IN:
-            self.data: Data = load_graph(name)
-        else:
-            self.dataset = GraphDataset(name, root, sparse=True)
-            self.data = self.dataset[0]
-            if self.data.get("x") is not None and len(self.data.x.values()) > FULL * self.data.x.numel():
-                self.data.x = self.data.x.to_dense()
+        self.dataset = None if name in BUILT_IN else GraphDataset(name, root, sparse=True)
+        self.data: Data = load_graph(name) if self.dataset is None else self.dataset[0]
+        x = self.data.get("x")
+        if x is not None and x.layout == torch.sparse_csr and len(x.values()) > FULL * x.numel():
+            self.data.x = x.to_dense()
         if self.data.get("y") is None:
             raise GraphError(f"{name}: expected a graph with labels, found none.")
         if name == "airport":

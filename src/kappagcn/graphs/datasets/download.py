@@ -13,8 +13,6 @@ from kappagcn.errors import DownloadError, IntegrityError
 from kappagcn.graphs.datasets.sources import Source
 from kappagcn.progress import bar
 
-__all__ = ["expected_hash", "fetch", "verified_bytes"]
-
 CHUNK_SIZE = 2**16
 PERMANENT = (401, 403, 404, 410)  # HTTP statuses that another attempt would not change
 STALE = 24 * 3600  # seconds after which a temporary file belongs to a process that was killed
@@ -53,19 +51,17 @@ def _verify(content: bytes, source: Source, origin: str) -> None:
 def fetch(source: Source, folder: Path, *, timeout: float = 30.0, retries: int = 2, progress: bool = True) -> Path:
     """Download a file into a folder, unless it is there with the right SHA-256.
 
-    Args:
-        source: The file's name, address and hashes.
-        folder: Folder for the file; created if it does not exist.
-        timeout: Seconds without an answer after which an attempt is given up.
-        retries: Number of further attempts when the connection fails or bytes are missing.
-        progress: Show a bar on a terminal.
+    An attempt is given up after `timeout` seconds without an answer; `retries` more are made if the connection fails.
     """
     import pooch
     import requests
 
     if not source.url.startswith(("https://", "http://")):
         raise DownloadError(f"{source.name}: expected an http address, found {source.url!r}.")
-    _remove_stale_files(folder)
+    for path in folder.glob("tmp????????"):
+        with contextlib.suppress(OSError):  # another process may have removed it first
+            if time.time() - path.stat().st_mtime > STALE:
+                path.unlink()
     if not source.sha256:
         (folder / source.name).unlink(missing_ok=True)  # pooch knows no git blobs and would keep it
     pooch.get_logger().setLevel("WARNING")
@@ -110,11 +106,3 @@ class _Progress:
 
     def close(self) -> None:
         pass
-
-
-def _remove_stale_files(folder: Path) -> None:
-    """Remove temporary files that killed processes have left."""
-    for path in folder.glob("tmp????????"):
-        with contextlib.suppress(OSError):  # another process may have removed it first
-            if time.time() - path.stat().st_mtime > STALE:
-                path.unlink()

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import platformdirs
 import torch
-from numpy.typing import NDArray
 from torch_geometric.data import Data, InMemoryDataset
 
 from kappagcn.errors import DataMissingError, DownloadError, GraphError, GraphFileError, IntegrityError
@@ -20,11 +19,9 @@ from kappagcn.graphs.datasets.sources import Entry, Source, find_entry
 from kappagcn.graphs.datasets.splits import Split, airport_split, ppnp_split, public_splits, random_split
 from kappagcn.graphs.io.node_data import as_features
 from kappagcn.graphs.io.npz import graph_from_arrays, read_arrays, read_csr
+from kappagcn.graphs.io.undirected import Array, name_source_in_errors
 from kappagcn.graphs.measures.components import components, induced_subgraph
 
-__all__ = ["GraphDataset", "cache_folder", "dataset_arrays", "locate"]
-
-Array = NDArray[Any]
 Transform = Callable[[Data], Data]
 
 
@@ -112,55 +109,51 @@ def dataset_arrays(
     progress: bool = True,
 ) -> dict[str, Array]:
     """The arrays of a dataset, in the form of `npz`'s table: from `root`, the cache, or its source, in this order."""
-    store = Path(cache) if cache is not None else cache_folder() / "datasets"
+    store = _store(cache)
     if root is not None:
         if not Path(root).is_dir():
             raise DataMissingError(f"expected a folder with datasets, found nothing at {str(root)!r}.")
-        arrays = _from_folder(entry, Path(root))
-        if arrays is not None:
-            return arrays
+        if files := _stored_files(entry, Path(root)):
+            return _read(entry, files)
     try:
-        arrays = _from_folder(entry, store)
+        if files := _stored_files(entry, store):
+            return _read(entry, files)
     except IntegrityError:
         if not download:
-            raise
-        arrays = None  # a damaged file in our own cache is downloaded again below
-    return arrays if arrays is not None else _from_source(entry, root, store, download, progress)
+            raise  # otherwise a damaged file in our own cache is downloaded again
+    return _from_source(entry, root, store, download, progress)
 
 
 def locate(entry: Entry, root: str | Path | None = None, *, cache: str | Path | None = None) -> Path | None:
     """The file or folder of a dataset on this machine, or None. Nothing is read or checked."""
-    store = Path(cache) if cache is not None else cache_folder() / "datasets"
-    for folder in (Path(root), store) if root is not None else (store,):
-        if (folder / f"{entry.name}.npz").is_file():
-            return folder / f"{entry.name}.npz"
-        if any(all((folder / entry.name / file.name).is_file() for file in files) for files in entry.sources):
-            return folder / entry.name
+    for folder in (_store(cache),) if root is None else (Path(root), _store(cache)):
+        if files := _stored_files(entry, folder):
+            first = next(iter(files))
+            return first if first.parent == folder else first.parent
     return None
 
 
-def _from_folder(entry: Entry, folder: Path) -> dict[str, Array] | None:
-    npz = folder / f"{entry.name}.npz"
-    if npz.is_file():
-        verified_bytes(npz, Source(npz.name, "", None, entry.sha256, None))
-        return read_arrays(npz)
-    for files in entry.sources:
-        paths = [folder / entry.name / file.name for file in files]
-        if all(path.is_file() for path in paths):
-            return _read(entry, {f.name: verified_bytes(p, f) for f, p in zip(files, paths, strict=True)})
-    return None
+def _store(cache: str | Path | None) -> Path:
+    return Path(cache) if cache is not None else cache_folder() / "datasets"
+
+
+def _stored_files(entry: Entry, folder: Path) -> dict[Path, Source] | None:
+    """The files in a folder that hold a dataset: its npz form, which has no address, or its originals."""
+    npz = Source(f"{entry.name}.npz", "", None, entry.sha256, None)
+    originals = ({folder / entry.name / file.name: file for file in files} for files in entry.sources)
+    return next((files for files in ({folder / npz.name: npz}, *originals) if all(map(Path.is_file, files))), None)
 
 
 def _from_source(entry: Entry, root: Any, store: Path, download: bool, progress: bool) -> dict[str, Array]:
     reasons, mismatched = [], None
     for files in entry.sources if download else ():
         try:
-            paths = [fetch(file, store / entry.name, progress=progress) for file in files]
+            paths = {fetch(file, store / entry.name, progress=progress): file for file in files}
         except (DownloadError, IntegrityError) as error:
             reasons.append(str(error))
             mismatched = error if isinstance(error, IntegrityError) else mismatched
             continue
-        return _read(entry, {f.name: verified_bytes(p, f) for f, p in zip(files, paths, strict=True)})
+        return _read(entry, paths)
     if mismatched:
         raise mismatched
     wanted = "; ".join(f"{file.name} ({expected_hash(file)})" for file in entry.sources[0])
@@ -172,49 +165,40 @@ def _from_source(entry: Entry, root: Any, store: Path, download: bool, progress:
     )
 
 
-def _read(entry: Entry, files: dict[str, bytes]) -> dict[str, Array]:
-    try:
-        return READERS[entry.reader](files)
-    except (KeyError, ValueError, IndexError, AttributeError, TypeError) as error:
-        if isinstance(error, GraphFileError):
-            raise
-        raise GraphFileError(f"{entry.name}: its original files do not hold what is expected ({error!r}).") from None
+def _read(entry: Entry, files: dict[Path, Source]) -> dict[str, Array]:
+    """The arrays in files that have the hashes of the catalogue."""
+    contents = {file.name: verified_bytes(path, file) for path, file in files.items()}
+    if not next(iter(files.values())).url:
+        return read_arrays(next(iter(files)))
+    with name_source_in_errors(entry.name, "the original files of the dataset"):
+        return READERS[entry.reader](contents)
 
 
 def _graph(entry: Entry, arrays: dict[str, Array], sparse: bool, largest: bool) -> tuple[Data, dict[str, Array]]:
+    """The graph of a dataset, and the arrays with its public splits."""
     arrays = {key: value for key, value in arrays.items() if key != "edge_weight"}
     if "adj_data" in arrays:
         arrays["adj_data"] = np.ones(len(arrays["adj_data"]), np.float32)  # a weight of 2 is an edge too
-    extra = {}
+    data = graph_from_arrays(arrays, entry.name, sparse=sparse, name=entry.name)
     if entry.reader == "airport":
         degree = np.asarray(read_csr(arrays, "adj_", entry.name).sum(axis=0))
-        extra = {"x": as_features(airport_features(arrays["feat"], degree), sparse=sparse)}
-        extra |= {
-            "feat": torch.from_numpy(arrays["feat"][:, :4].copy()),
-            "degree": torch.from_numpy(degree.astype(np.int64)),
-        }
-    data = graph_from_arrays(arrays, entry.name, sparse=sparse, name=entry.name)
-    for key, value in extra.items():
-        data[key] = value
+        data.x = as_features(airport_features(arrays["feat"], degree), sparse=sparse)
+        data.feat = torch.from_numpy(arrays["feat"][:, :4].copy())
+        data.degree = torch.from_numpy(degree.astype(np.int64))
     if (data.num_nodes, data.num_edges // 2) != (entry.nodes, entry.edges):
         raise GraphFileError(
             f"{entry.name}: expected {entry.nodes} nodes and {entry.edges} edges, "
             f"found {data.num_nodes} and {data.num_edges // 2}."
         )
-    kept = np.flatnonzero(components(data) == 0)
-    if not largest or len(kept) == data.num_nodes:
+    inside = components(data) == 0
+    if not largest or inside.all():
         return data, arrays
-    return induced_subgraph(data, kept), _kept_splits(arrays, kept, data.num_nodes)
-
-
-def _kept_splits(arrays: dict[str, Array], kept: Array, nodes: int) -> dict[str, Array]:
-    """The public splits, restricted to the nodes that are kept and renumbered."""
-    position = np.full(nodes, -1)
-    position[kept] = np.arange(len(kept))
-    splits = {}
-    for key, values in arrays.items():
-        if key in ("idx_train", "idx_val", "idx_test"):
-            splits[key] = position[values][position[values] >= 0]
-        elif key in ("train_masks", "val_masks", "test_masks"):
-            splits[key] = values[:, kept]
-    return splits
+    kept = np.flatnonzero(inside)
+    position = np.cumsum(inside) - 1
+    for part in ("train", "val", "test"):
+        if f"idx_{part}" in arrays:
+            nodes = arrays[f"idx_{part}"]
+            arrays[f"idx_{part}"] = position[nodes[inside[nodes]]]
+        if f"{part}_masks" in arrays:
+            arrays[f"{part}_masks"] = arrays[f"{part}_masks"][:, kept]
+    return induced_subgraph(data, kept), arrays

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,10 @@ from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset
-from kappagcn.graphs.datasets.sources import catalogue
+from kappagcn.graphs.datasets.sources import catalogue, suggestion
 from kappagcn.graphs.generators import balanced_tree, cycle, disease, path, sphere, star, torus
 from kappagcn.graphs.io.files import read_graph
 from kappagcn.graphs.io.graphml import from_networkx
-
-__all__ = ["BUILT_IN", "CLASSICS", "classic", "load_graph"]
 
 CLASSICS: dict[str, tuple[Callable[[], Any], str | None]] = {
     "karate": (nx.karate_club_graph, "club"),
@@ -46,16 +43,9 @@ def classic(name: str) -> Data:
     return from_networkx(function(), label=label, name=name)
 
 
-def small_tree() -> Data:
-    """The paper's tree without its last two levels: depth 3, branching 4, 85 nodes."""
-    tree = balanced_tree(3, 4)
-    tree.name = "small_tree"
-    return tree
-
-
 BUILT_IN: dict[str, tuple[str, Callable[[], Data]]] = {
     "tree": ("balanced tree, depth 5, branching 4: the paper's", balanced_tree),
-    "small_tree": ("balanced tree, depth 3, branching 4", small_tree),
+    "small_tree": ("balanced tree, depth 3, branching 4", lambda: balanced_tree(3, 4).update({"name": "small_tree"})),
     "torus": ("1000 points on a flat torus: the paper's", torus),
     "sphere": ("1000 points on a sphere: the paper's", sphere),
     "disease": ("epidemic on a tree, features and 2 classes", disease),
@@ -65,12 +55,6 @@ BUILT_IN: dict[str, tuple[str, Callable[[], Data]]] = {
     **{name: ("a classic from NetworkX", lambda name=name: classic(name)) for name in CLASSICS},  # type: ignore[misc]
 }
 """Generated graphs by name: a description, and the function that makes the graph."""
-
-
-def _nearest(name: str) -> str:
-    names = [*BUILT_IN, *catalogue()]
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    return f"Did you mean {' or '.join(close)}?" if close else f"Built in are {', '.join(names)}."
 
 
 def load_graph(
@@ -101,12 +85,13 @@ def load_graph(
     >>> load_graph("tree").num_nodes
     1365
     """
-    if isinstance(name, str) and (name in BUILT_IN or name in catalogue()) and (features or labels):
+    built_in = [*BUILT_IN, *catalogue()]
+    if name in built_in and (features or labels):
         raise GraphError(f"expected features and labels only beside a file, found them for the built-in {name!r}.")
     if isinstance(name, str) and name in BUILT_IN:
         return BUILT_IN[name][1]()
     if isinstance(name, str) and name in catalogue():
         return GraphDataset(name, root, sparse=sparse, download=download, progress=progress)[0]
     if not Path(name).suffix and not Path(name).exists():
-        raise GraphError(f"expected a file or a built-in name, found {str(name)!r}. {_nearest(str(name))}")
+        raise GraphError(f"expected a file or a built-in name, found {str(name)!r}. {suggestion(str(name), built_in)}")
     return read_graph(name, features=features, labels=labels, header=header, sparse=sparse)

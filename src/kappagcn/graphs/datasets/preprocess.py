@@ -10,8 +10,6 @@ from torch import Tensor
 from kappagcn.errors import GraphError
 from kappagcn.graphs.io.node_data import as_features, from_tensor
 
-__all__ = ["column_statistics", "normalize_rows", "standardize_columns"]
-
 FLOOR = 1e-12  # PPNP's; rows without features stay zero
 
 

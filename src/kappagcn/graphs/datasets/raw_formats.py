@@ -9,31 +9,25 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs.datasets.airport import airport_labels
-from kappagcn.graphs.datasets.unpickle import NETWORKX, PLANETOID, restricted_load
-from kappagcn.graphs.io.npz import read_arrays, read_csr
+from kappagcn.graphs.datasets.unpickle import restricted_load
+from kappagcn.graphs.io.npz import NAMES, read_arrays, read_csr
+from kappagcn.graphs.io.undirected import Array
 
-__all__ = ["READERS"]
-
-Array = NDArray[Any]
 Files = dict[str, bytes]
-NAMES = ("node_names", "attr_names", "class_names")
 
 
 def _csr_arrays(prefix: str, matrix: Any) -> dict[str, Array]:
     matrix = sp.csr_array(matrix)
-    return {
-        f"{prefix}_data": matrix.data,
-        f"{prefix}_indices": matrix.indices,
-        f"{prefix}_indptr": matrix.indptr,
-        f"{prefix}_shape": np.array(matrix.shape),
-    }
+    parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr, "shape": np.array(matrix.shape)}
+    return {f"{prefix}_{name}": part for name, part in parts.items()}
 
 
-def _pairs(rows: Array, cols: Array, nodes: int) -> dict[str, Array]:
+def _adjacency_arrays(edges: Array, nodes: int, *, both_ways: bool = True) -> dict[str, Array]:
+    """The adjacency matrix of edges (E, 2)."""
+    rows, cols = (np.concatenate([edges, edges[:, ::-1]]) if both_ways else edges).T
     return _csr_arrays("adj", sp.csr_array((np.ones(len(rows), np.float32), (rows, cols)), shape=(nodes, nodes)))
 
 
@@ -68,14 +62,12 @@ def _pickled_matrices(content: bytes, name: str) -> dict[str, Any]:
     """Sparse matrices that an npz file holds as pickled objects."""
     matrices = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for entry in archive.namelist():
-            key = entry.removesuffix(".npy")
-            if key not in ("adj_matrix", "attr_matrix", "node_attr"):
-                continue
-            with archive.open(entry) as file:
-                np.lib.format.read_magic(file)
-                if np.lib.format.read_array_header_1_0(file)[2].hasobject:
-                    matrices[key] = restricted_load(file.read(), PLANETOID, f"{name}: {key}")
+        for key in ("adj_matrix", "attr_matrix", "node_attr"):
+            if f"{key}.npy" in archive.namelist():
+                with archive.open(f"{key}.npy") as file:
+                    np.lib.format.read_magic(file)
+                    if np.lib.format.read_array_header_1_0(file)[2].hasobject:
+                        matrices[key] = restricted_load(file.read(), f"{name}: {key}")
     return {key: matrix for key, matrix in matrices.items() if sp.issparse(matrix)}
 
 
@@ -83,7 +75,7 @@ def planetoid(files: Files) -> dict[str, Array]:
     """Planetoid's eight files: ``allx`` comes first; row k of ``tx`` is the node on line k of ``test.index``."""
     parts = {name.split(".", 2)[2]: content for name, content in files.items()}
     y, tx, ty, allx, ally, graph = (
-        restricted_load(parts[key], PLANETOID, key) for key in ("y", "tx", "ty", "allx", "ally", "graph")
+        restricted_load(parts[key], key) for key in ("y", "tx", "ty", "allx", "ally", "graph")
     )
     test = np.array(parts["test.index"].split(), dtype=np.int64)
     known = allx.shape[0]
@@ -92,10 +84,8 @@ def planetoid(files: Files) -> dict[str, Array]:
     features[:known], features[test] = allx, tx
     scores = np.zeros((nodes, ally.shape[1]))
     scores[:known], scores[test] = ally, ty
-    rows = np.repeat(np.array(list(graph), np.int64), [len(ends) for ends in graph.values()])
-    cols = np.concatenate([np.array(ends, np.int64) for ends in graph.values()])
     return {
-        **_pairs(np.concatenate([rows, cols]), np.concatenate([cols, rows]), nodes),
+        **_adjacency_arrays(np.array([(u, v) for u, ends in graph.items() for v in ends], np.int64), nodes),
         **_csr_arrays("attr", features),
         "labels": np.where(scores.any(axis=1), scores.argmax(axis=1), -1),
         "idx_train": np.arange(len(y)),
@@ -107,14 +97,14 @@ def planetoid(files: Files) -> dict[str, Array]:
 def airport(files: Files) -> dict[str, Array]:
     """HGCN's airport graph, a pickled NetworkX graph whose nodes carry five numbers."""
     name, content = _only(files)
-    state = getattr(restricted_load(content, NETWORKX, name), "state", None)
+    state = getattr(restricted_load(content, name), "state", None)
     if not (isinstance(state, dict) and {"_node", "_adj"} <= set(state)):
         raise GraphFileError(f"{name}: expected a NetworkX graph, found something else.")
     index = {node: i for i, node in enumerate(state["_node"])}
-    rows = np.array([index[u] for u, ends in state["_adj"].items() for _ in ends], np.int64)
-    cols = np.array([index[v] for ends in state["_adj"].values() for v in ends], np.int64)
+    edges = np.array([(index[u], index[v]) for u, ends in state["_adj"].items() for v in ends], np.int64)
     feat = np.array([np.asarray(attributes["feat"], np.float64) for attributes in state["_node"].values()])
-    return {**_pairs(rows, cols, len(index)), "feat": feat, "labels": airport_labels(feat)}
+    adjacency = _adjacency_arrays(edges, len(index), both_ways=False)
+    return {**adjacency, "feat": feat, "labels": airport_labels(feat)}
 
 
 def heterophilous(files: Files) -> dict[str, Array]:
@@ -122,23 +112,19 @@ def heterophilous(files: Files) -> dict[str, Array]:
     name, content = _only(files)
     arrays = read_arrays(io.BytesIO(content), source=name, skip_objects=True)
     edges, features, labels = (arrays[key] for key in ("edges", "node_features", "node_labels"))
-    both = np.concatenate([edges, edges[:, ::-1]])
-    masks = {key: arrays[key].astype(bool) for key in ("train_masks", "val_masks", "test_masks")}
     return {
-        **_pairs(both[:, 0], both[:, 1], len(labels)),
-        **_csr_arrays("attr", sp.csr_array(features.astype(np.float32))),
+        **_adjacency_arrays(edges, len(labels)),
+        **_csr_arrays("attr", features.astype(np.float32)),
         "labels": labels,
-        **masks,
+        **{key: arrays[key].astype(bool) for key in ("train_masks", "val_masks", "test_masks")},
     }
 
 
 def disease(files: Files) -> dict[str, Array]:
     """HGCN's disease trees: ``u,v`` per line, labels as npy, features, where there are any, as SciPy keeps them."""
     ends = {name.rsplit(".", 2)[1]: content for name, content in files.items()}
-    edges = _numbers(ends["edges"], ",")
-    labels = np.load(io.BytesIO(ends["labels"]), allow_pickle=False)
-    both = np.concatenate([edges, edges[:, ::-1]])
-    arrays = {**_pairs(both[:, 0], both[:, 1], len(labels)), "labels": labels.astype(np.int64)}
+    labels = np.load(io.BytesIO(ends["labels"]), allow_pickle=False).astype(np.int64)
+    arrays = {**_adjacency_arrays(_numbers(ends["edges"], ","), len(labels)), "labels": labels}
     if "feats" in ends:
         matrix = read_csr(read_arrays(io.BytesIO(ends["feats"]), source="feats", skip_objects=True), "", "feats")
         arrays["attr_dense"] = matrix.toarray().astype(np.float32)
@@ -149,20 +135,15 @@ def struc2vec(files: Files) -> dict[str, Array]:
     """struc2vec's airports: ``u v`` per line; ``node label`` under a heading; nodes in the order of their numbers."""
     edges = next(_numbers(content) for name, content in files.items() if name.endswith(".edgelist"))
     labels = next(_numbers(content, skip=1) for name, content in files.items() if name.startswith("labels"))
-    labels = labels[np.argsort(labels[:, 0], kind="stable")]
-    rows, cols = np.searchsorted(labels[:, 0], edges).T
-    return {
-        **_pairs(np.concatenate([rows, cols]), np.concatenate([cols, rows]), len(labels)),
-        "labels": labels[:, 1],
-        "node_names": labels[:, 0].astype(str),
-    }
+    nodes, classes = labels[np.argsort(labels[:, 0], kind="stable")].T
+    adjacency = _adjacency_arrays(np.searchsorted(nodes, edges), len(nodes))
+    return {**adjacency, "labels": classes, "node_names": nodes.astype(str)}
 
 
 def edge_list(files: Files) -> dict[str, Array]:
     """One ``u v`` per line, nodes numbered from 0."""
     edges = _numbers(_only(files)[1])
-    both = np.concatenate([edges, edges[:, ::-1]])
-    return _pairs(both[:, 0], both[:, 1], int(edges.max()) + 1)
+    return _adjacency_arrays(edges, int(edges.max()) + 1)
 
 
 def closure(files: Files) -> dict[str, Array]:
@@ -170,8 +151,7 @@ def closure(files: Files) -> dict[str, Array]:
     lines = _only(files)[1].decode("utf-8").split("\n")[1:]
     pairs = np.array([line.split(",")[:2] for line in lines if line])
     names, positions = np.unique(pairs, return_inverse=True)
-    rows, cols = positions.reshape(pairs.shape).T
-    return {**_pairs(rows, cols, len(names)), "node_names": names}
+    return {**_adjacency_arrays(positions.reshape(-1, 2), len(names), both_ways=False), "node_names": names}
 
 
 def _numbers(content: bytes, separator: str | None = None, skip: int = 0) -> Array:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
 
 from kappagcn.errors import GraphError
-
-__all__ = ["Entry", "Source", "catalogue", "find_entry"]
 
 
 @dataclass(frozen=True)
@@ -66,19 +64,22 @@ def catalogue() -> dict[str, Entry]:
     7
     """
     text = resources.files("kappagcn.graphs.datasets").joinpath("sources.json").read_text(encoding="utf-8")
-    return {name: _entry(name, fields) for name, fields in json.loads(text).items()}
-
-
-def _entry(name: str, fields: dict[str, Any]) -> Entry:
-    sources = tuple(tuple(Source(**file) for file in files) for files in fields.pop("sources"))
-    return Entry(name=name, sources=sources, repositories=tuple(fields.pop("repositories")), **fields)
+    entries = {}
+    for name, fields in json.loads(text).items():
+        fields["sources"] = tuple(tuple(Source(**file) for file in files) for files in fields["sources"])
+        entries[name] = Entry(name=name, **fields)
+    return entries
 
 
 def find_entry(name: str) -> Entry:
     """The dataset of that name; an unknown name is an error that suggests others."""
-    try:
-        return catalogue()[name]
-    except KeyError:
-        close = difflib.get_close_matches(name, catalogue(), n=3, cutoff=0.5)
-        hint = f"Did you mean {' or '.join(close)}?" if close else f"There are {', '.join(catalogue())}."
-        raise GraphError(f"expected the name of a dataset, found {name!r}. {hint} load_graph makes others.") from None
+    if name not in catalogue():
+        hint = suggestion(name, catalogue())
+        raise GraphError(f"expected the name of a dataset, found {name!r}. {hint} load_graph makes others.")
+    return catalogue()[name]
+
+
+def suggestion(name: str, names: Collection[str]) -> str:
+    """A sentence with the names nearest to an unknown one, or with all names."""
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return f"Did you mean {' or '.join(close)}?" if close else f"There are {', '.join(names)}."

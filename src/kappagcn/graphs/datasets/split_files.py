@@ -21,8 +21,6 @@ from kappagcn.graphs.io.npz import read_arrays
 from kappagcn.graphs.io.undirected import node_index
 from kappagcn.io_atomic import atomic_write
 
-__all__ = ["read_split", "save_split"]
-
 PARTS = ("train", "stopping", "validation", "test")
 ALIASES = {
     "val": "validation", "valid": "validation", "dev": "validation", "early_stopping": "stopping",
@@ -46,7 +44,7 @@ def read_split(path: str | Path, data: Data) -> Split:
         parts = _parts(path)
     except OSError as error:
         raise SplitError(f"{path}: cannot be read ({error.strerror or error}).") from None
-    except (ValueError, RecursionError, GraphError) as error:
+    except (ValueError, RecursionError) as error:
         raise SplitError(f"{path}: expected a split as JSON, npz or CSV, found something else ({error}).") from None
     parts = {ALIASES.get(str(part).lower(), str(part).lower()): nodes for part, nodes in parts.items()}
     unknown = set(parts) - set(PARTS)
@@ -63,11 +61,11 @@ def read_split(path: str | Path, data: Data) -> Split:
 
 
 def _index(node: Any, known: dict[str, int], nodes: int) -> int:
-    if isinstance(node, int) and not isinstance(node, bool):
-        if not 0 <= node < nodes:
-            raise KeyError(str(node))
-        return node
-    return known[node]
+    if type(node) is not int:
+        return known[node]
+    if not 0 <= node < nodes:
+        raise KeyError(str(node))
+    return node
 
 
 def _parts(path: Path) -> dict[str, Any]:

@@ -6,27 +6,17 @@ draws use NumPy's legacy generator, as PPNP does, so that the nodes are the same
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import SplitError, TestNodesError
+from kappagcn.graphs.io.undirected import Array
 
-__all__ = [
-    "TEST_SEEDS",
-    "VALIDATION_SEEDS",
-    "Split",
-    "airport_split",
-    "ppnp_split",
-    "public_splits",
-    "random_split",
-]
-
-Array = NDArray[Any]
 KNOWN_SEED = 4143496719  # PPNP's: the test nodes of a dataset are the same whatever the split
 TEST_SEEDS = (
     2144199730, 794209841, 2985733717, 2282690970, 1901557222, 2009332812, 2266730407,
@@ -40,8 +30,6 @@ VALIDATION_SEEDS = (
     289680769, 4281139389, 4263036964, 900418539, 119332950, 1628837138,
 )  # fmt: skip
 """PPNP's seeds for choosing hyperparameters."""
-
-
 VISIBLE = (
     "edge_index", "edge_weight", "edge_attr", "x", "pos", "num_nodes", "name", "report",
     "node_names", "attr_names", "class_names",
@@ -76,14 +64,13 @@ class Split:
         self._test = _nodes(test)
         if not len(self.train):
             raise SplitError(f"{name}: expected nodes to train on, found none.")
-        parts = {"train": self.train, "stopping": self.stopping, "validation": self.validation, "test": self._test}
-        for part, nodes in parts.items():
+        for part, nodes in self._parts().items():
             if len(nodes.unique()) != len(nodes):
                 raise SplitError(f"{name}: expected every node once in {part}, found some twice.")
-        for part in ("stopping", "validation", "test"):
-            self._check_disjoint("train", self.train, part, parts[part])
-        for part in ("stopping", "validation"):
-            self._check_disjoint(part, parts[part], "test", self._test)
+        for (one, nodes), (other, others) in combinations(self._parts().items(), 2):
+            shared = int(torch.isin(nodes, others).sum())
+            if shared and (one, other) != ("stopping", "validation"):
+                raise SplitError(f"{name}: expected {one} and {other} nodes to differ, found {shared} in both.")
 
     @classmethod
     def from_masks(cls, data: Data) -> Split:
@@ -105,10 +92,8 @@ class Split:
         stopping = nodes["val"] if masks["stopping"] is None else nodes["stopping"]
         return cls(nodes["train"], stopping, nodes["val"], nodes["test"], name="masks")
 
-    def _check_disjoint(self, one: str, nodes: Tensor, other: str, others: Tensor) -> None:
-        shared = int(torch.isin(nodes, others).sum())
-        if shared:
-            raise SplitError(f"{self.name}: expected {one} and {other} nodes to differ, found {shared} in both.")
+    def _parts(self) -> dict[str, Tensor]:
+        return {"train": self.train, "stopping": self.stopping, "validation": self.validation, "test": self._test}
 
     @property
     def test(self) -> Tensor:
@@ -142,13 +127,12 @@ class Split:
 
     def check(self, num_nodes: int) -> None:
         """Refuse a graph with fewer nodes than the split uses."""
-        last = max(int(part.max()) for part in (self.train, self.stopping, self.validation, self._test) if len(part))
+        last = max(int(part.max()) for part in self._parts().values() if len(part))
         if last >= num_nodes:
             raise SplitError(f"{self.name}: expected nodes below {num_nodes}, found {last}. It is another graph's.")
 
     def __repr__(self) -> str:
-        sizes = (f"{len(part)} {name}" for name, part in (("train", self.train), ("stopping", self.stopping)))
-        return f"Split({self.name}: {', '.join(sizes)}, {len(self.validation)} validation, {len(self._test)} test)"
+        return f"Split({self.name}: {', '.join(f'{len(nodes)} {part}' for part, nodes in self._parts().items())})"
 
 
 def _nodes(part: Any) -> Tensor:
@@ -166,10 +150,16 @@ def _labels(y: Any) -> Array:
     return np.asarray(y)
 
 
-def _legacy(seed: int) -> np.random.RandomState:
+def _legacy_generator(seed: int) -> np.random.RandomState:
     if not 0 <= seed < 2**32:
         raise SplitError(f"expected a seed from 0 to 2³² − 1, found {seed}.")
     return np.random.RandomState(seed)
+
+
+def _draw_known(num_nodes: int, known: int) -> tuple[Array, Array]:
+    """Nodes whose labels may be used, drawn with PPNP's seed, and the others, which are test nodes."""
+    drawn = _legacy_generator(KNOWN_SEED).choice(np.arange(num_nodes), known, replace=False)
+    return drawn, np.setdiff1d(np.arange(num_nodes), drawn)
 
 
 def ppnp_split(y: Tensor, seed: int, *, known: int = 1500, per_class: int = 20, stopping: int = 500) -> Split:
@@ -196,10 +186,8 @@ def ppnp_split(y: Tensor, seed: int, *, known: int = 1500, per_class: int = 20, 
         raise SplitError("expected labelled nodes, per_class from 1 and stopping from 0, found otherwise.")
     if not 0 < known <= n:
         raise SplitError(f"expected between 1 and {n} known nodes, found {known}. Use random_split for small graphs.")
-    drawn = _legacy(KNOWN_SEED).choice(np.arange(n), known, replace=False)
-    test = np.setdiff1d(np.arange(n), drawn)
-    drawn, test = drawn[labels[drawn] >= 0], test[labels[test] >= 0]
-    rng = _legacy(seed)
+    drawn, test = (nodes[labels[nodes] >= 0] for nodes in _draw_known(n, known))
+    rng = _legacy_generator(seed)
     train = []
     for label in range(int(labels.max()) + 1):
         own = drawn[labels[drawn] == label]
@@ -234,10 +222,8 @@ def airport_split(num_nodes: int, seed: int, *, train: int = 2100, stopping: int
     known = train + stopping + validation
     if known > num_nodes:
         raise SplitError(f"expected at least {known} nodes, found {num_nodes}.")
-    drawn = _legacy(KNOWN_SEED).choice(np.arange(num_nodes), known, replace=False)
-    test = np.setdiff1d(np.arange(num_nodes), drawn)
-    shuffled = _legacy(seed).permutation(drawn)
-    first, second, third = np.split(shuffled, [train, train + stopping])
+    drawn, test = _draw_known(num_nodes, known)
+    first, second, third = np.split(_legacy_generator(seed).permutation(drawn), [train, train + stopping])
     return Split(first, second, third, test, name=f"airport {seed}")
 
 
@@ -286,9 +272,9 @@ def public_splits(arrays: dict[str, Array], name: str) -> list[Split]:
     """
     if "train_masks" in arrays:
         masks = zip(arrays["train_masks"], arrays["val_masks"], arrays["test_masks"], strict=True)
-        named = [tuple(np.flatnonzero(mask) for mask in three) for three in masks]
+        splits = [tuple(np.flatnonzero(mask) for mask in three) for three in masks]
     elif "idx_train" in arrays:
-        named = [(arrays["idx_train"], arrays["idx_val"], arrays["idx_test"])]
+        splits = [(arrays["idx_train"], arrays["idx_val"], arrays["idx_test"])]
     else:
         return []
-    return [Split(train, val, val, test, name=f"{name} public {i}") for i, (train, val, test) in enumerate(named)]
+    return [Split(train, val, val, test, name=f"{name} public {i}") for i, (train, val, test) in enumerate(splits)]

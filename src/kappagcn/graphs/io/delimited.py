@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
 
 from kappagcn.errors import GraphFileError
+from kappagcn.graphs.io.undirected import name_source_in_errors
 
-__all__ = ["DelimitedFile", "Kind", "is_number"]
-
-SEPARATORS = "\t;,"
 BLOCK_SIZE = 2**24  # bytes parsed at a time
 COMMENT_LINE = re.compile(rb"^[ \t]*[#%].*\n?", re.MULTILINE)
 
@@ -36,9 +37,6 @@ class _IrregularFileError(Exception):
 class DelimitedFile:
     """A delimited text file and the layout of its rows.
 
-    Args:
-        path: Path of the file.
-
     Attributes:
         separator: Character between cells; None for blanks.
         head: Line number and cells of the first two rows, or of fewer if the file has fewer.
@@ -46,52 +44,40 @@ class DelimitedFile:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        try:
+        with name_source_in_errors(path):
             self.content = self.path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-        except OSError as error:
-            raise GraphFileError(f"{self.path}: cannot be read ({error.strerror or error}).") from None
-        self.separator = self._detect_separator()
+        lines = (line for line in io.BytesIO(self.content) if line.strip())
+        first = next((line for line in lines if not line.lstrip().startswith((b"#", b"%"))), b"")
+        self.separator = next((mark for mark in "\t;," if mark.encode() in first), None)
         self.head = list(itertools.islice(self.rows(), 2))
-
-    def _detect_separator(self) -> str | None:
-        for line in io.BytesIO(self.content):
-            if line.strip() and not line.lstrip().startswith((b"#", b"%")):
-                return next((mark for mark in SEPARATORS if mark.encode() in line), None)
-        return None
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Line number and cells of every row, without empty lines and comments."""
         number = 0
         text = io.TextIOWrapper(io.BytesIO(self.content), encoding="utf-8", newline="")
         try:
-            if self.separator is None:
-                for number, line in enumerate(text, 1):
-                    cells = re.split(r"[ \t]+", line.strip(" \t\r\n"))
-                    if cells[0] and not cells[0].startswith(("#", "%")):
-                        yield number, cells
-                return
-            reader = csv.reader(text, delimiter=self.separator, strict=True)
-            for cells in reader:
-                number = reader.line_num
+            for number, cells in self._split(text):
                 blank = not cells or (len(cells) == 1 and not cells[0].strip())
                 if not blank and not cells[0].lstrip().startswith(("#", "%")):
                     yield number, cells
         except UnicodeDecodeError:
-            raise GraphFileError(
-                f"{self.path}, line {self._undecodable_line()}: expected text in UTF-8, found other bytes."
-            ) from None
+            valid = re.split("[\udc80-\udcff]", self.content.decode(errors="surrogateescape"), maxsplit=1)[0]
+            line = valid.count("\n") + 1
+            raise GraphFileError(f"{self.path}, line {line}: expected text in UTF-8, found other bytes.") from None
         except csv.Error as error:
             raise GraphFileError(
                 f"{self.path}, after line {number}: expected a table, found a row that cannot be split ({error}). "
                 "Is a quotation mark missing?"
             ) from None
 
-    def _undecodable_line(self) -> int:
-        try:
-            self.content.decode()
-        except UnicodeDecodeError as error:
-            return self.content.count(b"\n", 0, error.start) + 1
-        return 0
+    def _split(self, text: io.TextIOWrapper) -> Iterator[tuple[int, list[str]]]:
+        if self.separator is None:
+            for number, line in enumerate(text, 1):
+                yield number, re.split(r"[ \t]+", line.strip(" \t\r\n"))
+        else:
+            reader = csv.reader(text, delimiter=self.separator, strict=True)
+            for cells in reader:
+                yield reader.line_num, cells
 
     def columns(self, kinds: Mapping[int, Kind], *, heading: bool, words: Mapping[Kind, str]) -> list[Any]:
         """Some columns of all rows below the heading.
@@ -110,11 +96,8 @@ class DelimitedFile:
             return self._parse_by_line(kinds, heading, words)
 
     def _parse(self, kinds: Mapping[int, Kind], heading: bool) -> list[Any]:
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-
-        width = len(self.head[0][1])
-        names = [str(i) for i in range(width)]
+        names = [str(i) for i in range(len(self.head[0][1]))]
+        types = {names[i]: pa.float64() if kind == "number" else pa.utf8() for i, kind in kinds.items()}
         try:
             table = arrow_csv.read_csv(
                 pa.BufferReader(self._regular_content(heading)),
@@ -125,12 +108,7 @@ class DelimitedFile:
                     newlines_in_values=b'"' in self.content,
                 ),
                 convert_options=arrow_csv.ConvertOptions(
-                    column_types={
-                        names[i]: pa.float64() if kind == "number" else pa.utf8() for i, kind in kinds.items()
-                    },
-                    include_columns=[names[i] for i in kinds],
-                    null_values=[],
-                    strings_can_be_null=False,
+                    column_types=types, include_columns=list(types), null_values=[], strings_can_be_null=False
                 ),
             )
         except pa.ArrowInvalid:
@@ -141,14 +119,10 @@ class DelimitedFile:
         ]
 
     def _checked_text(self, column: Any, kind: Kind) -> Any:
-        import pyarrow.compute as pc
-
-        blanks = (b" ", b"\t", b"\v", b"\f")
-        if not self.content.isascii() or any(blank in self.content for blank in blanks):
+        if not self.content.isascii() or any(blank in self.content for blank in (b" ", b"\t", b"\v", b"\f")):
             column = pc.utf8_trim_whitespace(column)
-        if kind == "name" and pc.min(pc.binary_length(column)).as_py() == 0:
-            raise _IrregularFileError
-        if b'"' in self.content and pc.any(pc.match_substring(column, "\n")).as_py():
+        empty = kind == "name" and pc.min(pc.binary_length(column)).as_py() == 0
+        if empty or (b'"' in self.content and pc.any(pc.match_substring(column, "\n")).as_py()):
             raise _IrregularFileError
         return column
 
@@ -173,21 +147,18 @@ class DelimitedFile:
         return content
 
     def _parse_by_line(self, kinds: Mapping[int, Kind], heading: bool, words: Mapping[Kind, str]) -> list[Any]:
-        import pyarrow as pa
-
         width = len(self.head[0][1])
         columns: dict[int, list[Any]] = {i: [] for i in kinds}
         for number, cells in itertools.islice(self.rows(), int(heading), None):
+            line = f"{self.path}, line {number}"
             if len(cells) != width:
-                raise GraphFileError(
-                    f"{self.path}, line {number}: expected {width} columns, as in the first line, found {len(cells)}."
-                )
+                raise GraphFileError(f"{line}: expected {width} columns, as in the first line, found {len(cells)}.")
             for i, kind in kinds.items():
                 cell = cells[i].strip()
                 if kind == "name" and not cell:
-                    raise GraphFileError(f"{self.path}, line {number}: expected {words[kind]}, found an empty name.")
+                    raise GraphFileError(f"{line}: expected {words[kind]}, found an empty name.")
                 if kind == "number" and not is_number(cell):
-                    raise GraphFileError(f"{self.path}, line {number}: expected {words[kind]}, found {cell[:40]!r}.")
+                    raise GraphFileError(f"{line}: expected {words[kind]}, found {cell[:40]!r}.")
                 columns[i].append(float(cell) if kind == "number" else cell)
         return [
             np.array(columns[i]) if kind == "number" else pa.chunked_array([columns[i]], pa.utf8())

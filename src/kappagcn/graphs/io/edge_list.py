@@ -10,19 +10,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs.io.delimited import DelimitedFile, Kind, is_number
+from kappagcn.graphs.io.undirected import Array
 
-__all__ = ["EdgeList", "read_edge_list"]
-
-Array = NDArray[Any]
 SOURCES = {"source", "src", "from", "start", "node1", "id1", "tail"}
 TARGETS = {"target", "dst", "to", "end", "node2", "id2", "head", "dest", "destination"}
 WEIGHTS = {"weight", "weights", "w", "value", "length"}
@@ -30,17 +27,8 @@ INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})(\.0*)?", re.ASCII)
 EXPECTED: dict[Kind, str] = {"name": "two nodes", "number": "a number as weight"}
 
 
-@dataclass(frozen=True)
-class EdgeList:
-    """Edges between numbered nodes.
-
-    Attributes:
-        rows: Source of each edge, (E,).
-        cols: Target of each edge, (E,).
-        weights: Weight of each edge, (E,), or None.
-        names: Name of each node, (N,): an array of integers, or a list of text.
-        notes: Remarks for the report.
-    """
+class EdgeList(NamedTuple):
+    """E edges between N nodes; the names are an array of integers or a list of text, the notes are for the report."""
 
     rows: Array
     cols: Array
@@ -50,14 +38,7 @@ class EdgeList:
 
 
 def read_edge_list(path: str | Path, *, header: bool | None = None) -> EdgeList:
-    """Read the edges in a text file.
-
-    Args:
-        path: Path of the file.
-        header: Whether the first line is a heading; None to detect it.
-    """
-    import pyarrow
-
+    """Read the edges in a text file; `header` says whether its first line is a heading, None to detect it."""
     file = DelimitedFile(path)
     if not file.head:
         raise GraphFileError(f"{path}: expected edges, one per line, found none.")
@@ -80,16 +61,16 @@ def read_edge_list(path: str | Path, *, header: bool | None = None) -> EdgeList:
     kinds: dict[int, Kind] = {source: "name", target: "name"}
     if weight is not None:
         kinds[weight] = "number"
-    sources, targets, *more = file.columns(kinds, heading=header, words=EXPECTED)
+    sources, targets, *weights = file.columns(kinds, heading=header, words=EXPECTED)
     names, rows, cols = _number_nodes(sources, targets)
     del file, sources, targets
-    pyarrow.default_memory_pool().release_unused()  # as much as the graph takes later
+    pa.default_memory_pool().release_unused()  # as much as the graph takes later
     notes = [f"heading: {', '.join(cell.strip() for cell in cells)}"] if header else []
     if not header and isinstance(names, list):
         notes.append("no heading")
     if unused := [cell.strip() for i, cell in enumerate(cells) if i not in kinds]:
         notes.append(f"columns not used: {', '.join(unused)}")
-    return EdgeList(rows, cols, more[0] if more else None, names, tuple(notes))
+    return EdgeList(rows, cols, weights[0] if weights else None, names, tuple(notes))
 
 
 def _is_heading(first: list[str], second: list[str]) -> bool:
@@ -111,18 +92,15 @@ def _named_columns(heading: list[str]) -> tuple[int, int, int | None]:
 
 
 def _number_nodes(sources: Any, targets: Any) -> tuple[Array | list[str], Array, Array]:
-    """Names of the nodes, and the position in them of each edge's source and target.
-
-    Args:
-        sources: Names of the sources, a pyarrow ``ChunkedArray`` of text, (E,).
-        targets: Names of the targets, likewise.
-    """
-    import pyarrow as pa
-
+    """Names of the nodes, and the position in them of each edge's source and target, from columns of text."""
     encoded = _as_integers(pa.chunked_array([*sources.chunks, *targets.chunks])).dictionary_encode()
     codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
     distinct = encoded.chunk(0).dictionary
-    integers = distinct.to_numpy() if pa.types.is_integer(distinct.type) else _parse_integers(distinct.to_pylist())
+    integers = None
+    if pa.types.is_integer(distinct.type):
+        integers = distinct.to_numpy()
+    elif all(map(INTEGER.fullmatch, distinct.to_pylist())):  # such as 2.0 and +2
+        integers = np.array([int(name.partition(".")[0]) for name in distinct.to_pylist()])
     if integers is not None:
         names, positions = np.unique(integers, return_inverse=True)
         rows, cols = np.split(positions.astype(np.int32)[codes], 2)
@@ -132,19 +110,10 @@ def _number_nodes(sources: Any, targets: Any) -> tuple[Array | list[str], Array,
     return distinct.take(by_row.dictionary).to_pylist(), rows, cols
 
 
-def _as_integers(ends: Any) -> Any:
+def _as_integers(names: Any) -> Any:
     """The names as int64 if all are integers in their usual form, otherwise the names."""
-    import pyarrow as pa
-
     try:
-        integers = ends.cast(pa.int64())
+        integers = names.cast(pa.int64())
     except pa.ArrowInvalid:
-        return ends
-    return integers if integers.cast(pa.utf8()).equals(ends) else ends  # 007 is not the node 7
-
-
-def _parse_integers(names: list[str]) -> Array | None:
-    """The names as integers if all are integers or such as ``2.0`` and ``+2``, otherwise None."""
-    if not all(map(INTEGER.fullmatch, names)):
-        return None
-    return np.array([int(name.partition(".")[0]) for name in names])
+        return names
+    return integers if integers.cast(pa.utf8()).equals(names) else names  # 007 is not the node 7

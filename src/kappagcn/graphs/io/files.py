@@ -21,8 +21,6 @@ from kappagcn.graphs.io.npz import read_npz
 from kappagcn.graphs.io.pyg import from_pyg, read_torch
 from kappagcn.graphs.io.undirected import assemble, counted, name_source_in_errors, node_index
 
-__all__ = ["as_graph", "read_graph"]
-
 Tables = dict[str, tuple[str, NodeTable]]  # by role, "features" or "labels": the file and its content
 DELIMITED = {".csv", ".tsv", ".txt", ".edges", ".edgelist", ".tab"}
 
@@ -64,17 +62,20 @@ def read_graph(
     if not path.is_file():
         raise GraphFileError(f"expected a file, found {'a folder' if path.is_dir() else 'nothing'} at {str(path)!r}.")
     ending = path.suffix.lower()
-    if ending in (".graphml", ".gml"):
-        return read_graphml(path, features, labels)
     if ending in DELIMITED:
         features, labels = features or _file_beside(path, "features"), labels or _file_beside(path, "labels")
         return _from_edges(path, read_edge_list(path, header=header), features, labels, sparse)
-    if ending not in (".npz", ".pt"):
+    if ending in (".graphml", ".gml"):
+        return read_graphml(path, features, labels)
+    if ending == ".npz":
+        data = read_npz(path, sparse=sparse)
+    elif ending == ".pt":
+        data = read_torch(path)
+    else:
         known = ", ".join(sorted(DELIMITED | {".npz", ".graphml", ".gml", ".pt"}))
         raise GraphFileError(
             f"{path}: expected a file ending in {known}, found {ending or 'no ending'!r}. Convert it to one of these."
         )
-    data = read_npz(path, sparse=sparse) if ending == ".npz" else read_torch(path)
     return _with_tables(data, path, features, labels, sparse) if features or labels else data
 
 
@@ -93,15 +94,14 @@ def _from_edges(path: Path, edges: EdgeList, features: Any, labels: Any, sparse:
         if table.names is None:
             count = table.values.shape[0]
             if not integers or (len(names) and not 0 <= int(names[0]) <= int(names[-1]) < count):
-                shown = f"{names[0]} … {names[-1]}" if len(names) > 1 else str(list(names))
                 raise GraphFileError(
                     f"{source}: expected node_names, as its {count} rows do not number the nodes of {path.name} "
-                    f"({shown})."
+                    f"({', '.join(map(str, names[:3]))}, …)."
                 )
             rows, cols, names = names[rows], names[cols], np.arange(max(count, len(names)))
-    numbered = integers and len(names) > 0 and names[0] == 0 and names[-1] == len(names) - 1
-    index = {str(name): i for i, name in enumerate(names)} if tables or not numbered else {}
     known = len(names)
+    numbered = integers and known > 0 and names[0] == 0 and names[-1] == known - 1
+    index = {str(name): i for i, name in enumerate(names)} if tables or not numbered else {}
     for source, table in tables.values():
         if table.names and index and not any(name in index for name in table.names):
             raise GraphFileError(
@@ -115,15 +115,10 @@ def _from_edges(path: Path, edges: EdgeList, features: Any, labels: Any, sparse:
     if num_nodes > known:
         files = " and ".join(Path(source).name for source, _ in tables.values())
         notes.append(f"{counted(num_nodes - known, 'node')} only in {files}")
+    node_names = None if numbered and num_nodes == known else list(index) or None
     with name_source_in_errors(str(path)):
         data = assemble(
-            rows,
-            cols,
-            num_nodes,
-            weights=edges.weights,
-            notes=notes,
-            node_names=None if numbered and num_nodes == known else list(index) or None,
-            name=path.stem,
+            rows, cols, num_nodes, weights=edges.weights, notes=notes, node_names=node_names, name=path.stem
         )
     return _add_tables(data, index, tables, sparse)
 
@@ -143,11 +138,13 @@ def _with_tables(data: Data, path: Path, features: Any, labels: Any, sparse: boo
 
 
 def _read_tables(features: Any, labels: Any, known: Collection[str]) -> Tables:
-    for given in (features, labels):
-        if given and not isinstance(given, str | Path):
-            raise GraphFileError(f"expected a file with features or labels, found {given!r}. Attributes are GraphML's.")
-    tables = {"features": (str(features), read_features(features, known))} if features else {}
-    return tables | ({"labels": (str(labels), read_labels(labels, known))} if labels else {})
+    tables = {}
+    for role, file, read in (("features", features, read_features), ("labels", labels, read_labels)):
+        if file and not isinstance(file, str | Path):
+            raise GraphFileError(f"expected a file with {role}, found {file!r}. Attributes are GraphML's.")
+        if file:
+            tables[role] = (str(file), read(Path(file), known))
+    return tables
 
 
 def _add_tables(data: Data, index: dict[str, int], tables: Tables, sparse: bool) -> Data:
@@ -157,13 +154,13 @@ def _add_tables(data: Data, index: dict[str, int], tables: Tables, sparse: bool)
                 data.x = as_features(order_features(table, index, data.num_nodes, source), sparse=sparse)
                 if table.columns:
                     data.attr_names = table.columns
-            else:
-                numbers, class_names = order_labels(table, index, data.num_nodes)
-                data.y = as_labels(numbers)
-                if class_names:
-                    data.class_names = class_names
-                unknown = int((data.y < 0).sum())
-                data.report += f"; {counted(unknown, 'node')} without label" if unknown else ""
+                continue
+            numbers, class_names = order_labels(table, index, data.num_nodes)
+            data.y = as_labels(numbers)
+            if class_names:
+                data.class_names = class_names
+            unknown = int((data.y < 0).sum())
+            data.report += f"; {counted(unknown, 'node')} without label" if unknown else ""
     return data
 
 

@@ -11,8 +11,6 @@ from kappagcn.errors import GraphError
 from kappagcn.graphs.io.node_data import as_features, as_labels
 from kappagcn.graphs.io.undirected import assemble
 
-__all__ = ["from_scipy"]
-
 
 def from_scipy(matrix: Any, *, x: Any = None, y: Any = None, name: str = "graph", sparse: bool = False) -> Data:
     """A graph from an adjacency matrix.

@@ -12,30 +12,20 @@ from torch import Tensor
 
 from kappagcn.errors import GraphError
 
-__all__ = ["as_features", "as_labels", "from_tensor", "one_hot"]
-
 DENSE_LIMIT = 8 * 2**30  # bytes of a dense feature matrix that is made without being asked twice
 
 
 def as_features(matrix: Any, *, sparse: bool = False) -> Tensor:
-    """Features as a float32 tensor, dense or CSR; NaN and infinity are refused.
-
-    Args:
-        matrix: SciPy sparse matrix, torch tensor of any layout, or anything NumPy takes, (N, D).
-        sparse: Whether to return a sparse CSR tensor.
-    """
+    """Features (N, D) of any array or tensor type as a float32 tensor, dense or CSR; NaN and infinity are refused."""
     if isinstance(matrix, Tensor):
         matrix = from_tensor(matrix.detach().cpu())
     matrix = sp.csr_array(matrix) if sp.issparse(matrix) else np.asarray(matrix)
-    if matrix.dtype.kind not in "biuf":
-        raise GraphError(f"expected features that are numbers, found {matrix.dtype}.")
+    if matrix.dtype.kind not in "biuf" or matrix.ndim != 2:
+        raise GraphError(f"expected features as numbers (nodes, features), found {matrix.dtype} {matrix.shape}.")
     with np.errstate(over="ignore"):
         matrix = matrix.astype(np.float32)
-    values = matrix.data if sp.issparse(matrix) else matrix
-    if matrix.ndim != 2:
-        raise GraphError(f"expected features of shape (nodes, features), found {matrix.shape}.")
-    if not np.isfinite(values).all():
-        bad = int((~np.isfinite(values)).sum())
+    bad = int((~np.isfinite(matrix.data if sp.issparse(matrix) else matrix)).sum())
+    if bad:
         raise GraphError(
             f"expected finite features, found {bad:,} {'entry' if bad == 1 else 'entries'} that are NaN, "
             "infinite or too large for float32. Fill them in or drop the column."
@@ -66,24 +56,15 @@ def from_tensor(x: Tensor) -> Any:
 
 
 def _sparse_tensor(matrix: sp.csr_array) -> Tensor:
+    rows, cols = (torch.from_numpy(part.astype(np.int64)) for part in (matrix.indptr, matrix.indices))
+    values = torch.from_numpy(matrix.data.astype(np.float32))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-        return torch.sparse_csr_tensor(
-            torch.from_numpy(matrix.indptr.astype(np.int64)),
-            torch.from_numpy(matrix.indices.astype(np.int64)),
-            torch.from_numpy(matrix.data.astype(np.float32)),
-            size=matrix.shape,
-            check_invariants=False,
-        )
+        return torch.sparse_csr_tensor(rows, cols, values, size=matrix.shape, check_invariants=False)
 
 
 def as_labels(labels: Any, num_classes: int | None = None) -> Tensor:
-    """Class numbers 0 … C − 1, and −1 for unknown, as an int64 tensor.
-
-    Args:
-        labels: Integers, (N,); floats with integer values are accepted.
-        num_classes: C, where it is known; otherwise N is the limit.
-    """
+    """Class numbers (N,) below `num_classes` or N, −1 for unknown, as int64; floats with integer values are fine."""
     labels = np.asarray(labels)
     if labels.ndim != 1 or labels.dtype.kind not in "biuf":
         raise GraphError(f"expected labels as a list of integers, found {labels.dtype} of shape {labels.shape}.")

@@ -11,29 +11,24 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs.io.delimited import DelimitedFile, Kind, is_number
 from kappagcn.graphs.io.node_data import as_labels
 from kappagcn.graphs.io.npz import read_arrays, read_csr, read_names
+from kappagcn.graphs.io.undirected import Array
 
-__all__ = ["NodeTable", "order_features", "order_labels", "read_features", "read_labels"]
-
-Array = NDArray[Any]
 HEADINGS = {"", "id", "node", "name", "node_id", "nodeid", "index"}  # usual headings of the first column
 WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 MAX_CLASSES = 2**31  # the graph's number of nodes is a stricter limit, checked later
 EXPECTED: dict[Kind, str] = {"name": "a node", "number": "numbers as features"}
 
 
-@dataclass(frozen=True)
-class NodeTable:
+class NodeTable(NamedTuple):
     """Values of nodes.
 
     Attributes:
@@ -53,50 +48,42 @@ class NodeTable:
         return np.array([index[name] for name in self.names], np.int64)
 
 
-def read_features(path: str | Path, known: Collection[str] = ()) -> NodeTable:
+def read_features(path: Path, known: Collection[str] = ()) -> NodeTable:
     """Read numbers per node, (rows, D).
 
     Args:
         path: Path of the file.
         known: Names of the graph's nodes: a first line that names none of them, above one that does, is a heading.
     """
-    path = Path(path)
-    if path.suffix == ".npz":
-        arrays = read_arrays(path)
-        if "attr_data" in arrays:
-            matrix = read_csr(arrays, "attr_", str(path))
-            return NodeTable(_npz_names(arrays, matrix.shape[0], path), matrix)
-        key = _first_key(arrays, ("x", "features", "attr_dense"), path)
-        if arrays[key].ndim != 2 or arrays[key].dtype.kind not in "biuf":
-            raise GraphFileError(f"{path}: expected {key} as numbers (nodes, features), found {arrays[key].shape}.")
-        return NodeTable(_npz_names(arrays, len(arrays[key]), path), arrays[key])
-    names, columns, heading = _read_table(path, "number", known)
-    return NodeTable(names, np.stack(columns, axis=1), heading)
+    if path.suffix != ".npz":
+        names, columns, heading = _read_table(path, "number", known)
+        return NodeTable(names, np.stack(columns, axis=1), heading)
+    arrays = read_arrays(path)
+    if "attr_data" in arrays:
+        values = read_csr(arrays, "attr_", str(path))
+    else:
+        key, values = _first(arrays, ("x", "features", "attr_dense"), path)
+        if values.ndim != 2 or values.dtype.kind not in "biuf":
+            raise GraphFileError(f"{path}: expected {key} as numbers (nodes, features), found {values.shape}.")
+    return NodeTable(_npz_names(arrays, values.shape[0], path), values)
 
 
-def read_labels(path: str | Path, known: Collection[str] = ()) -> NodeTable:
-    """Read one label per node, integers or text; an empty label is unknown.
-
-    Args:
-        path: Path of the file.
-        known: Names of the graph's nodes, as in `read_features`.
-    """
-    path = Path(path)
-    if path.suffix == ".npz":
-        arrays = read_arrays(path)
-        key = _first_key(arrays, ("labels", "y"), path)
-        labels = arrays[key]
-        if labels.ndim != 1 or labels.dtype.kind not in "biufUS":
-            raise GraphFileError(
-                f"{path}: expected {key} as one number or word per node, found {labels.dtype} of shape {labels.shape}."
-            )
-        if labels.dtype.kind == "S":
-            labels = np.array(read_names(arrays, key, str(path)), dtype=np.str_)
-        return NodeTable(_npz_names(arrays, len(labels), path), labels)
-    names, columns, _ = _read_table(path, "text", known)
-    if len(columns) > 1:
-        raise GraphFileError(f"{path}: expected two columns, node and label, found {len(columns) + 1}.")
-    return NodeTable(names, np.array(columns[0].to_pylist(), dtype=np.str_))
+def read_labels(path: Path, known: Collection[str] = ()) -> NodeTable:
+    """Read one label per node, integers or text; an empty label is unknown, and `known` is as in `read_features`."""
+    if path.suffix != ".npz":
+        names, columns, _ = _read_table(path, "text", known)
+        if len(columns) > 1:
+            raise GraphFileError(f"{path}: expected two columns, node and label, found {len(columns) + 1}.")
+        return NodeTable(names, np.array(columns[0].to_pylist(), dtype=np.str_))
+    arrays = read_arrays(path)
+    key, labels = _first(arrays, ("labels", "y"), path)
+    if labels.ndim != 1 or labels.dtype.kind not in "biufUS":
+        raise GraphFileError(
+            f"{path}: expected {key} as one number or word per node, found {labels.dtype} of shape {labels.shape}."
+        )
+    if labels.dtype.kind == "S":
+        labels = np.array(read_names(arrays, key, str(path)), dtype=np.str_)
+    return NodeTable(_npz_names(arrays, len(labels), path), labels)
 
 
 def _read_table(path: Path, kind: Kind, known: Collection[str]) -> tuple[list[str], list[Any], list[str] | None]:
@@ -110,15 +97,14 @@ def _read_table(path: Path, kind: Kind, known: Collection[str]) -> tuple[list[st
     heading = len(file.head) > 1 and _is_heading(first, file.head[1][1], known)
     kinds: dict[int, Kind] = {0: "name", **dict.fromkeys(range(1, len(first)), kind)}
     nodes, *columns = file.columns(kinds, heading=heading, words=EXPECTED)
-    names = nodes.to_pylist()
-    _check_distinct(names, path)
-    return names, columns, first[1:] if heading else None
+    return _distinct(nodes.to_pylist(), path), columns, first[1:] if heading else None
 
 
-def _check_distinct(names: list[str], path: Path) -> None:
+def _distinct(names: list[str], path: Path) -> list[str]:
     if len(set(names)) != len(names):
-        repeated = next(name for name, count in Counter(names).items() if count > 1)
+        repeated = Counter(names).most_common(1)[0][0]
         raise GraphFileError(f"{path}: expected every node once, found {repeated!r} twice.")
+    return names
 
 
 def _is_heading(first: list[str], second: list[str], known: Collection[str]) -> bool:
@@ -132,10 +118,11 @@ def _is_heading(first: list[str], second: list[str], known: Collection[str]) -> 
     )
 
 
-def _first_key(arrays: dict[str, Array], keys: tuple[str, ...], path: Path) -> str:
+def _first(arrays: dict[str, Array], keys: tuple[str, ...], path: Path) -> tuple[str, Array]:
+    """The first of the keys that the file has, and its array."""
     for key in keys:
         if key in arrays:
-            return key
+            return key, arrays[key]
     raise GraphFileError(f"{path}: expected {' or '.join(keys)}, found {', '.join(sorted(arrays))}.")
 
 
@@ -147,19 +134,11 @@ def _npz_names(arrays: dict[str, Array], rows: int, path: Path) -> list[str] | N
     names = read_names(arrays, "node_names", str(path)) or []
     if len(names) != rows:
         raise GraphFileError(f"{path}: expected as many node_names as rows, found {len(names)} and {rows}.")
-    _check_distinct(names, path)
-    return names
+    return _distinct(names, path)
 
 
 def order_features(table: NodeTable, index: dict[str, int], num_nodes: int, source: str) -> Any:
-    """Features in the order of the graph's nodes; every node must have some.
-
-    Args:
-        table: Features with the names of their nodes.
-        index: Number of each node, by name.
-        num_nodes: Number of nodes of the graph.
-        source: Name of the file, for messages.
-    """
+    """Features in the order of the graph's nodes, given the number of each name; every node must have some."""
     nodes = table.positions(index)
     missing = num_nodes - len(nodes)
     if missing:
@@ -168,9 +147,7 @@ def order_features(table: NodeTable, index: dict[str, int], num_nodes: int, sour
             f"{source}: expected features for all {num_nodes} nodes, found none for {missing} of them, "
             f"such as {examples}."
         )
-    rows = np.empty(num_nodes, np.int64)
-    rows[nodes] = np.arange(num_nodes)
-    return table.values[rows]
+    return table.values[np.argsort(nodes)]
 
 
 def order_labels(table: NodeTable, index: dict[str, int], num_nodes: int) -> tuple[Array, list[str] | None]:

@@ -17,69 +17,51 @@ In place of ``adj_*`` there may be ``edge_index``, (2, E), with ``edge_weight``,
 
 from __future__ import annotations
 
-import lzma
+import math
 import zipfile
-import zlib
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from kappagcn.errors import GraphFileError
+from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.io.node_data import as_features, as_labels
-from kappagcn.graphs.io.undirected import assemble, name_source_in_errors
+from kappagcn.graphs.io.undirected import Array, assemble, name_source_in_errors
 from kappagcn.io_atomic import atomic_write
 
-__all__ = ["graph_from_arrays", "read_arrays", "read_csr", "read_names", "read_npz", "save_npz"]
-
-Array = NDArray[Any]
-DAMAGE = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, UnicodeDecodeError, MemoryError, ValueError,
-)  # fmt: skip
 UNPACKED_LIMIT = 4 * 2**30  # bytes that an archive may unpack to
 SMALL, MAX_RATIO = 2**28, 200  # an archive that unpacks to more than SMALL bytes has at most this compression ratio
 HEADER_LIMIT = 2**16  # bytes of an array's header
+NAMES = ("node_names", "attr_names", "class_names")
 
 
 def read_arrays(
     path: str | Path | BinaryIO, *, source: str | None = None, skip_objects: bool = False, limit: int = UNPACKED_LIMIT
 ) -> dict[str, Array]:
-    """All arrays of an npz file, by key.
+    """All arrays of an npz file, by key; pickled objects are refused, or left out with `skip_objects`.
 
     Sizes are checked before anything is unpacked: an array whose header claims more bytes than there are, and an
     archive that would unpack to more than `limit` bytes, are refused.
-
-    Args:
-        path: Path of the file, or an open file.
-        source: Name of the file, for messages; by default its path.
-        skip_objects: Whether to leave out pickled objects instead of refusing them.
-        limit: Largest number of bytes that the archive may unpack to.
     """
     source = source or str(path)
     arrays = {}
-    try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-            packed = sum(entry.compress_size for entry in archive.infolist())
-            if size > limit or (limit == UNPACKED_LIMIT and size > max(SMALL, MAX_RATIO * packed)):
-                raise GraphFileError(
-                    f"{source}: expected an archive that unpacks to at most {limit:,} bytes and {MAX_RATIO} times its "
-                    f"size, found {size:,} from {packed:,}. If you trust it, use read_npz with a larger limit."
-                )
-            for entry in archive.infolist():
-                name = entry.filename.removesuffix(".npy")
-                with archive.open(entry) as file:
-                    array = _read_array(file, entry.file_size, f"{source}: {name}", skip_objects)
-                if array is not None:
-                    arrays[name] = array
-    except DAMAGE as error:
-        raise GraphFileError(f"{source}: expected an npz archive, found a damaged one ({error}).") from None
-    except OSError as error:
-        raise GraphFileError(f"{source}: cannot be read ({error.strerror or error}).") from None
+    with name_source_in_errors(source, "an npz archive"), zipfile.ZipFile(path) as archive:
+        size = sum(entry.file_size for entry in archive.infolist())
+        packed = sum(entry.compress_size for entry in archive.infolist())
+        if size > limit or (limit == UNPACKED_LIMIT and size > max(SMALL, MAX_RATIO * packed)):
+            raise GraphError(
+                f"expected an archive that unpacks to at most {limit:,} bytes and {MAX_RATIO} times its size, "
+                f"found {size:,} from {packed:,}. If you trust it, use read_npz with a larger limit."
+            )
+        for entry in archive.infolist():
+            name = entry.filename.removesuffix(".npy")
+            with archive.open(entry) as file:
+                array = _read_array(file, entry.file_size, f"{source}: {name}", skip_objects)
+            if array is not None:
+                arrays[name] = array
     if not arrays:
         raise GraphFileError(f"{source}: expected an npz archive with arrays, found an empty one.")
     return arrays
@@ -87,49 +69,38 @@ def read_arrays(
 
 def _read_array(file: Any, size: int, source: str, skip_objects: bool) -> Array | None:
     shape, fortran, dtype = _read_header(file, source)
+    if dtype.hasobject and skip_objects:
+        return None
     if dtype.hasobject:
-        if skip_objects:
-            return None
         raise GraphFileError(f"{source}: expected plain numbers or text, found pickled objects. Save it without them.")
-    count = int(np.prod(shape, dtype=object)) if shape else 1
     if dtype.itemsize == 0 or dtype.subdtype is not None or dtype.names is not None:
         raise GraphFileError(f"{source}: expected plain numbers or text, found {dtype}.")
-    if count * dtype.itemsize > size:
-        raise GraphFileError(f"{source}: expected {count * dtype.itemsize:,} bytes for shape {shape}, found {size:,}.")
-    raw = np.empty(count * dtype.itemsize, np.uint8)
+    expected = math.prod(shape) * dtype.itemsize
+    if expected > size:
+        raise GraphFileError(f"{source}: expected {expected:,} bytes for shape {shape}, found {size:,}.")
+    raw = np.empty(expected, np.uint8)
     read = file.readinto(raw.data) if raw.size else 0
-    if read != count * dtype.itemsize:
-        raise GraphFileError(f"{source}: expected {count * dtype.itemsize:,} bytes of numbers, found {read:,}.")
+    if read != expected:
+        raise GraphFileError(f"{source}: expected {expected:,} bytes of numbers, found {read:,}.")
     return raw.view(dtype).reshape(shape, order="F" if fortran else "C")
 
 
 def _read_header(file: Any, source: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    try:
-        version = np.lib.format.read_magic(file)
-        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
-        shape, fortran, dtype = read(file, max_header_size=HEADER_LIMIT)
+    with name_source_in_errors(source, "a NumPy array"):
+        versions = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        shape, fortran, dtype = versions[np.lib.format.read_magic(file)](file, max_header_size=HEADER_LIMIT)
         sides = tuple(int(side) for side in shape)
         if len(sides) > 32 or any(side < 0 for side in sides) or (0 in sides and max(sides) >= 2**31):
             raise ValueError(f"shape {sides}")
-    except Exception as error:  # NumPy reads headers as Python text: a damaged one may fail in any way
-        raise GraphFileError(
-            f"{source}: expected a NumPy array, found a damaged one ({type(error).__name__})."
-        ) from None
     return sides, bool(fortran), dtype
 
 
 def read_csr(arrays: dict[str, Array], prefix: str, source: str) -> sp.csr_array:
-    """A sparse matrix from the arrays `prefix` + data, indices, indptr and shape, checked before SciPy uses them.
-
-    Args:
-        arrays: Arrays by key.
-        prefix: Start of the four keys, such as ``"adj_"``.
-        source: Name of the file, for messages.
-    """
-    missing = [prefix + part for part in ("data", "indices", "indptr", "shape") if prefix + part not in arrays]
-    if missing:
+    """A sparse matrix from the arrays `prefix` + data, indices, indptr and shape, checked before SciPy uses them."""
+    keys = [prefix + part for part in ("data", "indices", "indptr", "shape")]
+    if missing := [key for key in keys if key not in arrays]:
         raise GraphFileError(f"{source}: expected {', '.join(missing)} beside the rest of the matrix, found none.")
-    data, indices, indptr, shape = (np.atleast_1d(arrays[prefix + p]) for p in ("data", "indices", "indptr", "shape"))
+    data, indices, indptr, shape = (np.atleast_1d(arrays[key]) for key in keys)
     for name, array, kinds in (("data", data, "biuf"), ("indices", indices, "iu"), ("indptr", indptr, "iu")):
         if array.ndim != 1 or array.dtype.kind not in kinds:
             raise GraphFileError(
@@ -152,28 +123,14 @@ def read_csr(arrays: dict[str, Array], prefix: str, source: str) -> sp.csr_array
 
 
 def graph_from_arrays(arrays: dict[str, Array], source: str, *, sparse: bool = False, **attributes: Any) -> Data:
-    """A graph from arrays with the keys of this module's table.
-
-    Args:
-        arrays: Arrays by key.
-        source: Name of the file, for messages.
-        sparse: Whether to keep features as a sparse tensor.
-        **attributes: Further attributes of the graph.
-    """
+    """A graph from arrays with the keys of this module's table, and further attributes."""
     with name_source_in_errors(source):
         rows, cols, weights, nodes, directed = _edges(arrays, source)
-        names = {key: read_names(arrays, key, source) for key in ("node_names", "attr_names", "class_names")}
-        classes = names["class_names"]
-        return assemble(
-            rows,
-            cols,
-            nodes,
-            weights=weights,
-            directed=directed,
-            x=_features(arrays, source, sparse),
-            y=as_labels(arrays["labels"], len(classes) if classes else None) if "labels" in arrays else None,
-            **{**names, **attributes},
-        )
+        names = {key: read_names(arrays, key, source) for key in NAMES}
+        classes = len(names["class_names"] or ()) or None
+        x = _features(arrays, source, sparse)
+        y = as_labels(arrays["labels"], classes) if "labels" in arrays else None
+        return assemble(rows, cols, nodes, weights=weights, directed=directed, x=x, y=y, **{**names, **attributes})
 
 
 def _edges(arrays: dict[str, Array], source: str) -> tuple[Array, Array, Array | None, int, bool]:
@@ -184,18 +141,16 @@ def _edges(arrays: dict[str, Array], source: str) -> tuple[Array, Array, Array |
         rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int32), np.diff(matrix.indptr))
         return rows, matrix.indices, matrix.data, matrix.shape[0], True
     if "edge_index" not in arrays:
-        raise GraphFileError(
-            f"{source}: expected adj_data … or edge_index, found {', '.join(sorted(arrays)) or 'nothing'}."
-        )
+        raise GraphFileError(f"{source}: expected adj_data … or edge_index, found {', '.join(sorted(arrays))}.")
     edges = arrays["edge_index"]
     if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
         raise GraphFileError(f"{source}: expected edge_index as integers (2, E), found {edges.dtype} {edges.shape}.")
     nodes = int(edges.max()) + 1 if edges.size else 0
     if "num_nodes" in arrays:
-        given = arrays["num_nodes"]
-        if given.size != 1 or given.dtype.kind not in "iu" or int(given.reshape(())) < 0:
-            raise GraphFileError(f"{source}: expected num_nodes as one number from 0, found {given.tolist()!r:.40}.")
-        nodes = int(given.reshape(()))
+        stored = arrays["num_nodes"]
+        if stored.size != 1 or stored.dtype.kind not in "iu" or stored.item() < 0:
+            raise GraphFileError(f"{source}: expected num_nodes as one number from 0, found {stored.tolist()!r:.40}.")
+        nodes = stored.item()
     elif "labels" in arrays:
         nodes = max(nodes, arrays["labels"].size)
     return edges[0], edges[1], arrays.get("edge_weight"), nodes, False
@@ -250,16 +205,18 @@ def save_npz(data: Data, path: str | Path) -> Path:
     ring.npz
     """
     path = Path(path)
-    arrays: dict[str, Any] = {"num_nodes": data.num_nodes}
     once = data.edge_index[0] < data.edge_index[1]
-    arrays["edge_index"] = data.edge_index[:, once].numpy().astype(np.int32)
+    arrays: dict[str, Any] = {
+        "num_nodes": data.num_nodes,
+        "edge_index": data.edge_index[:, once].numpy().astype(np.int32),
+    }
     if data.get("edge_weight") is not None:
         arrays["edge_weight"] = data.edge_weight[once].numpy()
     if data.get("x") is not None:
         arrays |= _feature_arrays(data.x)
     if data.get("y") is not None:
         arrays["labels"] = data.y.numpy()
-    for key in ("node_names", "attr_names", "class_names"):
+    for key in NAMES:
         if data.get(key):
             arrays[key] = np.array(data[key], dtype=np.str_)
     with atomic_write(path) as file:

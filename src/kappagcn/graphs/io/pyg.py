@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import struct
 import warnings
 from pathlib import Path
 from typing import Any
@@ -14,20 +12,13 @@ from torch_geometric.data import Data
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import GlobalStorage
 
-from kappagcn.errors import GraphError, GraphFileError
+from kappagcn.errors import GraphError
 from kappagcn.graphs.io.node_data import as_features, as_labels
 from kappagcn.graphs.io.undirected import assemble, name_source_in_errors
 from kappagcn.io_atomic import atomic_write
 
-__all__ = ["from_pyg", "read_torch", "save_data"]
-
 SAFE = [Data, GlobalStorage, DataEdgeAttr, DataTensorAttr]
 REBUILT = ("edge_index", "x", "y", "edge_weight", "num_nodes", "name", "report")
-# What torch raises on a damaged or foreign file; MemoryError for sizes that the file claims but does not have.
-DAMAGE = (
-    pickle.UnpicklingError, ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError, RuntimeError,
-    RecursionError, MemoryError, OverflowError, UnicodeDecodeError, SyntaxError, AssertionError, struct.error,
-)  # fmt: skip
 
 
 def from_pyg(data: Data) -> Data:
@@ -57,20 +48,12 @@ def save_data(data: Data, path: str | Path) -> Path:
 
 def read_torch(path: Path) -> Data:
     """Read a graph from a ``.pt`` file with a PyG ``Data`` or its dict."""
-    try:
-        with torch.serialization.safe_globals(SAFE), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # damage is an error below
-            content = torch.load(path, weights_only=True, map_location="cpu")
+    expected = "a PyG Data that loads without running code, as kappagcn.graphs.save_data writes it"
+    with name_source_in_errors(path, expected), torch.serialization.safe_globals(SAFE), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # damage is an error
+        content = torch.load(path, weights_only=True, map_location="cpu")
         attributes = content if isinstance(content, dict) else content.to_dict()
-    except OSError as error:
-        raise GraphFileError(f"{path}: cannot be read ({error.strerror or error}).") from None
-    except DAMAGE as error:
-        reason = "foreign classes" if "Unsupported" in str(error) or "GLOBAL" in str(error) else type(error).__name__
-        raise GraphFileError(
-            f"{path}: expected a PyG Data that loads without running code, found something else ({reason}). "
-            "Save it with kappagcn.graphs.save_data."
-        ) from None
-    with name_source_in_errors(str(path)):
+    with name_source_in_errors(path):
         return _from_attributes({str(key): value for key, value in attributes.items()}, path.stem)
 
 

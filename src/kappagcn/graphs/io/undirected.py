@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,15 +27,6 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError, GraphFileError
-
-__all__ = [
-    "adjacency",
-    "assemble",
-    "connected_components",
-    "counted",
-    "name_source_in_errors",
-    "node_index",
-]
 
 Array = NDArray[Any]
 LARGE, MAX_NODES_PER_ENTRY = 10**6, 100  # a larger graph needs an edge, feature or label for every 100 nodes
@@ -101,7 +93,8 @@ def assemble(
     if weights is not None:
         total, _ = _symmetric_sum(rows, cols, weights, num_nodes)
         mean_weights = torch.from_numpy((total.data / counts.data).astype(np.float32))
-    data = Data(edge_index=_edge_index(counts), num_nodes=num_nodes)
+    sources = np.repeat(np.arange(num_nodes, dtype=np.int32), np.diff(counts.indptr))
+    data = Data(edge_index=torch.from_numpy(np.stack([sources, counts.indices], dtype=np.int64)), num_nodes=num_nodes)
     for name, value in {"edge_weight": mean_weights, "x": x, "y": y, **attributes}.items():
         if value is not None:
             data[name] = value
@@ -115,35 +108,22 @@ def assemble(
 def _report(
     graph: sp.csr_array, entries: int, distinct: int, loops: int, weighted: bool, directed: bool, notes: Sequence[str]
 ) -> str:
-    """One line on a graph and on what was changed.
-
-    Args:
-        graph: Symmetric adjacency matrix.
-        entries: Number of edges given, without self-loops.
-        distinct: Number of different ones among them, counting directions.
-        loops: Number of self-loops removed.
-        weighted: Whether the edges have weights.
-        directed: Whether the source declares its edges as directed.
-        notes: Further remarks.
-    """
+    """One line on a graph with `entries` raw edges, `distinct` of them different, and on what was changed."""
     edges, one_way = graph.nnz // 2, graph.nnz - distinct
     isolated, components = int((np.diff(graph.indptr) == 0).sum()), connected_components(graph)[0]
-    parts = [f"{counted(graph.shape[0], 'node')}, {counted(edges, 'edge')}"]
-    if directed and one_way:
-        parts.append(f"made undirected ({one_way:,} one-way)")
-    elif 0 < one_way < edges:
-        parts.append(f"{counted(one_way, 'edge')} given in one direction only, made undirected")
-    if entries > distinct:
-        parts.append(f"{counted(entries - distinct, 'repeated edge')} merged" + (", weights averaged" * weighted))
-    if loops:
-        parts.append(f"{counted(loops, 'self-loop')} removed")
-    if weighted:
-        parts.append("weighted")
-    if components > 1:
-        parts.append(f"{components:,} components")
-    if isolated:
-        parts.append(counted(isolated, "isolated node"))
-    return "; ".join([*parts, *notes])
+    repeated = f"{counted(entries - distinct, 'repeated edge')} merged" + ", weights averaged" * weighted
+    half_given = f"{counted(one_way, 'edge')} given in one direction only, made undirected"
+    remarks = {
+        f"{counted(graph.shape[0], 'node')}, {counted(edges, 'edge')}": True,
+        f"made undirected ({one_way:,} one-way)": directed and one_way,
+        half_given: 0 < one_way < edges and not directed,
+        repeated: entries > distinct,
+        f"{counted(loops, 'self-loop')} removed": loops,
+        "weighted": weighted,
+        f"{components:,} components": components > 1,
+        counted(isolated, "isolated node"): isolated,
+    }
+    return "; ".join([*(remark for remark, applies in remarks.items() if applies), *notes])
 
 
 def connected_components(symmetric: sp.csr_array) -> tuple[int, Array]:
@@ -159,13 +139,6 @@ def _symmetric_sum(rows: Array, cols: Array, values: Array, num_nodes: int) -> t
     both = (one_way + one_way.T).tocsr()
     both.sort_indices()
     return both, one_way.nnz
-
-
-def _edge_index(pattern: sp.csr_array) -> Tensor:
-    edge_index = torch.empty(2, pattern.nnz, dtype=torch.long)
-    edge_index[0] = torch.from_numpy(np.repeat(np.arange(pattern.shape[0], dtype=np.int32), np.diff(pattern.indptr)))
-    edge_index[1] = torch.from_numpy(pattern.indices)
-    return edge_index
 
 
 def _checked_nodes(nodes: Array, num_nodes: int) -> Array:
@@ -202,14 +175,21 @@ def _checked_weights(weights: Array | None, count: int) -> Array | None:
 
 
 @contextmanager
-def name_source_in_errors(source: str) -> Iterator[None]:
-    """Turn errors about a graph into errors about the file it came from."""
+def name_source_in_errors(source: str | Path, expected: str | None = None) -> Iterator[None]:
+    """Turn errors about a graph into errors about its file; with `expected`, any error of a parser too."""
     try:
         yield
     except GraphFileError:
         raise
     except GraphError as error:
         raise GraphFileError(f"{source}: {error}") from None
+    except OSError as error:
+        raise GraphFileError(f"{source}: cannot be read ({error.strerror or error}).") from None
+    except Exception as error:  # parsers fail in many ways on a damaged or foreign file
+        if expected is None:
+            raise
+        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise GraphFileError(f"{source}: expected {expected}, found something else or damage ({reason}).") from None
 
 
 def node_index(data: Data) -> dict[str, int]:
@@ -245,7 +225,7 @@ def adjacency(data: Data) -> sp.csr_array:
     faults = {
         "repeated edges": matrix.nnz < len(rows),
         "self-loops": bool((rows == cols).any()),
-        "edges in one direction only": _edge_checksum(rows, cols, weights) != _edge_checksum(cols, rows, weights),
+        "edges in one direction only": not _is_symmetric(matrix),
     }
     if any(faults.values()):
         names = " and ".join(name for name, present in faults.items() if present)
@@ -255,10 +235,6 @@ def adjacency(data: Data) -> sp.csr_array:
     return matrix
 
 
-def _edge_checksum(rows: Array, cols: Array, weights: Array) -> int:
-    """A 64-bit checksum of a set of weighted edges that does not depend on their order."""
-    with np.errstate(over="ignore"):
-        key = rows.astype(np.uint64) << np.uint64(32) | cols.astype(np.uint64)
-        for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):  # splitmix64
-            key = (key ^ (key >> np.uint64(30))) * np.uint64(factor)
-        return int((key * np.ascontiguousarray(weights).view(np.uint64)).sum(dtype=np.uint64))
+def _is_symmetric(matrix: sp.csr_array) -> bool:
+    columns = matrix.tocsc()
+    return all(np.array_equal(getattr(matrix, part), getattr(columns, part)) for part in ("indptr", "indices", "data"))

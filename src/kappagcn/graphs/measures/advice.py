@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from kappagcn.errors import GraphError
 
-__all__ = ["Advice", "advise"]
-
 CURVED = 0.02  # smaller |curvature| counts as flat
 CLOSED = 0.65  # a larger radius/diameter means that all nodes have others almost a diameter away
 SLOW = 1.8  # balls grow slowly if the mean distance is more than this many times that of a random graph
@@ -69,17 +67,14 @@ def advise(
     if most_neighbours <= 2:
         closed = edges == nodes
         return Advice(f"{'S' if closed else 'E'}{dim}", ("a cycle: it closes on itself" if closed else "a line: flat",))
-    growth = mean_distance * math.log(2 * edges / nodes) / math.log(nodes) if nodes > 1 else math.inf
-    pace = (
-        f"mean distance {growth:.1f} times that of a random graph: balls grow {'slowly' if growth > SLOW else 'fast'}"
-    )
     if curvature < -CURVED:
         return Advice(f"H{dim}", (f"negative curvature ({curvature:+.2f}): geodesics spread as in a tree",))
-    if growth > SLOW:
-        share = f"radius/diameter {radius / diameter:.2f}"
-        if radius / diameter >= CLOSED:
-            return Advice(f"S{dim}", (pace, f"{share}: it closes on itself"))
-        return Advice(f"E{dim}", (pace, f"{share}: open, with a middle and a rim"))
+    growth = mean_distance * math.log(2 * edges / nodes) / math.log(nodes)
+    slow, closed = growth > SLOW, radius / diameter >= CLOSED
+    pace = f"mean distance {growth:.1f} times that of a random graph: balls grow {'slowly' if slow else 'fast'}"
+    if slow:
+        shape = "it closes on itself" if closed else "open, with a middle and a rim"
+        return Advice(f"{'S' if closed else 'E'}{dim}", (pace, f"radius/diameter {radius / diameter:.2f}: {shape}"))
     if curvature <= CURVED:
         return Advice(f"H{dim}", (pace, f"and neighbourhoods are flat ({curvature:+.2f}), like a tree with few cycles"))
     return Advice(

@@ -6,16 +6,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.graphs.io.node_data import as_features, from_tensor
-from kappagcn.graphs.io.undirected import adjacency, assemble, connected_components
+from kappagcn.graphs.io.undirected import Array, adjacency, assemble, connected_components
 
-__all__ = ["components", "induced_subgraph", "largest_component"]
-
-Array = NDArray[Any]
 NOT_PER_NODE = ("name", "attr_names", "class_names")  # even where their length equals the number of nodes
 
 

@@ -26,19 +26,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.io.undirected import adjacency
+from kappagcn.graphs.io.undirected import Array, adjacency
 from kappagcn.graphs.measures.components import components
 from kappagcn.graphs.measures.paths import path_blocks
 from kappagcn.progress import bar
 
-__all__ = ["GraphCurvature", "clustering", "parallelogram_curvature"]
-
-Array = NDArray[Any]
 MAX_PRODUCTS = 2**24  # products of entries computed at a time
 
 
@@ -203,10 +199,10 @@ def _anchored(
         share = np.divide(here, ahead, out=np.zeros(len(m)), where=(here > 0) & (ahead > 0))
         drawn = np.where(share > 0, rng.binomial(left, np.minimum(share, 1)), 0)
         left = left - drawn
-        which = np.repeat(np.arange(len(m)), drawn)
-        a = low[which] + (rng.random(len(which)) * here[which]).astype(np.int64)
-        a += own[which] & (a >= position[m][which])  # skip m itself
-        yield (nodes, steps), (m[which], a - done)
+        sample = np.repeat(np.arange(len(m)), drawn)
+        a = low[sample] + (rng.random(len(sample)) * here[sample]).astype(np.int64)
+        a += own[sample] & (a >= position[m][sample])  # skip m itself
+        yield (nodes, steps), (m[sample], a - done)
         done += len(nodes)
 
 

@@ -10,18 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.io.undirected import adjacency
+from kappagcn.graphs.io.undirected import Array, adjacency
 from kappagcn.graphs.measures.components import largest_component
 from kappagcn.graphs.measures.paths import second_sweep, shortest_paths
 from kappagcn.progress import bar
 
-__all__ = ["Hyperbolicity", "hyperbolicity"]
-
-Array = NDArray[Any]
 EXACT_NODES = 2000  # larger graphs have too many pairs
 EXACT_PAIRS = 12_000  # all pairs of this many pairs take seconds
 LANDMARKS = 256

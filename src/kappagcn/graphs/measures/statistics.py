@@ -9,14 +9,12 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from kappagcn.graphs.io.undirected import counted
+from kappagcn.graphs.io.undirected import Array, counted
 from kappagcn.graphs.measures.advice import Advice, advise
 from kappagcn.graphs.measures.components import components, largest_component
 from kappagcn.graphs.measures.curvature import GraphCurvature, clustering, parallelogram_curvature
 from kappagcn.graphs.measures.hyperbolicity import Hyperbolicity, hyperbolicity
 from kappagcn.graphs.measures.paths import path_blocks, second_sweep
-
-__all__ = ["Degrees", "Distances", "GraphStatistics", "describe"]
 
 ALL_SOURCES = 5000  # number of nodes up to which distances are measured from every node
 SOURCES = 64
@@ -87,12 +85,10 @@ class GraphStatistics:
     def rows(self) -> list[tuple[str, str]]:
         """Name and value of each line of the printed table."""
         d, paths, bound = self.degrees, self.distances, "" if self.distances.exact else "at least "
+        largest = f"the largest with {counted(self.largest, 'node')}; {self.isolated:,} isolated"
         rows = [
             ("size", f"{counted(self.nodes, 'node')}, {counted(self.edges, 'edge')}"),
-            (
-                "components",
-                f"{self.components:,}, the largest with {counted(self.largest, 'node')}; {self.isolated:,} isolated",
-            ),
+            ("components", f"{self.components:,}, {largest}"),
             ("degrees", f"{d.least} to {d.most}, mean {d.mean:.2f}, median {d.median:g}, deviation {d.deviation:.2f}"),
             ("clustering", f"{self.clustering:.3f}"),
             ("distances", f"mean {paths.mean:.2f}, diameter {bound}{paths.diameter}"),
@@ -141,18 +137,8 @@ def describe(data: Data, *, dim: int = 16, seed: int = 0, progress: bool = False
     curvature = parallelogram_curvature(
         main, anchors=anchors, known_clustering=closed[part == 0], seed=seed, progress=progress
     )
-    delta = hyperbolicity(main, seed=seed, progress=progress)
     per_node = torch.full((data.num_nodes,), torch.nan, dtype=torch.float64)
     per_node[torch.from_numpy(part == 0)] = curvature.per_node
-    curvature = replace(curvature, per_node=per_node)
-    degrees = Degrees(
-        least=int(degree.min()) if len(degree) else 0,
-        mean=float(degree.mean()) if len(degree) else 0.0,
-        median=float(np.median(degree)) if len(degree) else 0.0,
-        most=int(degree.max(initial=0)),
-        deviation=float(degree.std()) if len(degree) else 0.0,
-        histogram=np.bincount(degree).tolist(),
-    )
     y = data.get("y")
     return GraphStatistics(
         name=data.get("name") or "graph",
@@ -161,11 +147,11 @@ def describe(data: Data, *, dim: int = 16, seed: int = 0, progress: bool = False
         components=len(np.unique(part)),
         largest=main.num_nodes,
         isolated=int((degree == 0).sum()),
-        degrees=degrees,
+        degrees=_degrees(degree),
         clustering=float(closed.mean()) if data.num_nodes else 0.0,
         distances=distances,
-        curvature=curvature,
-        hyperbolicity=delta,
+        curvature=replace(curvature, per_node=per_node),
+        hyperbolicity=hyperbolicity(main, seed=seed, progress=progress),
         features=0 if data.get("x") is None else data.x.shape[1],
         classes=0 if y is None or not y.numel() else int(y.max()) + 1,
         homophily=_homophily(data),
@@ -180,6 +166,13 @@ def describe(data: Data, *, dim: int = 16, seed: int = 0, progress: bool = False
             dim=dim,
         ),
     )
+
+
+def _degrees(degree: Array) -> Degrees:
+    histogram = np.bincount(degree).tolist()
+    degree = degree if len(degree) else np.zeros(1, np.int64)
+    least, most, median = int(degree.min()), int(degree.max()), float(np.median(degree))
+    return Degrees(least, float(degree.mean()), median, most, float(degree.std()), histogram)
 
 
 def _distances(main: Data, seed: int) -> Distances:

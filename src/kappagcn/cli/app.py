@@ -1,0 +1,99 @@
+"""The application, and how functions become its commands."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from typing import Any, TypeVar
+
+import typer
+from typer.core import TyperGroup
+
+from kappagcn.cli.options import group_parameters, take_group
+from kappagcn.cli.output import one_line_errors, refuse
+
+ORDER = ("demo", "info", "embed", "classify", "predict", "reproduce", "plot", "report", "data")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class OneLineErrors(TyperGroup):
+    """Commands whose wrong use ends in one line, as every other error does."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands in the order in which people need them."""
+        return sorted(super().list_commands(ctx), key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
+    def main(self, *arguments: Any, **extra: Any) -> Any:
+        """Run a command and exit with its code."""
+        try:
+            code: Any = super().main(*arguments, **{**extra, "standalone_mode": False})
+        except typer.Abort:
+            code = refuse("stopped.", 1).exit_code
+        except Exception as error:
+            if not hasattr(error, "format_message"):
+                raise
+            code = 2
+            if type(error).__name__ != "NoArgsIsHelpError":  # which has shown the help already
+                message, context = error.format_message(), getattr(error, "ctx", None)
+                end = "" if message.endswith(("?", ".")) else "."
+                refuse(f"{message}{end} See {context.command_path if context else 'kappagcn'} --help.")
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+app = typer.Typer(
+    name="kappagcn",
+    cls=OneLineErrors,
+    help="Graph learning in spaces of constant curvature: hyperbolic, Euclidean, spherical and products of them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def command(example: str, *, to: typer.Typer = app, name: str | None = None) -> Callable[[Command], Command]:
+    """Register a command with errors in one line and an example in its help.
+
+    A parameter whose type is a group of options or the settings of a task becomes one option per field.
+
+    Args:
+        example: Example at the end of the help.
+        to: Application or group that gets the command.
+        name: Name of the command; that of the function by default.
+    """
+
+    def register(function: Command) -> Command:
+        signature = inspect.signature(function, eval_str=True)
+        groups = {each.name: each.annotation for each in signature.parameters.values() if is_dataclass(each.annotation)}
+
+        @functools.wraps(function)
+        def run(**options: Any) -> Any:
+            with one_line_errors():
+                members = {name: take_group(group, options) for name, group in groups.items()}  # type: ignore[arg-type]
+                return function(**options, **members)
+
+        parameters: list[inspect.Parameter] = []
+        for each in signature.parameters.values():
+            if each.name in groups:
+                parameters += group_parameters(each.annotation)
+            else:
+                parameters.append(each.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+        del run.__wrapped__  # typer reads the signature below
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        to.command(name, epilog=f"Example: {example}")(run)
+        return function
+
+    return register
+
+
+def wait_passively() -> None:
+    """Let OpenMP's threads sleep instead of spin while they have nothing to do; call it before torch is loaded.
+
+    Beside a busy core a spinning thread is often not running when its share of an operation comes up, and the others
+    wait for it: small graphs were trained many times slower. Sleeping threads are woken at once (docs/busy-core.md).
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

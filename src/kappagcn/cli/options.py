@@ -1,0 +1,214 @@
+"""Options that commands share: single ones, groups of them as dataclasses, and those derived from settings."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import Field, dataclass, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from kappagcn.cli.output import messages, one_line_errors, refuse, say
+from kappagcn.errors import WorkerLostError
+from kappagcn.estimators.settings import Settings, as_settings, flag_of, interval
+
+NOT_SETTINGS = ("config", "help", "dry_run", "as_json")  # flags that a file of settings may not have
+
+
+def _read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Make the settings of a file the defaults of the flags with their names."""
+    if path is None:
+        return None
+    with one_line_errors():
+        from kappagcn.estimators.settings import read_toml
+
+        values = {name.replace("-", "_"): value for name, value in read_toml(path).items()}
+        known = [str(each.name) for each in context.command.params if each.name not in NOT_SETTINGS]
+        for name, value in values.items():
+            if name not in known:
+                raise refuse(f"{path}: expected {', '.join(known).replace('_', '-')}, found {name!r}.")
+            if isinstance(value, dict | list):
+                raise refuse(f"{path}: {name}: expected a word or a number, found {value!r}.")
+        words = {name: value if isinstance(value, bool) else str(value) for name, value in values.items()}
+        context.default_map = {**(context.default_map or {}), **words}  # words are checked as those of flags are
+    return path
+
+
+Graph = Annotated[str, typer.Argument(help="A built-in name (see kappagcn data list) or a file.")]
+DataFolder = Annotated[
+    Path | None, typer.Option("--data", envvar="KAPPAGCN_DATA", help="Folder in which datasets are looked for first.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all random numbers.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads; all cores by default.")]
+_FeaturesHelp = "File with node features; for GraphML and GML names of attributes, separated by commas."
+_HeaderHelp = "Whether an edge list has a heading; detected by default."
+_ConfigHelp = "TOML file of settings; flags given beside it win."
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How the files of a graph are read."""
+
+    features: Annotated[str | None, typer.Option(help=_FeaturesHelp)] = None
+    labels: Annotated[
+        str | None, typer.Option(help="File with node labels; for GraphML and GML the name of an attribute.")
+    ] = None
+    header: Annotated[bool | None, typer.Option("--header/--no-header", help=_HeaderHelp)] = None
+    data: DataFolder = None
+
+    def load(self, graph: str) -> Any:
+        """The graph, with a line about it on standard error."""
+        from kappagcn.graphs import load_graph
+
+        files: dict[str, Any] = {"features": self.features, "labels": self.labels, "header": self.header}
+        loaded = load_graph(graph, root=self.data, sparse=True, progress=True, **files)
+        say(f"{graph}: {loaded.report}")
+        return loaded
+
+    def load_labelled(self, graph: str) -> Any:
+        """The graph with its labels; the features of a built-in one are prepared as for the paper's tables."""
+        from kappagcn.estimators.cross_validation import load_labelled
+
+        loaded = None if self.features or self.labels else load_labelled(graph, self.data)
+        return self.load(graph) if loaded is None else loaded
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a training run is started, and its directory."""
+
+    threads: Threads = None
+    distributed: Annotated[
+        bool, typer.Option("--distributed", help="Train together with the other processes that torchrun started.")
+    ] = False
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a silent process counts as lost.")] = 60.0
+    out: Annotated[Path | None, typer.Option(help="Run directory; runs/GRAPH-SPACE by default.")] = None
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out, if there is one.")] = False
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print all settings, as --config reads them, and stop.")
+    ] = False
+    config: Annotated[Path | None, typer.Option("--config", is_eager=True, callback=_read_config, help=_ConfigHelp)] = (
+        None
+    )
+
+    def check_distributed(self) -> None:
+        """Refuse --distributed without torchrun, and torchrun without --distributed; let rank 0 alone print."""
+        if not self.distributed and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            messages.quiet = os.environ.get("RANK", "0") != "0"
+            raise refuse("expected --distributed for several processes, found none: each would do the same run.")
+        if self.distributed and "RANK" not in os.environ:
+            raise refuse(
+                "--distributed: expected to be one of several processes, found a single one. Start them with "
+                "torchrun --nproc-per-node 2 -m kappagcn ..."
+            )
+        messages.quiet = self.distributed and os.environ["RANK"] != "0"
+
+    def directory(self, graph: str, space: str) -> Path:
+        """The run directory, by default named after the graph and the space."""
+        return Path("runs") / f"{Path(graph).stem}-{space}" if self.out is None else self.out
+
+    @contextmanager
+    def process_group(self, directory: Path) -> Iterator[Any]:
+        """The process group of a run, None without --distributed; the first rank left says which process was lost."""
+        if not self.distributed:
+            yield None
+            return
+        from kappagcn.distributed import process_group
+
+        try:
+            with process_group(self.timeout) as group:
+                yield group
+        except WorkerLostError as error:
+            messages.quiet = not error.report_here
+            raise WorkerLostError(
+                f"{error}. {directory} holds the last checkpoint: the same command with --resume continues, with any "
+                "number of processes."
+            ) from None
+
+
+def configure_torch(threads: int | None) -> None:
+    """Set the number of threads, and keep freed memory for the next step."""
+    from kappagcn.training.memory import keep_freed_memory
+
+    keep_freed_memory()
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+
+
+def print_settings(context: typer.Context, settings: Any, *, as_json: bool, **resolved: Any) -> None:
+    """Print the flags of a command that change its numbers, as TOML, which --config reads, or as JSON."""
+    resolved = {**_flag_values(settings), **resolved}
+    names = [str(each.name) for each in context.command.params]
+    values = {
+        name: resolved.get(name, context.params.get(name))
+        for name in names
+        if name not in (*NOT_SETTINGS, "resume", "out", "data")
+    }
+    values = {name: value for name, value in values.items() if value is not None}
+    if as_json:
+        print(json.dumps(values))
+        return
+    for name, value in values.items():
+        print(f"{name.replace('_', '-')} = {json.dumps(value, ensure_ascii=False)}")
+
+
+def _flag_values(settings: Any) -> dict[str, Any]:
+    """The values of settings by flag, as TOML files and ``--dry-run`` have them."""
+    values = {flag: getattr(settings, each.name) for flag, each in _flags(type(settings)).items()}
+    return {flag: ",".join(map(str, v)) if isinstance(v, list | tuple) else v for flag, v in values.items()}
+
+
+def _flags(kind: type[Any]) -> dict[str, Field[Any]]:
+    """Settings with a flag on the command line, by its name with underscores."""
+    return {flag_of(each): each for each in fields(kind) if each.metadata["shown"]}
+
+
+def group_parameters(group: type[Any]) -> list[inspect.Parameter]:
+    """The parameters of a command that a group of options, or the settings of a task, stands for."""
+    if issubclass(group, Settings):
+        options = {flag: _setting_option(flag, each) for flag, each in _flags(group).items()}
+    else:
+        hints = get_type_hints(group, include_extras=True)
+        options = {each.name: (hints[each.name], each.default) for each in fields(group)}
+    return [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (annotation, default) in options.items()
+    ]
+
+
+def take_group(group: type[Any], options: dict[str, Any]) -> Any:
+    """A group of options, or the settings of a task, with its values removed from the options of a command."""
+    values = {each.name: options.pop(each.name) for each in group_parameters(group)}
+    if not issubclass(group, Settings):
+        return group(**values)
+    return as_settings(group, {name: v.value if isinstance(v, StrEnum) else v for name, v in values.items()})
+
+
+def _choices(name: str, words: Sequence[str]) -> Any:
+    return StrEnum(name, {word: word for word in words})
+
+
+def _setting_option(flag: str, each: Field[Any]) -> tuple[Any, Any]:
+    """The annotation and the default of a setting's option."""
+    limits: dict[str, Any] = {}
+    kind: Any = {"int": int, "int | None": int | None, "float": float, "bool": bool}.get(str(each.type), str)
+    default = each.default if kind is not str else str(each.default)
+    if str(each.type).startswith("int") and kind is not str:  # wrong numbers are refused while arguments are read
+        low, high = interval(each)
+        limits = {"min": int(low), "max": None if high == math.inf else int(high) - 1}
+    if each.metadata["choices"]:
+        kind = _choices(flag, each.metadata["choices"])
+        default = kind(default)
+    name = flag.replace("_", "-")
+    names = f"--{name}/--no-{name}" if kind is bool else f"--{name}"
+    return Annotated[kind, typer.Option(names, help=each.metadata["help"], **limits)], default

@@ -1,0 +1,91 @@
+"""Results on standard output, messages on standard error, and errors in one line with an exit code."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from kappagcn.errors import DivergedError, DownloadError, KappaGCNError, WorkerLostError
+
+messages = Console(stderr=True, highlight=False)
+
+
+def say(text: str) -> None:
+    """Print a line on standard error, beside the result."""
+    messages.print(escape(text), soft_wrap=True)
+
+
+def refuse(message: str, code: int = 2) -> typer.Exit:
+    """Say in one line what is wrong, and return the exception that ends the command."""
+    messages.print(f"[red]kappagcn:[/red] {escape(' '.join(message.split()))}", soft_wrap=True)
+    return typer.Exit(code)
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """End errors and Ctrl-C in one line: code 2 for what the user can put right, 1 for what ran and failed."""
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: say(f"kappagcn: {message}")
+            yield
+    except (DownloadError, DivergedError, WorkerLostError) as error:
+        raise refuse(str(error), 1) from None
+    except KappaGCNError as error:
+        raise refuse(str(error)) from None
+    except KeyboardInterrupt as stop:
+        state = str(stop).replace("resume=True goes on from there", "the same command with --resume goes on from there")
+        raise refuse(f"stopped {state}." if state else "stopped.", 1) from None
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of the output has gone
+        raise typer.Exit(1) from None
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "matplotlib":
+            raise
+        raise refuse("expected matplotlib for pictures, found none. Run pip install 'kappagcn[figures]'.") from None
+    except OSError as error:
+        name = "" if error.filename is None else f"{error.filename}: "
+        raise refuse(f"{name}{error.strerror or error}.", 1) from None
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "allocate" not in str(error):
+            raise
+        raise refuse("Out of memory. Try a smaller --batch-size to classify, or fewer --sources to embed.", 1) from None
+
+
+def make_folder(out: Path) -> Path:
+    """Make sure that a folder exists and can be written."""
+    probe = out / ".kappagcn"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise refuse(f"--out: expected a folder that can be written, found {str(out)!r} ({error.strerror}).") from None
+    return out
+
+
+def print_rows(rows: list[tuple[str, str]]) -> None:
+    """Print names and values, aligned, on standard output."""
+    from rich.table import Table
+
+    _print(Table.grid(padding=(0, 2)), rows)
+
+
+def print_table(columns: list[str], rows: list[list[str]]) -> None:
+    """Print a table on standard output."""
+    from rich.table import Table
+
+    _print(Table(*columns, box=None, pad_edge=False), rows)
+
+
+def _print(table: Any, rows: Any) -> None:
+    for row in rows:
+        table.add_row(*map(escape, row))
+    Console(highlight=False).print(table)
