@@ -1,9 +1,11 @@
 """Small runs made for the report, in plain files."""
 
 import json
+from html.parser import HTMLParser
 
 import numpy as np
 
+from kappagcn.report import write_report
 from kappagcn.run_folder import Embedded, SavedRun, save_embedded, save_json
 
 
@@ -103,3 +105,32 @@ def classified_run(folder, nodes=90, classes=3, seed=0):
         for t in range(1, 21)
     ]
     return save_run(folder, told, summary, metrics)
+
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+
+
+class Tags(HTMLParser):
+    """All tags with their attributes, and what is inside scripts of data."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.inside, self.data, self.title = [], None, "", ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.inside = "data" if dict(attrs).get("id") == "data" else tag
+
+    def handle_endtag(self, tag):
+        self.inside = None
+
+    def handle_data(self, text):
+        if self.inside == "data":
+            self.data += text
+        elif self.inside == "title":
+            self.title += text
+
+
+def written(run, tmp_path):
+    return write_report(run, tmp_path / "out" / "report.html").read_text(encoding="utf-8")

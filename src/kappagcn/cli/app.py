@@ -1,7 +1,5 @@
 """The application, and how functions become its commands."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import os

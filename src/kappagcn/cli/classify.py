@@ -1,7 +1,5 @@
 """`kappagcn classify`: classes of nodes from some of them, over splits, and what that is worth on test nodes."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from typing import Annotated, Any

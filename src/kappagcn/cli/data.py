@@ -1,7 +1,5 @@
 """`kappagcn data`: what is built in, where it is, and fetching it."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """`kappagcn demo`: what this is about, in a minute."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """`kappagcn embed`: a graph as points of a space."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from typing import Annotated

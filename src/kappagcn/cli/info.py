@@ -1,7 +1,5 @@
 """`kappagcn info`: what a graph is like, and which space to try first."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Options that commands share: single ones, groups of them as dataclasses, and those derived from settings."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import math

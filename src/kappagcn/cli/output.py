@@ -1,7 +1,5 @@
 """Results on standard output, messages on standard error, and errors in one line with an exit code."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Iterator

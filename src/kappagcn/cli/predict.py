@@ -1,7 +1,5 @@
 """`kappagcn predict`: labels and probabilities from a saved run, also for nodes it has not seen."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

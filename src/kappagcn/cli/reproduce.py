@@ -1,7 +1,5 @@
 """`kappagcn reproduce`: the paper's tables and figures, from records where they are there."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """`kappagcn plot` and `kappagcn report`: a saved run as pictures, and as one page."""
 
-from __future__ import annotations
-
 import json
 from enum import StrEnum
 from pathlib import Path

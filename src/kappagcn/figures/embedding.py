@@ -1,7 +1,5 @@
 """Graphs drawn where they were embedded: edges as geodesics in the disk, the plane or the stereographic sphere."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

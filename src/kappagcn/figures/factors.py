@@ -1,7 +1,5 @@
 """A run's nodes in each factor of its space: disk, plane or globe, coloured by class or by depth."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

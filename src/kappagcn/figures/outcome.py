@@ -1,7 +1,5 @@
 """How good a run is in one picture: ratios of distances for embeddings, a confusion matrix for classifiers."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure

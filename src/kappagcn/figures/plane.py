@@ -1,7 +1,5 @@
 """Two dimensions of many: points projected onto the totally geodesic surface that shows most of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

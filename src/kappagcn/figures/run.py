@@ -1,7 +1,5 @@
 """The pictures of a saved run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The ground that pictures stand on: the disk, the plane or the projected sphere, and geodesics in it."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

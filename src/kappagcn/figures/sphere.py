@@ -1,7 +1,5 @@
 """A globe seen from afar: points and great-circle arcs in orthographic projection, the far side faded."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How every picture looks: a light and a dark theme, and files that are the same bytes whenever they are drawn."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A run by epoch: losses, accuracies and curvatures, and the epoch whose weights were kept."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

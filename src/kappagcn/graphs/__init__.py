@@ -8,10 +8,14 @@ line what it is and what was changed. Nothing in this package knows of manifolds
 try S16 first: a cycle: it closes on itself
 """
 
-from kappagcn.graphs.datasets.airport import airport_features, airport_labels
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset, cache_folder
 from kappagcn.graphs.datasets.names import BUILT_IN, CLASSICS, classic, load_graph
-from kappagcn.graphs.datasets.preprocess import normalize_rows, standardize_columns
+from kappagcn.graphs.datasets.preprocess import (
+    airport_features,
+    airport_labels,
+    normalize_rows,
+    standardize_columns,
+)
 from kappagcn.graphs.datasets.sources import catalogue
 from kappagcn.graphs.datasets.split_files import read_split, save_split
 from kappagcn.graphs.datasets.splits import (
@@ -24,9 +28,8 @@ from kappagcn.graphs.datasets.splits import (
     random_split,
 )
 from kappagcn.graphs.generators import balanced_tree, cycle, disease, path, sphere, star, torus
-from kappagcn.graphs.io.files import as_graph, read_graph
+from kappagcn.graphs.io.files import as_graph, from_scipy, read_graph
 from kappagcn.graphs.io.graphml import from_networkx
-from kappagcn.graphs.io.matrices import from_scipy
 from kappagcn.graphs.io.npz import read_npz, save_npz
 from kappagcn.graphs.io.pyg import from_pyg, save_data
 from kappagcn.graphs.io.undirected import adjacency, assemble

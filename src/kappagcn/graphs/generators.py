@@ -1,7 +1,5 @@
 """Generated graphs: the paper's synthetic ones, the small ones of its appendix, and an epidemic with labels."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from scipy.spatial import cKDTree

@@ -1,7 +1,5 @@
 """What the page's script draws, as plain numbers and words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -9,11 +7,12 @@ import numpy as np
 from kappagcn.report.curves import curves
 from kappagcn.report.neighbours import central, distances_from, nearest
 from kappagcn.report.projection import picture
-from kappagcn.report.subset import edges_among, shown_nodes
 from kappagcn.report.words import number
 from kappagcn.run_folder import PARTS, Array, Embedded, SavedRun, factor_name
 
 VIEWS = {"disk": "Poincaré disk", "sphere": "sphere", "plane": "plane"}
+MOST_NODES, MOST_EDGES = 2000, 20000  # few enough to move smoothly
+SEED = 20200713  # the same nodes every time
 PURPOSES = {"train": "training", "stopping": "early stopping", "other": ""}
 
 
@@ -96,3 +95,27 @@ def _rounded(numbers: Array, digits: int) -> Any:
     if numbers.ndim > 1:
         return [_rounded(row, digits) for row in numbers]
     return [float(f"{value:.{digits}g}") for value in numbers.tolist()]
+
+
+def shown_nodes(nodes: int, most: int = MOST_NODES) -> Array:
+    """All nodes, or `most` of them drawn with a fixed seed, in order.
+
+    >>> shown_nodes(3).tolist(), len(shown_nodes(10, most=4))
+    ([0, 1, 2], 4)
+    """
+    if nodes <= most:
+        return np.arange(nodes)
+    return np.sort(np.random.default_rng(SEED).choice(nodes, most, replace=False))
+
+
+def edges_among(edges: Array, shown: Array, nodes: int, most: int = MOST_EDGES) -> tuple[Array, int]:
+    """At most `most` edges between shown nodes, as positions among them, (E, 2); and the number of all such edges.
+
+    >>> edges_among(np.array([[0, 2], [1, 2]]), np.array([0, 2]), 3)[0].tolist()
+    [[0, 1]]
+    """
+    position = np.full(nodes, -1)
+    position[shown] = np.arange(len(shown))
+    both = position[edges.reshape(-1, 2).astype(np.int64)]
+    both = both[(both >= 0).all(1) & (both[:, 0] != both[:, 1])]
+    return both[shown_nodes(len(both), most)], len(both)

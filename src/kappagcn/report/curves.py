@@ -1,7 +1,5 @@
 """Numbers by epoch, thinned for drawing."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

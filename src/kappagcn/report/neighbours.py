@@ -1,7 +1,5 @@
 """Nearest nodes in the full space, all factors and dimensions together: d² = Σ d_f²."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

@@ -1,7 +1,5 @@
 """The page itself: a template, a style, scripts and data put into one file."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

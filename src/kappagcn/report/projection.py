@@ -4,8 +4,6 @@ The lift E(v) = (sin_κ(r) v/|v|, cos_κ(r)), r = 2|v|, keeps its last coordinat
 onto the hyperboloid or sphere. For κ < 0 that is done by half-angles, which do not cancel at any radius.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

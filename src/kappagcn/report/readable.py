@@ -1,7 +1,5 @@
 """Checks of a run's files before anything is computed from them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kappagcn.errors import CheckpointError

@@ -1,7 +1,5 @@
 """Tables of the page, as HTML whose every word is escaped."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 from typing import Any

@@ -1,7 +1,5 @@
 """A run's numbers in words that need no manual."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Which nodes train, stop, choose and test, for every dataset: the paper's four, and others by custom."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 
@@ -9,9 +7,9 @@ import torch
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError, SplitError
-from kappagcn.graphs.datasets.airport import airport_features
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset
 from kappagcn.graphs.datasets.names import BUILT_IN, load_graph
+from kappagcn.graphs.datasets.preprocess import airport_features
 from kappagcn.graphs.datasets.splits import TEST_SEEDS, VALIDATION_SEEDS, Split, random_split
 from kappagcn.graphs.io.node_data import one_hot
 

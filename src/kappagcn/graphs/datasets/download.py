@@ -1,7 +1,5 @@
 """Download of dataset files with pooch: a file appears under its name only when it is complete and verified."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import time

@@ -1,7 +1,5 @@
 """The published datasets as PyG datasets of one graph: from a folder, the user's cache, or their source."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,8 @@ import torch
 from torch_geometric.data import Data, InMemoryDataset
 
 from kappagcn.errors import DataMissingError, DownloadError, GraphError, GraphFileError, IntegrityError
-from kappagcn.graphs.datasets.airport import airport_features
 from kappagcn.graphs.datasets.download import expected_hash, fetch, verified_bytes
+from kappagcn.graphs.datasets.preprocess import airport_features
 from kappagcn.graphs.datasets.raw_formats import READERS
 from kappagcn.graphs.datasets.sources import Entry, Source, find_entry
 from kappagcn.graphs.datasets.splits import Split, airport_split, ppnp_split, public_splits, random_split

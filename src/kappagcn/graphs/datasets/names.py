@@ -1,7 +1,5 @@
 """Graphs by name: generated graphs, NetworkX's classics, published datasets; or from a path."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Readers of the datasets' original file formats, into the arrays of `npz`'s table. No code from the files runs."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Callable
@@ -11,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from kappagcn.errors import GraphFileError
-from kappagcn.graphs.datasets.airport import airport_labels
+from kappagcn.graphs.datasets.preprocess import airport_labels
 from kappagcn.graphs.datasets.unpickle import restricted_load
 from kappagcn.graphs.io.npz import NAMES, read_arrays, read_csr
 from kappagcn.graphs.io.undirected import Array

@@ -1,7 +1,5 @@
 """The catalogue of datasets: for each its size, and the addresses and hashes of its files."""
 
-from __future__ import annotations
-
 import difflib
 import json
 from collections.abc import Collection

@@ -5,8 +5,6 @@ In npz, and as numbers in JSON, nodes are given by their index from 0; text in J
 names if the graph has names, and indices otherwise. Without ``stopping`` the validation nodes are used for it too.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@
 draws use NumPy's legacy generator, as PPNP does, so that the nodes are the same.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 
@@ -73,7 +71,7 @@ class Split:
                 raise SplitError(f"{name}: expected {one} and {other} nodes to differ, found {shared} in both.")
 
     @classmethod
-    def from_masks(cls, data: Data) -> Split:
+    def from_masks(cls, data: Data) -> "Split":
         """The split of PyG's ``train_mask``, ``val_mask`` and ``test_mask``.
 
         Stopping nodes are those of ``stopping_mask`` if there is one, and otherwise the validation nodes.

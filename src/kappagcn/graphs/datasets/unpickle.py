@@ -1,7 +1,5 @@
 """A restricted unpickler for dataset files: only a list of harmless constructors can be called."""
 
-from __future__ import annotations
-
 import io
 import pickle
 from collections import defaultdict

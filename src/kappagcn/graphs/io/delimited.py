@@ -5,8 +5,6 @@
 - Whatever pyarrow does not accept is read again line by line: slower, but an error then names its line.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

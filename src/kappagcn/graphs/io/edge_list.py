@@ -7,8 +7,6 @@
 - Nodes named by integers are numbered in the order of these integers, all others in order of appearance.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """A user's own graph, from a file in any supported format or from an object of another library."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.io.edge_list import EdgeList, read_edge_list
 from kappagcn.graphs.io.graphml import from_networkx, read_graphml
-from kappagcn.graphs.io.matrices import from_scipy
 from kappagcn.graphs.io.node_data import as_features, as_labels
 from kappagcn.graphs.io.node_table import NodeTable, order_features, order_labels, read_features, read_labels
 from kappagcn.graphs.io.npz import read_npz
@@ -179,4 +176,38 @@ def as_graph(graph: Any) -> Data:
         return from_scipy(graph)
     raise GraphError(
         f"expected PyG's Data, a SciPy or NumPy adjacency matrix or a NetworkX graph, found {type(graph).__name__}."
+    )
+
+
+def from_scipy(matrix: Any, *, x: Any = None, y: Any = None, name: str = "graph", sparse: bool = False) -> Data:
+    """A graph from an adjacency matrix.
+
+    Args:
+        matrix: Adjacency matrix, sparse or dense, (N, N); its entries are weights.
+        x: Features, (N, D).
+        y: Labels, (N,).
+        name: Name of the graph.
+        sparse: Whether to keep features as a sparse tensor.
+
+    >>> from_scipy(sp.eye_array(3, k=1)).edge_index.tolist()
+    [[0, 1, 1, 2], [1, 0, 2, 1]]
+    """
+    try:
+        entries = sp.coo_array(matrix)
+        if entries.dtype.kind not in "biuf":
+            raise ValueError(f"entries of type {entries.dtype}")
+    except (TypeError, ValueError) as error:
+        raise GraphError(f"expected an adjacency matrix of numbers, found something else ({error}).") from None
+    if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
+        raise GraphError(f"expected a square adjacency matrix, found shape {entries.shape}.")
+    entries.eliminate_zeros()
+    return assemble(
+        entries.row,
+        entries.col,
+        entries.shape[0],
+        weights=entries.data,
+        directed=True,
+        x=None if x is None else as_features(x, sparse=sparse),
+        y=None if y is None else as_labels(y),
+        name=name,
     )

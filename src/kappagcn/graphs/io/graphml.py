@@ -1,7 +1,5 @@
 """NetworkX graphs, and the file formats that NetworkX reads: GraphML and GML."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

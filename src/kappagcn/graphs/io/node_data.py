@@ -1,7 +1,5 @@
 """Features and labels of nodes as tensors, checked; conversions between torch, SciPy and NumPy."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

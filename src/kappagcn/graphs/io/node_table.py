@@ -6,8 +6,6 @@
   node i, or to the node ``node_names[i]`` where the file has ``node_names``.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection

@@ -15,8 +15,6 @@ The keys, also of a user's own file (N nodes, D features; all but the adjacency 
 In place of ``adj_*`` there may be ``edge_index``, (2, E), with ``edge_weight``, (E,), and ``num_nodes``.
 """
 
-from __future__ import annotations
-
 import math
 import zipfile
 from pathlib import Path

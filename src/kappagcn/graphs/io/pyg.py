@@ -1,7 +1,5 @@
 """Graphs from PyG's ``Data``, and in the files that torch saves it to."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any

@@ -10,8 +10,6 @@
 | isolated nodes, several components | kept |
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Which space to try first, from measures of the graph: a rule of thumb that gives its reasons."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

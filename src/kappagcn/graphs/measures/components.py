@@ -1,7 +1,5 @@
 """Connected components, and the subgraph on some of the nodes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -16,8 +16,6 @@ and as neighbours of m are 1 or 2 apart, q(m) = 4 − 3 · clustering(m). So one
 the exact value for every m, without an all-pairs matrix. Distances are in steps: weights are ignored.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass

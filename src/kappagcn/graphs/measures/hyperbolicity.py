@@ -4,8 +4,6 @@ The two largest of the sums d(x,y) + d(z,w), d(x,z) + d(y,w), d(x,w) + d(y,z) di
 the maximum over all quadruples: 0 for trees, about n/4 for the cycle C_n. δ/diameter is free of scale, at most 1/2.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Statistics of a graph: size, degrees, distances, curvature, hyperbolicity, and the space they suggest."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 

@@ -1,6 +1,10 @@
-import numpy as np
+import json
 
-from kappagcn.report.subset import edges_among, shown_nodes
+import numpy as np
+import pytest
+
+from kappagcn.report.content import edges_among, shown_nodes
+from report_runs import Tags, embedded, save_run, tree_edges, tree_run, tree_vectors, written
 
 
 def test_small_graphs_are_shown_whole():
@@ -26,3 +30,18 @@ def test_too_many_edges_are_thinned_and_counted():
     edges = np.column_stack([np.arange(100), np.arange(100) + 1])
     found, among = edges_among(edges, np.arange(101), 101, most=10)
     assert (len(found), among) == (10, 100)
+
+
+def test_the_same_run_gives_the_same_page(tmp_path):
+    run = tree_run(tmp_path / "tree", nodes=2500)
+    text = written(run, tmp_path)
+    assert text == written(run, tmp_path)
+    view = json.loads(Tags(text).data)["view"]
+    assert (view["nodes"], view["shown"], len(view["labels" if "labels" in view else "depths"])) == (2500, 2000, 2000)
+    assert max(map(max, view["near"])) < len(view["names"])
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_tiny_graphs(tmp_path, nodes):
+    run = save_run(tmp_path / "run", embedded(tree_vectors(nodes), [2], [-1.0], tree_edges(nodes)))
+    assert json.loads(Tags(written(run, tmp_path)).data)["view"]["shown"] == nodes

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from kappagcn.cli import app
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent
 DATA = os.environ.get("KAPPAGCN_DATA")
 PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
 # Hours of work, unless the records are there: what is shown with a folder of its own is tried as far as its settings.

@@ -1,0 +1,13 @@
+import json
+
+from report_runs import Tags, embedded, save_run, tree_edges, tree_vectors, written
+
+
+def test_numbers_by_epoch_are_in_the_graphs_unit_and_may_be_missing(tmp_path):
+    metrics = [{"epoch": t, "distortion": float("nan") if t == 3 else 1 / t, "curvatures": [-4.0]} for t in range(1, 9)]
+    summary = {"graph": "g", "distortion": float("nan"), "edge_unit": 2.0, "curvatures": [-1.0]}
+    run = save_run(tmp_path / "run", embedded(tree_vectors(5), [2], [-1.0], tree_edges(5)), summary, metrics)
+    distortion, curvature = json.loads(Tags(written(run, tmp_path)).data)["curves"]
+    assert distortion["series"][0]["values"][1:4] == [0.5, None, 0.25]
+    assert distortion["log"]
+    assert curvature["series"][0]["values"] == [-1.0] * 8

@@ -1,0 +1,28 @@
+from kappagcn.report.words import facts, number, sentences
+from report_runs import classified_run, tree_run, written
+
+
+def test_words():
+    assert number(-0.0867731) == "−0.08677"
+    assert number(1e-7) == "1.000e−07"
+    assert number(float("inf")) == number(None) == "–"
+
+
+def test_a_summary_in_words(tmp_path):
+    run = classified_run(tmp_path / "papers")
+    assert "80.0 % of the test nodes" in sentences(run)
+    assert "2 runs" in sentences(run)
+    assert [fact.label for fact in facts(run)][:3] == ["Test accuracy", "95 % interval", "Macro F1"]
+    assert "average distortion of 0.1" in sentences(tree_run(tmp_path / "tree"))
+
+
+def test_unknown_numbers_are_shown_too(tmp_path):
+    run = tree_run(tmp_path / "tree")
+    run.summary["strange_thing"] = [1, 2.5, None]
+    assert ("Strange thing", "1, 2.5, –") in [fact[:2] for fact in facts(run)]
+
+
+def test_a_classifier_that_was_not_tested(tmp_path):
+    run = classified_run(tmp_path / "papers")
+    run.summary.update(accuracy=None, interval=None, macro_f1=None)
+    assert "no nodes were set aside" in written(run, tmp_path)
