@@ -82,31 +82,18 @@ def blend(colours: Sequence[str], steps: int = 256) -> LinearSegmentedColormap:
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours of a picture.
-
-    Args:
-        name: Name in file names.
-        background: Background.
-        ink: Text and main lines.
-        muted: Axes and edges of graphs.
-        grid: Grid lines.
-        palette: Classes, after Okabe and Ito: distinct for colour-blind readers.
-        sequential: Colour map for sizes, even in lightness.
-        span: Part of that map that markers use: its ends would be lost on the background.
-        poles: Ends of the diverging map.
-        middle: Middle of the diverging map, near the background.
-    """
+    """Colours of a picture."""
 
     name: str
     background: str
-    ink: str
-    muted: str
+    ink: str  # text and main lines
+    muted: str  # axes and edges of graphs
     grid: str
-    palette: tuple[str, ...]
-    sequential: str
-    span: tuple[float, float]
-    poles: tuple[str, str]
-    middle: str
+    palette: tuple[str, ...]  # classes, after Okabe and Ito: distinct for colour-blind readers
+    sequential: str  # colour map for sizes, even in lightness
+    span: tuple[float, float]  # part of that map for markers: its ends would be lost on the background
+    poles: tuple[str, str]  # ends of the diverging map
+    middle: str  # of the diverging map, near the background
 
     @property
     def diverging(self) -> LinearSegmentedColormap:

@@ -17,16 +17,13 @@ FARTHEST = 345.0  # √|κ|·radius; beyond it a square overflows
 class Picture(NamedTuple):
     """A factor in two dimensions.
 
-    Attributes:
-        kind: ``"disk"``, ``"sphere"`` or ``"plane"``.
-        points: For a disk sinh(ρ/2)·(cos φ, sin φ), with ρ = √−κ times the radius; for a sphere unit vectors, the
-            origin of the space at (0, 0, 1); for a plane coordinates, (N, 2 or 3).
-        share: Share of the squared lengths of the tangent vectors in the directions that are shown.
+    The points of a disk are sinh(ρ/2)·(cos φ, sin φ), with ρ = √−κ times the radius; those of a sphere are unit
+    vectors, the origin of the space at (0, 0, 1); those of a plane are coordinates.
     """
 
-    kind: str
-    points: Array
-    share: float
+    kind: str  # disk, sphere or plane
+    points: Array  # (N, 2 or 3)
+    share: float  # of the squared lengths of the tangent vectors, in the directions shown
 
 
 def picture(v: Array, k: float) -> Picture:

@@ -1,4 +1,4 @@
-"""Which nodes train, stop, choose and test, for every dataset: the paper's four, and others by custom."""
+"""Labelled graphs with their splits: the paper's four datasets, and others as in the literature."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -39,19 +39,19 @@ class Benchmark:
             raise GraphError(f"{name}: expected a graph with labels, found none.")
         if name == "airport":
             # HGCN's division by the row's sum would mix gdp, which tells the country, with noise.
-            own = airport_features(self.data.feat, self.data.degree, scaling="none")
-            self.data.x = torch.from_numpy(own).float()
+            features = airport_features(self.data.feat, self.data.degree, scaling="none")
+            self.data.x = torch.from_numpy(features).float()
         self.has_features = self.data.get("x") is not None
         if not self.has_features:
             self.data.x = one_hot(self.data.num_nodes)
 
     @property
     def num_classes(self) -> int:
-        """Classes 0 to this."""
+        """Number of classes."""
         return int(self.data.y.max()) + 1
 
     def split(self, number: int, purpose: str = "test") -> Split:
-        """The division with this number, of those for reported numbers or of those for choosing settings."""
+        """The split of this number, for reported results ("test") or for the choice of settings ("validation")."""
         public = self.dataset.public_splits if self.dataset is not None and self.dataset.entry.split == "public" else []
         if purpose not in PURPOSES or (public and purpose == "validation"):
             raise SplitError(
@@ -67,11 +67,5 @@ class Benchmark:
         return self.dataset.split(number if public else seed)
 
 
-@lru_cache(maxsize=2)
-def load_benchmark(name: str, root: str | Path | None = None) -> Benchmark:
-    """A benchmark, read once.
-
-    >>> load_benchmark("disease").data.num_nodes
-    1000
-    """
-    return Benchmark(name, root)
+load_benchmark = lru_cache(maxsize=2)(Benchmark)
+"""A benchmark, read once."""

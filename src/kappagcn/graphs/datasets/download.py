@@ -3,8 +3,8 @@
 import contextlib
 import hashlib
 import time
-from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from kappagcn.errors import DownloadError, IntegrityError
@@ -21,15 +21,9 @@ def expected_hash(source: Source) -> str:
     return f"SHA-256 {source.sha256}" if source.sha256 else f"git blob {source.git_blob}"
 
 
-def verified_bytes(path: Path, source: Source) -> bytes:
-    """The content of a file, if it has the hash of the catalogue."""
-    content = path.read_bytes()
-    _verify(content, source, str(path))
-    return content
-
-
-def _verify(content: bytes, source: Source, origin: str) -> None:
-    """Refuse content whose hash differs from the catalogue's; `origin` is its path or address."""
+def verified_bytes(path: Path, source: Source, origin: str | None = None) -> bytes:
+    """The content of a file, if it has the hash of the catalogue; errors name its `origin`, or else its path."""
+    content, origin = path.read_bytes(), origin or str(path)
     if not (source.sha256 or source.git_blob):
         raise IntegrityError(f"{origin}: expected a known hash to check it against, found none in the catalogue.")
     blob = b"blob %d\0" % len(content) + content
@@ -44,6 +38,7 @@ def _verify(content: bytes, source: Source, origin: str) -> None:
                 f"{origin}: expected {kind} {expected}, found {value} ({len(content):,} bytes). "
                 "It was not read; remove it, or put the right file in its place."
             )
+    return content
 
 
 def fetch(source: Source, folder: Path, *, timeout: float = 30.0, retries: int = 2, progress: bool = True) -> Path:
@@ -68,19 +63,20 @@ def fetch(source: Source, folder: Path, *, timeout: float = 30.0, retries: int =
 
     def download(url: str, output_file: str, _: Any) -> None:
         with bar(source.name, source.bytes, shown=progress, in_bytes=True) as advance:
-            downloader = pooch.HTTPDownloader(
-                _Progress(advance), CHUNK_SIZE, timeout=timeout, headers={"User-Agent": "kappagcn"}
-            )
+            progressbar = SimpleNamespace(total=0, update=advance, close=lambda: None)
+            progressbar.reset = lambda: vars(progressbar).update(update=lambda steps: None)  # or all bytes count twice
+            headers = {"User-Agent": "kappagcn"}
+            downloader = pooch.HTTPDownloader(progressbar, CHUNK_SIZE, timeout=timeout, headers=headers)
             try:
                 downloader(url, output_file, None)
             except requests.HTTPError as error:
                 if getattr(error.response, "status_code", None) in PERMANENT:
                     raise DownloadError(f"{source.url} could not be fetched ({error}).") from None
                 raise
-        content = Path(output_file).read_bytes()
-        if source.bytes and len(content) < source.bytes:
-            raise requests.ConnectionError(f"expected {source.bytes:,} bytes, found {len(content):,}")
-        _verify(content, source, source.url)
+        size = Path(output_file).stat().st_size
+        if source.bytes and size < source.bytes:
+            raise requests.ConnectionError(f"expected {source.bytes:,} bytes, found {size:,}")
+        verified_bytes(Path(output_file), source, source.url)
 
     try:
         return Path(cache.fetch(source.name, downloader=download))
@@ -89,18 +85,3 @@ def fetch(source: Source, folder: Path, *, timeout: float = 30.0, retries: int =
         raise DownloadError(f"{source.url} could not be fetched ({getattr(cause, 'reason', cause)}).") from None
     except OSError as error:
         raise DownloadError(f"{source.name} could not be kept in {folder} ({error.strerror or error}).") from None
-
-
-class _Progress:
-    """A progress bar as pooch calls it."""
-
-    total = 0
-
-    def __init__(self, advance: Callable[[int], None]) -> None:
-        self.update = advance
-
-    def reset(self) -> None:
-        self.update = lambda steps: None  # at the end pooch counts all bytes once more
-
-    def close(self) -> None:
-        pass

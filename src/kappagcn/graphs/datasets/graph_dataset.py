@@ -154,12 +154,12 @@ def _from_source(entry: Entry, root: Any, store: Path, download: bool, progress:
         return _read(entry, paths)
     if mismatched:
         raise mismatched
-    wanted = "; ".join(f"{file.name} ({expected_hash(file)})" for file in entry.sources[0])
+    originals = "; ".join(f"{file.name} ({expected_hash(file)})" for file in entry.sources[0])
     raise DataMissingError(
         f"{entry.name}: expected {entry.name}.npz (SHA-256 {entry.sha256}) in {root or store}, found none, and "
         + (" ".join(reasons) if download else "downloading was not allowed.")
         + " Put that file there (or into a folder named by root=, --data or KAPPAGCN_DATA), "
-        f"or its originals into {store / entry.name}: {wanted}."
+        f"or its originals into {store / entry.name}: {originals}."
     )
 
 

@@ -97,13 +97,13 @@ def airport_features(feat: Any, degree: Any, *, scaling: str = "hgcn") -> Array:
     array([[1., 1., 1., 1., 0., 0., 1., 0., 0., 0., 1.],
            [1., 1., 1., 1., 0., 0., 0., 0., 0., 1., 1.]])
     """
-    own = np.asarray(feat, np.float64)[:, :4]
+    columns = np.asarray(feat, np.float64)[:, :4]
     if scaling == "hgcn":
-        total = own.sum(axis=1, keepdims=True)
-        own = np.divide(own, total, out=np.zeros_like(own), where=total != 0)
+        total = columns.sum(axis=1, keepdims=True)
+        columns = np.divide(columns, total, out=np.zeros_like(columns), where=total != 0)
     elif scaling == "standard":
-        own = (own - own.mean(axis=0)) / own.std(axis=0)
+        columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
     elif scaling != "none":
         raise GraphError(f"expected scaling hgcn, standard or none, found {scaling!r}.")
     levels = np.eye(MAX_DEGREE + 1)[np.minimum(np.asarray(degree).astype(np.int64), MAX_DEGREE)]
-    return np.concatenate([own, levels, np.ones((len(own), 1))], axis=1)
+    return np.concatenate([columns, levels, np.ones((len(columns), 1))], axis=1)

@@ -23,35 +23,20 @@ class Source:
 
 @dataclass(frozen=True)
 class Entry:
-    """A dataset.
-
-    Attributes:
-        name: Name of the dataset.
-        title: Short description.
-        nodes: Number of nodes of the whole graph.
-        edges: Number of undirected edges of the whole graph, without self-loops.
-        features: Number of features, 0 for none.
-        classes: Number of classes, 0 for none.
-        repositories: Repositories that publish the files.
-        sha256: SHA-256 of the npz form, ``<name>.npz``.
-        reader: Name of the reader of the original files, see `raw_formats`.
-        largest: Whether the literature uses the largest component only.
-        split: Name of the usual split.
-        sources: Alternatives; each is a list of files that together hold the dataset.
-    """
+    """A dataset."""
 
     name: str
     title: str
-    nodes: int
-    edges: int
-    features: int
-    classes: int
-    repositories: tuple[str, ...]
-    sha256: str
-    reader: str
-    largest: bool
-    split: str
-    sources: tuple[tuple[Source, ...], ...]
+    nodes: int  # of the whole graph
+    edges: int  # undirected, of the whole graph, without self-loops
+    features: int  # 0 for none
+    classes: int  # 0 for none
+    repositories: tuple[str, ...]  # that publish the files
+    sha256: str  # of the npz form, <name>.npz
+    reader: str  # of the original files, in raw_formats
+    largest: bool  # whether the literature uses the largest component only
+    split: str  # the usual one
+    sources: tuple[tuple[Source, ...], ...]  # alternatives; each is a list of files that together hold the dataset
 
 
 @cache

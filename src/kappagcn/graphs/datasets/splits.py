@@ -188,10 +188,12 @@ def ppnp_split(y: Tensor, seed: int, *, known: int = 1500, per_class: int = 20, 
     rng = _legacy_generator(seed)
     train = []
     for label in range(int(labels.max()) + 1):
-        own = drawn[labels[drawn] == label]
-        if len(own) < per_class:
-            raise SplitError(f"expected {per_class} known nodes of class {label}, found {len(own)}. Lower per_class.")
-        train.append(rng.choice(own, per_class, replace=False))
+        members = drawn[labels[drawn] == label]
+        if len(members) < per_class:
+            raise SplitError(
+                f"expected {per_class} known nodes of class {label}, found {len(members)}. Lower per_class."
+            )
+        train.append(rng.choice(members, per_class, replace=False))
     chosen = np.concatenate(train)
     rest = drawn[~np.isin(drawn, chosen)]
     if len(rest) < stopping:
@@ -251,10 +253,10 @@ def random_split(
     fixed, rng = np.random.default_rng(test_seed), np.random.default_rng(seed)
     parts: list[list[Array]] = [[], [], [], []]
     for label in np.unique(labels[labels >= 0]):
-        own = fixed.permutation(np.flatnonzero(labels == label))
-        ends = np.round(np.cumsum(shares) * len(own)).astype(int)
-        known = rng.permutation(own[: ends[-1]])
-        for part, nodes in zip(parts, [*np.split(known, ends[:2]), own[ends[-1] :]], strict=True):
+        members = fixed.permutation(np.flatnonzero(labels == label))
+        ends = np.round(np.cumsum(shares) * len(members)).astype(int)
+        known = rng.permutation(members[: ends[-1]])
+        for part, nodes in zip(parts, [*np.split(known, ends[:2]), members[ends[-1] :]], strict=True):
             part.append(nodes)
     if not parts[0]:
         raise SplitError("expected labelled nodes, found none.")

@@ -68,11 +68,11 @@ def as_labels(labels: Any, num_classes: int | None = None) -> Tensor:
         raise GraphError(f"expected labels as a list of integers, found {labels.dtype} of shape {labels.shape}.")
     if labels.dtype.kind == "f" and not (np.isfinite(labels) & (labels == np.round(labels))).all():
         raise GraphError("expected labels that are integers, found fractions or NaN.")
-    whole = labels.astype(np.int64)
+    numbers = labels.astype(np.int64)
     top = (len(labels) if num_classes is None else num_classes) - 1
-    if len(whole) and not -1 <= int(whole.min()) <= int(whole.max()) <= top:
+    if len(numbers) and not -1 <= int(numbers.min()) <= int(numbers.max()) <= top:
         raise GraphError(
-            f"expected labels from 0 to {top}, or −1 for unknown, found {int(whole.min())} to {int(whole.max())}. "
+            f"expected labels from 0 to {top}, or −1 for unknown, found {int(numbers.min())} to {int(numbers.max())}. "
             "Number the classes from 0."
         )
-    return torch.from_numpy(whole)
+    return torch.from_numpy(numbers)

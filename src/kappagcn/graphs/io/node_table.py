@@ -17,7 +17,7 @@ import numpy as np
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs.io.delimited import DelimitedFile, Kind, is_number
 from kappagcn.graphs.io.node_data import as_labels
-from kappagcn.graphs.io.npz import read_arrays, read_csr, read_names
+from kappagcn.graphs.io.npz import read_arrays, read_feature_matrix, read_names
 from kappagcn.graphs.io.undirected import Array
 
 HEADINGS = {"", "id", "node", "name", "node_id", "nodeid", "index"}  # usual headings of the first column
@@ -27,17 +27,11 @@ EXPECTED: dict[Kind, str] = {"name": "a node", "number": "numbers as features"}
 
 
 class NodeTable(NamedTuple):
-    """Values of nodes.
+    """Features or labels of nodes."""
 
-    Attributes:
-        names: Name of the node of each row; None where row i belongs to node i.
-        values: Features (rows, D), dense or SciPy sparse, or labels (rows,).
-        columns: Names of the feature columns, where the file has them.
-    """
-
-    names: list[str] | None
-    values: Any
-    columns: list[str] | None = None
+    names: list[str] | None  # name of the node of each row; None where row i belongs to node i
+    values: Any  # features (rows, D), dense or SciPy sparse, or labels (rows,)
+    columns: list[str] | None = None  # names of the feature columns, where the file has them
 
     def positions(self, index: dict[str, int]) -> Array:
         """The node that each row belongs to, given the number of each name."""
@@ -57,12 +51,11 @@ def read_features(path: Path, known: Collection[str] = ()) -> NodeTable:
         names, columns, heading = _read_table(path, "number", known)
         return NodeTable(names, np.stack(columns, axis=1), heading)
     arrays = read_arrays(path)
-    if "attr_data" in arrays:
-        values = read_csr(arrays, "attr_", str(path))
-    else:
-        key, values = _first(arrays, ("x", "features", "attr_dense"), path)
-        if values.ndim != 2 or values.dtype.kind not in "biuf":
-            raise GraphFileError(f"{path}: expected {key} as numbers (nodes, features), found {values.shape}.")
+    values = read_feature_matrix(arrays, str(path))
+    if values is None:
+        raise GraphFileError(f"{path}: expected x or features or attr_dense, found {', '.join(sorted(arrays))}.")
+    if values.ndim != 2 or values.dtype.kind not in "biuf":
+        raise GraphFileError(f"{path}: expected features as numbers (nodes, features), found {values.shape}.")
     return NodeTable(_npz_names(arrays, values.shape[0], path), values)
 
 
@@ -74,7 +67,10 @@ def read_labels(path: Path, known: Collection[str] = ()) -> NodeTable:
             raise GraphFileError(f"{path}: expected two columns, node and label, found {len(columns) + 1}.")
         return NodeTable(names, np.array(columns[0].to_pylist(), dtype=np.str_))
     arrays = read_arrays(path)
-    key, labels = _first(arrays, ("labels", "y"), path)
+    key = "labels" if "labels" in arrays else "y"
+    if key not in arrays:
+        raise GraphFileError(f"{path}: expected labels or y, found {', '.join(sorted(arrays))}.")
+    labels = arrays[key]
     if labels.ndim != 1 or labels.dtype.kind not in "biufUS":
         raise GraphFileError(
             f"{path}: expected {key} as one number or word per node, found {labels.dtype} of shape {labels.shape}."
@@ -114,14 +110,6 @@ def _is_heading(first: list[str], second: list[str], known: Collection[str]) -> 
         or second[0].strip() in known
         or (not any(map(is_number, first)) and any(map(is_number, second)))
     )
-
-
-def _first(arrays: dict[str, Array], keys: tuple[str, ...], path: Path) -> tuple[str, Array]:
-    """The first of the keys that the file has, and its array."""
-    for key in keys:
-        if key in arrays:
-            return key, arrays[key]
-    raise GraphFileError(f"{path}: expected {' or '.join(keys)}, found {', '.join(sorted(arrays))}.")
 
 
 def _npz_names(arrays: dict[str, Array], rows: int, path: Path) -> list[str] | None:

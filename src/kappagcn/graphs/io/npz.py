@@ -126,7 +126,8 @@ def graph_from_arrays(arrays: dict[str, Array], source: str, *, sparse: bool = F
         rows, cols, weights, nodes, directed = _edges(arrays, source)
         names = {key: read_names(arrays, key, source) for key in NAMES}
         classes = len(names["class_names"] or ()) or None
-        x = _features(arrays, source, sparse)
+        matrix = read_feature_matrix(arrays, source)
+        x = None if matrix is None else as_features(matrix, sparse=sparse)
         y = as_labels(arrays["labels"], classes) if "labels" in arrays else None
         return assemble(rows, cols, nodes, weights=weights, directed=directed, x=x, y=y, **{**names, **attributes})
 
@@ -154,13 +155,11 @@ def _edges(arrays: dict[str, Array], source: str) -> tuple[Array, Array, Array |
     return edges[0], edges[1], arrays.get("edge_weight"), nodes, False
 
 
-def _features(arrays: dict[str, Array], source: str, sparse: bool) -> Any:
+def read_feature_matrix(arrays: dict[str, Array], source: str) -> Any:
+    """The features under one of their usual keys, dense or sparse; None if there are none."""
     if "attr_data" in arrays:
-        return as_features(read_csr(arrays, "attr_", source), sparse=sparse)
-    for key in ("attr_dense", "x", "features"):
-        if key in arrays:
-            return as_features(arrays[key], sparse=sparse)
-    return None
+        return read_csr(arrays, "attr_", source)
+    return next((arrays[key] for key in ("attr_dense", "x", "features") if key in arrays), None)
 
 
 def read_names(arrays: dict[str, Array], key: str, source: str) -> list[str] | None:

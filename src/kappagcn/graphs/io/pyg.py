@@ -57,8 +57,8 @@ def read_torch(path: Path) -> Data:
 
 def _from_attributes(attributes: dict[str, Any], name: str) -> Data:
     edges = _tensor(attributes, "edge_index")
-    whole = edges is not None and not edges.is_floating_point() and not edges.is_complex()
-    if edges is None or not whole or edges.layout != torch.strided or edges.dim() != 2 or edges.shape[0] != 2:
+    integers = edges is not None and not edges.is_floating_point() and not edges.is_complex()
+    if edges is None or not integers or edges.layout != torch.strided or edges.dim() != 2 or edges.shape[0] != 2:
         raise GraphError("expected edge_index as integers (2, E), found something else or nothing.")
     x, y, weights = _tensor(attributes, "x"), _tensor(attributes, "y"), _tensor(attributes, "edge_weight")
     num_nodes = attributes.get("num_nodes")

@@ -117,27 +117,26 @@ def _averaged(
     curved = degree >= 2
     q = 4 - 3 * closed
     inverse = sp.diags_array(1 / np.maximum(degree, 1))
-    total, count = np.zeros(n), np.zeros(n)
+    total, terms = np.zeros(n), np.zeros(n)
     by_anchor = []
     main = np.flatnonzero(components(data) == 0)
     drawn = None if anchors is None or anchors >= len(main) else rng.choice(main, anchors, replace=False)
     for nodes, steps in path_blocks(data, drawn):
         d = steps.astype(np.float64)
         s = inverse @ (graph @ (d * d))
-        here = curved[:, None] & (steps > 0)
+        defined = curved[:, None] & (steps > 0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            psi = np.where(here, d / 2 + (q[:, None] / 4 - s) / (2 * d), 0.0)
+            psi = np.where(defined, d / 2 + (q[:, None] / 4 - s) / (2 * d), 0.0)
         total += psi.sum(axis=1)
-        count += here.sum(axis=1)
-        by_anchor.append(psi.sum(axis=0) / np.maximum(here.sum(axis=0), 1))
+        terms += defined.sum(axis=1)
+        by_anchor.append(psi.sum(axis=0) / np.maximum(defined.sum(axis=0), 1))
         advance(len(nodes))
-    per_node = np.divide(total, count, out=np.full(n, np.nan), where=count > 0)
+    per_node = np.divide(total, terms, out=np.full(n, np.nan), where=terms > 0)
     if drawn is None:
         return _result(per_node, 0.0, "exact")
-    means = np.concatenate(by_anchor)
-    drawn_count = len(means)
-    error = means.std(ddof=1) * np.sqrt((1 - drawn_count / len(main)) / drawn_count) if drawn_count > 1 else np.nan
-    return _result(per_node, float(error), f"all pairs of neighbours, a among {drawn_count:,} of {len(main):,} nodes")
+    means, count = np.concatenate(by_anchor), len(drawn)
+    error = means.std(ddof=1) * np.sqrt((1 - count / len(main)) / count) if count > 1 else np.nan
+    return _result(per_node, float(error), f"all pairs of neighbours, a among {count:,} of {len(main):,} nodes")
 
 
 def _result(per_node: Array, error: float, how: str) -> GraphCurvature:
@@ -149,16 +148,14 @@ def _sampled(data: Data, graph: sp.csr_array, samples: int, rng: Any, advance: A
     """Algorithm 1, with triples drawn for one block of nodes a at a time."""
     n, edges = data.num_nodes, graph.indices
     degree, first = np.diff(graph.indptr), graph.indptr[:-1]
-    keys = np.repeat(np.arange(n, dtype=np.int64), degree) * n + edges
+    lookup = sp.csr_matrix(graph)
     total, squares = np.zeros(n), np.zeros(n)
     for (nodes, steps), (m, a) in _anchored(data, degree >= 2, samples, rng):
         b = (rng.random(len(m)) * degree[m]).astype(np.int64)
         c = (rng.random(len(m)) * (degree[m] - 1)).astype(np.int64)
         c += c >= b
-        b, c = edges[first[m] + b].astype(np.int64), edges[first[m] + c].astype(np.int64)
-        wanted = b * n + c
-        position = np.searchsorted(keys, wanted)
-        joined = keys[np.minimum(position, len(keys) - 1)] == wanted
+        b, c = edges[first[m] + b], edges[first[m] + c]
+        joined = np.asarray(lookup[b, c]).ravel() > 0
         am, ab, ac = (steps[x, a].astype(np.float64) for x in (m, b, c))
         psi = am / 2 + (np.where(joined, 1, 4) / 2 - ab**2 - ac**2) / (4 * am)
         total += np.bincount(m, psi, n)
@@ -191,15 +188,15 @@ def _anchored(
     done = 0
     for nodes, steps in path_blocks(data, order):
         low, high = np.maximum(start[m], done), np.minimum(end[m], done + len(nodes))
-        own = (low <= position[m]) & (position[m] < high)
-        here = np.maximum(high - low, 0) - own
+        has_m = (low <= position[m]) & (position[m] < high)
+        candidates = np.maximum(high - low, 0) - has_m
         ahead = np.maximum(end[m] - low, 0) - (position[m] >= low)  # candidates for a from this block on
-        share = np.divide(here, ahead, out=np.zeros(len(m)), where=(here > 0) & (ahead > 0))
+        share = np.divide(candidates, ahead, out=np.zeros(len(m)), where=(candidates > 0) & (ahead > 0))
         drawn = np.where(share > 0, rng.binomial(left, np.minimum(share, 1)), 0)
         left = left - drawn
         sample = np.repeat(np.arange(len(m)), drawn)
-        a = low[sample] + (rng.random(len(sample)) * here[sample]).astype(np.int64)
-        a += own[sample] & (a >= position[m][sample])  # skip m itself
+        a = low[sample] + (rng.random(len(sample)) * candidates[sample]).astype(np.int64)
+        a += has_m[sample] & (a >= position[m][sample])  # skip m itself
         yield (nodes, steps), (m[sample], a - done)
         done += len(nodes)
 

@@ -97,15 +97,15 @@ def _far_apart(component: Data, lengths: Array) -> Array:
 def _largest(lengths: Array, pairs: Array, progress: bool) -> float:
     """δ over pairs of pairs, the longest first, until a pair is too short to raise it (at most 2δ)."""
     lengths = lengths.astype(np.int16)
-    own = lengths[pairs[:, 0], pairs[:, 1]]
+    between = lengths[pairs[:, 0], pairs[:, 1]]
     twice = 0
     with bar("δ-hyperbolicity", len(pairs), shown=progress) as advance:
         for i, (x, y) in enumerate(pairs):
-            if own[i] <= twice:
+            if between[i] <= twice:
                 break
             z, w = pairs[: i + 1].T
             other = np.maximum(lengths[x, z] + lengths[y, w], lengths[x, w] + lengths[y, z])
-            twice = max(twice, int((own[i] + own[: i + 1] - other).max()))
+            twice = max(twice, int((between[i] + between[: i + 1] - other).max()))
             advance(1)
     return twice / 2
 
