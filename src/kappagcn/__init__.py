@@ -17,22 +17,15 @@ if TYPE_CHECKING:  # real types for type checkers and editors
     from kappagcn.models import KappaGCN
     from kappagcn.nn import KappaGCNConv
 
-# Imported on first use: `import kappagcn` and `kappagcn --help` do not wait for torch.
-_HOMES = {
-    "Curvature": "kappagcn.geometry",
-    "GraphEmbedder": "kappagcn.estimators",
-    "KappaGCN": "kappagcn.models",
-    "KappaGCNClassifier": "kappagcn.estimators",
-    "KappaGCNConv": "kappagcn.nn",
-    "ProductManifold": "kappagcn.geometry",
-    "Stereographic": "kappagcn.geometry",
-    "estimators": "kappagcn.estimators",
-    "geometry": "kappagcn.geometry",
-    "graphs": "kappagcn.graphs",
-    "models": "kappagcn.models",
-    "nn": "kappagcn.nn",
-    "optim": "kappagcn.optim",
-    "training": "kappagcn.training",
+# Packages and their names here, imported on first use: `import kappagcn` and `kappagcn --help` do not wait for torch.
+_PACKAGES = {
+    "estimators": ("GraphEmbedder", "KappaGCNClassifier"),
+    "geometry": ("Curvature", "ProductManifold", "Stereographic"),
+    "graphs": (),
+    "models": ("KappaGCN",),
+    "nn": ("KappaGCNConv",),
+    "optim": (),
+    "training": (),
 }
 
 __all__ = [
@@ -55,10 +48,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'kappagcn' has no attribute {name!r}")
-    module = import_module(_HOMES[name])
-    return module if _HOMES[name].endswith(f".{name}") else getattr(module, name)
+    for package, names in _PACKAGES.items():
+        if name == package or name in names:
+            module = import_module(f"kappagcn.{package}")
+            return module if name == package else getattr(module, name)
+    raise AttributeError(f"module 'kappagcn' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,30 +1,6 @@
-"""What kappagcn raises and warns with: every message names the expected, the found and the remedy."""
+"""Errors and warnings of kappagcn: every message says what was expected, what was found and what to do."""
 
 from pathlib import Path
-
-__all__ = [
-    "CheckpointError",
-    "ConfigError",
-    "ConvergenceWarning",
-    "DataMissingError",
-    "DivergedError",
-    "DownloadError",
-    "GeometryError",
-    "GraphError",
-    "GraphFileError",
-    "IntegrityError",
-    "KappaGCNError",
-    "NonUniqueMeanWarning",
-    "OutsideBallError",
-    "PrecisionWarning",
-    "RecordError",
-    "SignatureError",
-    "SplitError",
-    "TestNodesError",
-    "TrainingError",
-    "UndefinedMidpointError",
-    "WorkerLostError",
-]
 
 
 class KappaGCNError(Exception):
@@ -56,7 +32,7 @@ class GraphFileError(GraphError):
 
 
 class IntegrityError(KappaGCNError):
-    """Bytes that are not those the catalogue promises: nothing has read them."""
+    """A file whose hash differs from that of the catalogue."""
 
 
 class DownloadError(KappaGCNError):
@@ -64,7 +40,7 @@ class DownloadError(KappaGCNError):
 
 
 class DataMissingError(DownloadError):
-    """A dataset that is neither on this machine nor to be fetched; the message says where it may be put."""
+    """A dataset that is neither on this machine nor can be downloaded; the message says where to put it."""
 
 
 class SplitError(KappaGCNError, ValueError):
@@ -90,11 +66,11 @@ class RecordError(KappaGCNError):
 
 
 class CheckpointError(KappaGCNError):
-    """A run folder that cannot be written, read, or gone on with."""
+    """A run folder that cannot be written, read or resumed."""
 
 
 class DivergedError(KappaGCNError):
-    """A number that became NaN or infinite in training."""
+    """A value that became NaN or infinite in training."""
 
     def __init__(self, quantity: str, value: float, epoch: int) -> None:
         self.quantity, self.value, self.epoch = quantity, value, epoch
@@ -104,7 +80,7 @@ class DivergedError(KappaGCNError):
         )
 
     def saved_at(self, path: Path) -> None:
-        """Add where the last good state is."""
+        """Add the path of the last good state to the message."""
         self.args = (f"{self.args[0]} It is saved in {path}.",)
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kappagcn.estimators import ClassificationSettings
-from kappagcn.estimators.network import build_network, network_options, prepare_features, training_config
+from kappagcn.estimators.network import are_words, build_network, network_options, prepare_features, training_config
 from kappagcn.graphs import disease
 from kappagcn.models import MODELS
 from kappagcn.nn.features import point_features
@@ -47,3 +47,10 @@ def test_every_network_takes_its_settings(model):
 def test_training_takes_its_settings():
     config = training_config(settings(epochs=7, lr=0.5, l2=0.1), seed=3)
     assert (config.epochs, config.lr, config.l2, config.seed) == (7, 0.5, 0.1, 3)
+
+
+def test_sparse_measurements_are_not_words():
+    x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    assert not are_words(x)
+    assert not are_words(x.to_sparse_csr())
+    assert are_words(torch.eye(5).to_sparse_csr())

@@ -222,7 +222,7 @@ def test_other_wrong_input():
     with pytest.raises(GraphError, match=r"square SparseMatrix, found \(2, 3\)"):
         NeighbourSampler(SparseMatrix(torch.tensor([0]), torch.tensor([0]), torch.ones(1), (2, 3)), (1,))
     sampler = NeighbourSampler(hubs(), (1,))
-    with pytest.raises(GraphError, match="expected nodes 0 to 59, found -1 to 3"):
+    with pytest.raises(GraphError, match="expected nodes from 0 to 59, found -1 to 3"):
         sampler.sample(torch.tensor([-1, 3]))
     with pytest.raises(GraphError, match="of int64"):
         sampler.sample(torch.tensor([0.5]))

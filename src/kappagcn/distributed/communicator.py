@@ -1,6 +1,6 @@
-"""Communication among the processes that share one computation; a single process is the case without any.
+"""Communication among processes that share a computation, or none in a single process.
 
-Nothing here asks torch for its default process group: work is shared only by those who are given a group.
+Nothing here looks at torch's default process group: processes share work only if the caller passes a group.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ T = TypeVar("T")
 
 
 class Communicator:
-    """This process's rank in a process group, and the collective operations of that group.
+    """Rank of this process in a process group, and the collective operations of the group.
 
-    Every process of the group has to make the same calls in the same order. With one process each call returns what
-    it was given, without communication.
+    Every process of the group has to make the same calls in the same order. With one process there is no communication.
 
     Args:
         group: Process group of torch.distributed; None for a single process.
@@ -64,7 +63,7 @@ class Communicator:
         return self  # a handle to connections, which cannot be copied
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the training epoch, from which ranks draw the same random numbers and which a heartbeat reports."""
+        """Set the training epoch, for random numbers that ranks share and for the heartbeat."""
         self.epoch = epoch
 
     def broadcast(self, tensor: Tensor) -> None:

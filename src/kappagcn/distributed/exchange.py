@@ -1,4 +1,4 @@
-"""Exchange of rows between ranks: fetched before a product, their gradients sent back after it."""
+"""Halo exchange: rows of other ranks are fetched before a product, their gradients sent back after it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Exchange:
 
     Args:
         own: Number of rows of this rank.
-        wanted: Rows of other ranks that are needed here, numbered as on their own rank, in the order of ranks, (H,).
+        wanted: Rows of other ranks that this rank needs, as indices on their own rank, in the order of ranks, (H,).
         counts: Number of them from each rank, (W,).
         communicator: Connects the ranks.
 
@@ -27,9 +27,9 @@ class Exchange:
 
     def __init__(self, own: int, wanted: Tensor, counts: Tensor, communicator: Communicator) -> None:
         self.own, self.sent, self.wanted, self.communicator = own, 0, wanted, communicator
-        asked = torch.empty_like(counts)
-        communicator.all_to_all(asked, counts)
-        self.receives, self.sends = counts.tolist(), asked.tolist()
+        requested = torch.empty_like(counts)
+        communicator.all_to_all(requested, counts)
+        self.receives, self.sends = counts.tolist(), requested.tolist()
         self.places = wanted.new_empty(sum(self.sends))
         communicator.all_to_all(self.places, wanted, self.sends, self.receives)
 

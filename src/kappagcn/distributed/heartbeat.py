@@ -1,4 +1,4 @@
-"""The process group of a run under torchrun, with a heartbeat that tells which process died or hangs."""
+"""The process group of a run under torchrun, with a heartbeat that shows which process died or hangs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,7 @@ MISSED_BEATS = 4  # after which a process counts as lost
 
 
 class Heartbeat:
-    """A thread that writes this process's epoch to the store of the group every half second.
-
-    Args:
-        communicator: Of this process.
-        store: The group's key-value store.
-    """
+    """A thread that writes this process's epoch to the key-value store of the group every half second."""
 
     def __init__(self, communicator: Communicator, store: Any) -> None:
         self.communicator, self._store = communicator, store
@@ -45,8 +40,7 @@ class Heartbeat:
         self._store.set(f"kappagcn/{self.communicator.rank}", state)
 
     def _run(self) -> None:
-        """Beat until closed, beside the main thread: a process that computes for long is alive."""
-        with suppress(Exception):  # the store is gone, and with it the process that started this run
+        with suppress(Exception):  # without the store the process that started this run is gone
             while not self._closed.wait(BEAT_SECONDS):
                 self._beat()
 
@@ -57,13 +51,11 @@ class Heartbeat:
 
     def _states(self) -> dict[int, list[str]]:
         """Count, epoch, process and host of each rank that has written them."""
-        keys = {rank: f"kappagcn/{rank}" for rank in range(self.communicator.world_size)}
-        return {
-            rank: self._store.get(key).decode().split(" ", 3) for rank, key in keys.items() if self._store.check([key])
-        }
+        ranks = [rank for rank in range(self.communicator.world_size) if self._store.check([f"kappagcn/{rank}"])]
+        return {rank: self._store.get(f"kappagcn/{rank}").decode().split(" ", 3) for rank in ranks}
 
     def lost(self) -> WorkerLostError:
-        """An error that names the ranks whose heartbeat has stopped, or else those that did not see the failure."""
+        """An error that names the ranks whose heartbeat has stopped, or those that did not notice the failure."""
         ranks = range(self.communicator.world_size)
         try:
             self._store.set(f"kappagcn/noticed/{self.communicator.rank}", "")
@@ -77,26 +69,25 @@ class Heartbeat:
         gone = gone or [rank for rank in ranks if rank not in noticed]
         if not gone:
             return WorkerLostError("a worker stopped answering", self.communicator.rank == 0)
-        names = [f"worker {rank} ({_words(now.get(rank))})" for rank in gone]
-        left = [rank for rank in ranks if rank not in gone]
-        words = f"{', '.join(names)} of {len(ranks)} {'is' if len(gone) == 1 else 'are'} gone"
-        return WorkerLostError(words, self.communicator.rank == min(left, default=0))
+        names = [f"worker {rank} ({_describe(now.get(rank))})" for rank in gone]
+        message = f"{', '.join(names)} of {len(ranks)} {'is' if len(gone) == 1 else 'are'} gone"
+        first_left = min((rank for rank in ranks if rank not in gone), default=0)
+        return WorkerLostError(message, self.communicator.rank == first_left)
 
 
-def _words(state: list[str] | None) -> str:
+def _describe(state: list[str] | None) -> str:
     return "never seen" if state is None else f"process {state[2]} on {state[3]}, in epoch {state[1]}"
 
 
 @contextmanager
 def process_group(timeout: float = 60.0, backend: str | None = None) -> Iterator[Communicator]:
-    """Join the process group that torchrun started; a process of it that dies or hangs ends the run with its name.
+    """Join the process group that torchrun started; an error names a process that dies or hangs.
 
-    SIGTERM within it counts as Ctrl-C. Use it where torch.distributed is not initialised yet; otherwise pass the group
-    that there is.
+    SIGTERM counts as Ctrl-C. If torch.distributed is already initialised, pass its group instead.
 
     Args:
         timeout: Seconds to wait for the other processes in any one operation.
-        backend: Of torch.distributed. By default gloo, and NCCL for tensors on GPUs where there are some.
+        backend: Backend of torch.distributed; by default gloo, and NCCL for tensors on GPUs.
 
     Raises:
         WorkerLostError: A process of the group died or did not answer in time.
@@ -106,11 +97,10 @@ def process_group(timeout: float = 60.0, backend: str | None = None) -> Iterator
     communicator = Communicator(dist.group.WORLD)
     heartbeat = Heartbeat(communicator, dist.distributed_c10d._get_default_store())
 
-    def stop(number: int, frame: Any) -> None:
-        # As Ctrl-C, which waits for the end of the epoch and for the others; torchrun gives half a minute.
-        signal.raise_signal(signal.SIGINT)
-
-    before = signal.signal(signal.SIGTERM, stop) if threading.current_thread() is threading.main_thread() else None
+    before = None
+    if threading.current_thread() is threading.main_thread():
+        # As Ctrl-C, which waits for the end of the epoch and for the other ranks; torchrun gives half a minute.
+        before = signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
     try:
         yield communicator
     except (RuntimeError, dist.DistError) as problem:

@@ -16,17 +16,10 @@ __all__ = ["PartMatrix", "cut"]
 
 
 class PartMatrix(SparseMatrix):
-    """This rank's rows of a square matrix, (own, own + halo): columns are its nodes, then those of others they need.
+    """This rank's rows of a square matrix, (own, own + halo): columns are its own nodes, then those of other ranks.
 
     A layer takes it in place of the whole matrix, with own rows of features, and gives own rows. Every rank has to
-    take part in every product, in the same order.
-
-    Args:
-        rows: Row of each entry, (E,).
-        cols: Column of each entry, (E,).
-        values: Entries, (E,).
-        shape: (own, own + halo).
-        exchange: Fetches the rows of other ranks.
+    take part in every product, in the same order. `exchange` fetches the rows of other ranks.
     """
 
     def __init__(self, rows: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int], exchange: Exchange) -> None:
@@ -45,18 +38,18 @@ class PartMatrix(SparseMatrix):
         return self.exchange.gather_forward(x)
 
     def gather_backward(self, grad: Tensor) -> Tensor:
-        """Send the gradients of other ranks' rows back to them, and add those that come from there."""
+        """Send the gradients of other ranks' rows back, and add those received."""
         return self.exchange.gather_backward(grad)
 
     def any_rank(self, condition: bool) -> bool:
-        """Whether a condition holds on any rank: all have to take the same branch."""
+        """Whether a condition holds on any rank."""
         return self.exchange.communicator.any_rank(condition)
 
     def check(self, x: Tensor) -> None:
         """Refuse anything but the rows of this rank."""
         if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[0] != self.shape[0] or not x.is_floating_point():
-            found = f"{x.dtype} {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-            raise GraphError(f"expected the ({self.shape[0]}, D) rows of this rank, found {found}.")
+            value = f"{x.dtype} {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            raise GraphError(f"expected the ({self.shape[0]}, D) rows of this rank, found {value}.")
 
     def sampled(self, share: float) -> PartMatrix:
         """The matrix with a random share of other ranks' rows, weighted by 1/share: unbiased, and cheaper."""
@@ -80,17 +73,17 @@ def cut(matrix: SparseMatrix, owner: Tensor, communicator: Communicator) -> tupl
     """
     rank, world_size = communicator.rank, communicator.world_size
     own = (owner == rank).nonzero().flatten()
-    device, everywhere = matrix.values.device, matrix.rows.cpu()
-    mine = owner[everywhere] == rank
-    rows, cols, values = everywhere[mine], matrix.cols.cpu()[mine], matrix.values[mine.to(device)]
+    device, all_rows = matrix.values.device, matrix.rows.cpu()
+    mine = owner[all_rows] == rank
+    rows, cols, values = all_rows[mine], matrix.cols.cpu()[mine], matrix.values[mine.to(device)]
     others = cols[owner[cols] != rank].unique()
     halo = others[owner[others].argsort(stable=True)]
-    place = torch.empty(len(owner), dtype=torch.long)  # of each node on its own rank
+    local = torch.empty(len(owner), dtype=torch.long)  # index of each node on its own rank
     for other in range(world_size):
-        theirs = (owner == other).nonzero().flatten()
-        place[theirs] = torch.arange(len(theirs))
-    exchange = Exchange(len(own), place[halo], torch.bincount(owner[halo], minlength=world_size), communicator)
-    here = place.clone()
-    here[halo] = len(own) + torch.arange(len(halo))
+        nodes = (owner == other).nonzero().flatten()
+        local[nodes] = torch.arange(len(nodes))
+    exchange = Exchange(len(own), local[halo], torch.bincount(owner[halo], minlength=world_size), communicator)
+    columns = local.clone()
+    columns[halo] = len(own) + torch.arange(len(halo))
     shape = (len(own), len(own) + len(halo))
-    return own, PartMatrix(place[rows].to(device), here[cols].to(device), values, shape, exchange)
+    return own, PartMatrix(local[rows].to(device), columns[cols].to(device), values, shape, exchange)

@@ -17,13 +17,13 @@ KNUTH = 2654435761  # a multiplier that spreads neighbouring numbers
 
 
 def partition(edge_index: Tensor, num_nodes: int, parts: int, *, method: str = "auto") -> Tensor:
-    """The part of each node, (N,), from 0 to parts − 1.
+    """Part of each node, (N,), from 0 to parts − 1.
 
     Args:
         edge_index: Edges in both directions, (2, E).
         num_nodes: N.
-        parts: How many.
-        method: ``"metis"`` cuts few edges (needs pymetis); ``"hash"`` deals nodes out by their numbers; ``"auto"``:
+        parts: Number of parts.
+        method: ``"metis"`` cuts few edges (needs pymetis); ``"hash"`` assigns nodes by their numbers; ``"auto"``:
             METIS where it is installed.
 
     >>> from kappagcn.graphs import balanced_tree
@@ -54,10 +54,9 @@ def _metis(edge_index: Tensor, num_nodes: int, parts: int) -> Tensor:
     source, target = source[apart], target[apart]
     order = np.argsort(source, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=num_nodes))])
-    _, found = pymetis.part_graph(parts, pymetis.CSRAdjacency(starts, target[order]))
-    owner = torch.tensor(found, dtype=torch.long)
-    for part in (
-        (torch.bincount(owner, minlength=parts) == 0).nonzero().flatten().tolist()
-    ):  # small graphs leave some empty
+    _, parts_of_nodes = pymetis.part_graph(parts, pymetis.CSRAdjacency(starts, target[order]))
+    owner = torch.tensor(parts_of_nodes, dtype=torch.long)
+    for part in (torch.bincount(owner, minlength=parts) == 0).nonzero().flatten().tolist():
+        # Small graphs leave parts empty: these get a node of the largest part.
         owner[int((owner == owner.bincount().argmax()).nonzero()[0])] = part
     return owner

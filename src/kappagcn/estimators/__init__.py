@@ -11,17 +11,8 @@ if TYPE_CHECKING:
     from kappagcn.estimators.settings import ClassificationSettings, EmbeddingSettings
     from kappagcn.estimators.start import fitting_space
 
-# Imported on first use: the command line reads settings without waiting for torch.
-_HOMES = {
-    "ClassificationSettings": "settings",
-    "EmbeddingSettings": "settings",
-    "Estimate": "estimate",
-    "GraphEmbedder": "embedder",
-    "KappaGCNClassifier": "classifier",
-    "bootstrapped": "estimate",
-    "fitting_space": "start",
-    "splits_of": "cross_validation",
-}
+# Imported on first use, in this order: the command line reads settings without waiting for torch.
+_MODULES = ("settings", "estimate", "start", "embedder", "classifier", "cross_validation")
 
 __all__ = [
     "ClassificationSettings",
@@ -36,6 +27,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'kappagcn.estimators' has no attribute {name!r}")
-    return getattr(import_module(f"kappagcn.estimators.{_HOMES[name]}"), name)
+    for module in _MODULES if name in __all__ else ():
+        home = import_module(f"kappagcn.estimators.{module}")
+        if hasattr(home, name):
+            return getattr(home, name)
+    raise AttributeError(f"module 'kappagcn.estimators' has no attribute {name!r}")

@@ -1,25 +1,24 @@
-"""Estimators in the manner of scikit-learn, without needing it: their arguments are the fields of their settings."""
+"""Base of the estimators: the interface of scikit-learn, with the fields of the settings as arguments."""
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any, TypeVar
+from dataclasses import MISSING, fields
+from typing import Any, Self
 
 from kappagcn.errors import TrainingError
-from kappagcn.estimators.settings import Settings, argument_lines
+from kappagcn.estimators.settings import Settings
 
 __all__ = ["Estimator"]
 
-Self = TypeVar("Self", bound="Estimator")
-
 
 class Estimator(Settings):
-    """What the constructor takes can be read, changed and printed."""
+    """Arguments of the constructor that can be read, changed and printed."""
 
     def __init_subclass__(cls) -> None:
         """Describe the arguments in the docstring, before its attributes."""
         if cls.__doc__ is not None and "    Attributes:\n" in cls.__doc__:
-            lines = "".join(f"        {line}\n" for line in argument_lines(cls))
+            arguments = (each for each in fields(cls) if each.default is not MISSING)
+            lines = "".join(f"        {each.name}: {each.metadata['help']}\n" for each in arguments)
             cls.__doc__ = cls.__doc__.replace("    Attributes:\n", f"    Args:\n{lines}\n    Attributes:\n", 1)
 
     __eq__ = object.__eq__
@@ -29,7 +28,7 @@ class Estimator(Settings):
         """The arguments, as scikit-learn asks for them."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
-    def set_params(self: Self, **params: Any) -> Self:
+    def set_params(self, **params: Any) -> Self:
         """Change arguments; the next `fit` uses them."""
         for name, value in params.items():
             if name not in self.get_params():

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from copy import copy
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -82,7 +82,7 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
         folder: str | Path | None = None,
         resume: bool = False,
         group: ProcessGroup | Communicator | None = None,
-    ) -> KappaGCNClassifier:
+    ) -> Self:
         """Train on the labelled nodes of a graph.
 
         Args:
@@ -99,25 +99,15 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
             raise GraphError("expected labels, data.y or y, found none.")
         return self.fit_split(data, labels, None, folder=folder, resume=resume, group=group)
 
-    def fit_split(
-        self,
-        data: Data,
-        labels: Array,
-        split: Split | None,
-        *,
-        folder: str | Path | None = None,
-        resume: bool = False,
-        group: ProcessGroup | Communicator | None = None,
-    ) -> KappaGCNClassifier:
+    def fit_split(self, data: Data, labels: Array, split: Split | None, *, group: Any = None, **run: Any) -> Self:
         """Train on a graph as `kappagcn.graphs` reads it, without reading it again.
 
         Args:
-            data: The graph; it is left as it is.
+            data: The graph; it is not changed.
             labels: Label of each node, (N,).
             split: Nodes for training, stopping and validation; None for masks of `data` or a random split.
-            folder: Run folder; None to keep nothing.
-            resume: Continue the run in `folder`, if there is one.
-            group: Process group of torch.distributed to train with.
+            group: Process group of torch.distributed, as in `fit`.
+            run: Arguments `folder` and `resume` of `fit`.
         """
         self.check()
         communicator = Communicator.of(group)
@@ -135,24 +125,13 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
         shown = self.verbose and communicator.rank == 0
         with reporting("training", self.epochs) if shown else nullcontext() as report:
             callbacks = [] if report is None else [report]
-            options: dict[str, Any] = {"folder": folder, "resume": resume, "callbacks": callbacks}
-            self.result_ = fit(model, data, split, config, strategy=strategy, **options)
-        self.history_, self.labels_ = self.result_.history, data.y.numpy()
-        self._keep(model, classes, settings, statistics, own_features, data)
-        return self
-
-    def _keep(
-        self,
-        model: NodeClassifier,
-        classes: Array,
-        settings: ClassificationSettings,
-        statistics: tuple[Tensor, Tensor] | None,
-        own_features: bool,
-        data: Data | None,
-    ) -> None:
-        """Everything that predictions need."""
-        self.model_, self.classes_, self._data, self._params = model, classes, data, self.get_params()
+            self.result_ = fit(model, data, split, config, strategy=strategy, callbacks=callbacks, **run)
+        self.classes_, self.model_, self.history_ = classes, model, self.result_.history
+        self._data: Data | None = data
+        self.labels_: Array = data.y.numpy()
+        self._params = self.get_params()
         self._settings, self._statistics, self._own_features = settings, statistics, own_features
+        return self
 
     def _strategy(self, communicator: Communicator) -> Strategy:
         if self.batch_size is not None:
@@ -312,8 +291,9 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
             raise CheckpointError(
                 f"{path}: expected a classifier of this version, found another ({problem})."
             ) from None
-        classifier.history_ = []
-        classifier._keep(model.eval(), classes, settings, statistics, True, None)
+        classifier.classes_, classifier.model_, classifier.history_ = classes, model.eval(), []
+        classifier._data, classifier._params = None, classifier.get_params()
+        classifier._settings, classifier._statistics, classifier._own_features = settings, statistics, True
         return classifier
 
 

@@ -10,7 +10,7 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -240,11 +240,6 @@ def settings_table(kind: type[Any]) -> str:
         choices = f" One of {', '.join(each.metadata['choices'])}." if each.metadata["choices"] else ""
         lines.append(f"| `{each.name}` | {flag} | `{each.default}` | {each.metadata['help']}{choices} |")
     return "\n".join(lines)
-
-
-def argument_lines(kind: type[Any]) -> list[str]:
-    """The settings of a task as lines of a docstring's Args section."""
-    return [f"{each.name}: {each.metadata['help']}" for each in fields(kind) if each.default is not MISSING]
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:

@@ -134,9 +134,9 @@ class SparseMatrix:
     def check(self, x: Tensor) -> None:
         """Refuse rows that cannot be multiplied by this matrix."""
         if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[0] != self.shape[1] or not x.is_floating_point():
-            given = f"{x.dtype} {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            value = f"{x.dtype} {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
             raise GraphError(
-                f"expected ({self.shape[1]}, D) of floating-point numbers for a matrix {self.shape}, found {given}."
+                f"expected ({self.shape[1]}, D) of floating-point numbers for a matrix {self.shape}, found {value}."
             )
 
     def matrices(self) -> tuple[Tensor, Tensor]:
@@ -231,13 +231,11 @@ class _Layout:
 
     def matrices(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """The matrix with these values and its transpose as CSR tensors."""
+        parts = (*self.by_row, values, self.shape), (*self.by_column, values[self.order], self.shape[::-1])
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-            transposed = (self.shape[1], self.shape[0])
-            return (
-                torch.sparse_csr_tensor(*self.by_row, values, self.shape, check_invariants=False),
-                torch.sparse_csr_tensor(*self.by_column, values[self.order], transposed, check_invariants=False),
-            )
+            matrix, transpose = (torch.sparse_csr_tensor(*part, check_invariants=False) for part in parts)
+        return matrix, transpose
 
 
 def _row_starts(sorted_rows: Tensor, count: int) -> Tensor:

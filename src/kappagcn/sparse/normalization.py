@@ -39,11 +39,10 @@ def normalized_adjacency(
     tensor([[0.5000, 0.5000],
             [0.5000, 0.5000]])
     """
-    _check_edges(edge_index, edge_weight, normalization)
+    weights = _checked_weights(edge_index, edge_weight, normalization, dtype)
     if num_nodes is None:
         num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
     _check_nodes(edge_index, num_nodes)
-    weights = _weights(edge_index, edge_weight, dtype)
     if add_self_loops:
         edge_index, weights = _with_loops(edge_index, weights, num_nodes)
     degree = weights.new_zeros(num_nodes).index_add(0, edge_index[1], weights)
@@ -72,38 +71,33 @@ def bipartite_adjacency(
     tensor([[1.],
             [1.]])
     """
-    _check_edges(edge_index, edge_weight, normalization)
+    weights, degrees = _checked_weights(edge_index, edge_weight, normalization, dtype), []
     for part, count in zip(edge_index, size, strict=True):
         _check_nodes(part, count)
-    weights = _weights(edge_index, edge_weight, dtype)
-    degrees = [
-        weights.new_zeros(count).index_add(0, part, weights) for part, count in zip(edge_index, size, strict=True)
-    ]
+        degrees.append(weights.new_zeros(count).index_add(0, part, weights))
     return _normalized(edge_index, weights, (degrees[0], degrees[1]), normalization)
 
 
-def _check_edges(edge_index: Tensor, edge_weight: Tensor | None, normalization: str) -> None:
+def _checked_weights(edge_index: Tensor, edge_weight: Tensor | None, normalization: str, dtype: torch.dtype) -> Tensor:
+    """Weights of the edges, (E,), after checks of all arguments."""
     if normalization not in NORMALIZATIONS:
         raise GraphError(f"expected normalization {', '.join(NORMALIZATIONS)}, found {normalization!r}.")
     if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.shape[0] != 2:
-        given = f"{tuple(edge_index.shape)}" if isinstance(edge_index, Tensor) else type(edge_index).__name__
-        raise GraphError(f"expected edge_index as integers (2, E), found {given}.")
+        value = f"{tuple(edge_index.shape)}" if isinstance(edge_index, Tensor) else type(edge_index).__name__
+        raise GraphError(f"expected edge_index as integers (2, E), found {value}.")
     if edge_index.dtype not in (torch.int64, torch.int32):
         raise GraphError(f"expected edge_index as integers (2, E), found {edge_index.dtype}.")
-    if edge_weight is not None and (not isinstance(edge_weight, Tensor) or edge_weight.shape != edge_index.shape[1:]):
-        given = f"shape {tuple(edge_weight.shape)}" if isinstance(edge_weight, Tensor) else type(edge_weight).__name__
-        raise GraphError(f"expected one weight per edge as a tensor ({edge_index.shape[1]},), found {given}.")
+    if edge_weight is None:
+        return torch.ones(edge_index.shape[1], dtype=dtype, device=edge_index.device)
+    if not isinstance(edge_weight, Tensor) or edge_weight.shape != edge_index.shape[1:]:
+        value = f"shape {tuple(edge_weight.shape)}" if isinstance(edge_weight, Tensor) else type(edge_weight).__name__
+        raise GraphError(f"expected one weight per edge as a tensor ({edge_index.shape[1]},), found {value}.")
+    return edge_weight.to(dtype)
 
 
 def _check_nodes(nodes: Tensor, count: int) -> None:
     if not torch.compiler.is_compiling():
         check_range(nodes, count, "expected edges between nodes")
-
-
-def _weights(edge_index: Tensor, edge_weight: Tensor | None, dtype: torch.dtype) -> Tensor:
-    if edge_weight is None:
-        return torch.ones(edge_index.shape[1], dtype=dtype, device=edge_index.device)
-    return edge_weight.to(dtype)
 
 
 def _with_loops(edge_index: Tensor, weights: Tensor, nodes: int) -> tuple[Tensor, Tensor]:

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from torch_geometric.sampler import BaseSampler, NodeSamplerInput, SamplerOutput
 
 from kappagcn.errors import GraphError
-from kappagcn.sparse.matrix import SparseMatrix
+from kappagcn.sparse.matrix import SparseMatrix, check_range
 
 __all__ = ["NeighbourSampler", "Sample", "SparseRows"]
 
@@ -113,8 +113,8 @@ class NeighbourSampler(BaseSampler):
 
     def __init__(self, adjacency: SparseMatrix, neighbours: Sequence[int], *, seed: int = 0) -> None:
         if not isinstance(adjacency, SparseMatrix) or adjacency.shape[0] != adjacency.shape[1]:
-            given = adjacency.shape if isinstance(adjacency, SparseMatrix) else type(adjacency).__name__
-            raise GraphError(f"expected an adjacency as a square SparseMatrix, found {given}.")
+            value = adjacency.shape if isinstance(adjacency, SparseMatrix) else type(adjacency).__name__
+            raise GraphError(f"expected an adjacency as a square SparseMatrix, found {value}.")
         self.neighbours, self.seed = _checked(neighbours), seed
         loop = adjacency.rows == adjacency.cols
         own, nodes = adjacency.rows[loop], adjacency.shape[0]
@@ -153,22 +153,20 @@ class NeighbourSampler(BaseSampler):
         return Sample(nodes, blocks[::-1])
 
     def _check_nodes(self, nodes: Tensor) -> None:
-        count = self.rows.shape[0]
         if not isinstance(nodes, Tensor) or nodes.dim() != 1 or nodes.dtype != torch.int64:
             raise GraphError("expected nodes as a tensor (B,) of int64, found otherwise.")
-        if len(nodes) and not 0 <= int(nodes.min()) <= int(nodes.max()) < count:
-            raise GraphError(f"expected nodes 0 to {count - 1}, found {int(nodes.min())} to {int(nodes.max())}.")
+        check_range(nodes, self.rows.shape[0], "expected nodes")
 
     def _hop(self, nodes: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
         """Sampled entries of the rows of `nodes`: position in `nodes`, column, weight; self-loops come last."""
         degree = self.rows.counts(nodes)
-        many = (degree > k).nonzero().flatten() if k >= 0 else degree.new_empty(0)
-        few = (degree <= k).nonzero().flatten() if k >= 0 else torch.arange(len(nodes), device=nodes.device)
+        sampled = degree > (k if k >= 0 else len(self.rows.cols))
+        many, few, k = sampled.nonzero().flatten(), (~sampled).nonzero().flatten(), max(k, 0)
         local, indices = self.rows.entries(nodes[few])
-        drawn = self.rows.starts[nodes[many]].unsqueeze(1) + self._offsets(degree[many], max(k, 0))
+        drawn = self.rows.starts[nodes[many]].unsqueeze(1) + self._offsets(degree[many], k)
         some = self.rows.values[drawn] * (degree[many] / max(k, 1)).to(self.loops.dtype).unsqueeze(1)
         loops = self.has_loop[nodes].nonzero().flatten()
-        rows = torch.cat([few[local], many.repeat_interleave(max(k, 0)), loops])
+        rows = torch.cat([few[local], many.repeat_interleave(k), loops])
         cols = torch.cat([self.rows.cols[indices], self.rows.cols[drawn].flatten(), nodes[loops]])
         return rows, cols, torch.cat([self.rows.values[indices], some.flatten(), self.loops[nodes[loops]]])
 

@@ -34,13 +34,6 @@ class Inference:
         x: Features (N, D).
         sampler: Sampler of the graph; None for a network without neighbours.
         batch_size: Rows in a block.
-
-    >>> from kappagcn.graphs import disease
-    >>> from kappagcn.models import KappaGCN
-    >>> data, model = disease(200), KappaGCN(10, 2, "H4")
-    >>> sampler = NeighbourSampler(model.adjacency(data.x, data.edge_index), (5, 5))
-    >>> Inference(model, data.x, sampler).scores(torch.arange(3)).shape
-    torch.Size([3, 2])
     """
 
     def __init__(

@@ -7,9 +7,6 @@ import torch
 
 import part_worker
 import workers as processes
-from kappagcn.distributed import partition
-from kappagcn.errors import GraphError
-from kappagcn.graphs import torus
 from kappagcn.training import NodeClassification, Trainer, fit
 
 
@@ -57,26 +54,3 @@ def _compare(case, theirs):
     for key, value in theirs["weights"].items():
         ours = model.state_dict()[key].flatten()
         torch.testing.assert_close(torch.tensor(value, dtype=torch.float64), ours, rtol=1e-7, atol=1e-9, msg=case)
-
-
-def test_parts_are_balanced_and_metis_cuts_less():
-    graph = torus()
-    cuts = {}
-    for method in ("metis", "hash"):
-        owner = partition(graph.edge_index, 1000, 4, method=method)
-        assert torch.bincount(owner).max() <= 1.1 * 250
-        cuts[method] = int((owner[graph.edge_index[0]] != owner[graph.edge_index[1]]).sum())
-        assert torch.equal(owner, partition(graph.edge_index, 1000, 4, method=method))
-    assert cuts["metis"] < 0.5 * cuts["hash"]
-
-
-def test_small_graphs_leave_no_worker_without_a_node():
-    edges = torch.tensor([[0, 1], [1, 0]])
-    assert partition(edges, 5, 4).unique().tolist() == [0, 1, 2, 3]
-    assert partition(edges, 5, 1).unique().tolist() == [0]
-
-
-@pytest.mark.parametrize(("parts", "method"), [(0, "auto"), (6, "auto"), (2, "magic")])
-def test_impossible_partitions_are_refused(parts, method):
-    with pytest.raises(GraphError, match="expected"):
-        partition(torch.tensor([[0, 1], [1, 0]]), 5, parts, method=method)
