@@ -48,13 +48,13 @@ class SplitError(KappaGCNError, ValueError):
 
 
 class TestNodesError(KappaGCNError):
-    """Test nodes asked for outside a final evaluation."""
+    """Test nodes used outside the final evaluation."""
 
     __test__ = False  # a name for users, not a test for pytest
 
 
 class TrainingError(KappaGCNError, ValueError):
-    """Something that cannot be trained, or not like this; said before training starts."""
+    """Arguments of training that are wrong; raised before training starts."""
 
 
 class ConfigError(KappaGCNError, ValueError):
@@ -88,8 +88,8 @@ class WorkerLostError(KappaGCNError):
     """A worker of a distributed run that died, or did not answer in time.
 
     Args:
-        message: Which processes were lost.
-        report_here: Whether this process is the one to print it.
+        message: Names of the lost processes.
+        report_here: Whether this process prints the message.
     """
 
     def __init__(self, message: str, report_here: bool = True) -> None:

@@ -17,8 +17,8 @@ __all__ = ["bar", "reporting"]
 LINE_SECONDS = 10.0
 
 
-def _progress(*own: columns.ProgressColumn) -> Progress:
-    every = [TextColumn("{task.description}"), columns.BarColumn(), *own, columns.TimeRemainingColumn()]
+def _progress(*middle: columns.ProgressColumn) -> Progress:
+    every = [TextColumn("{task.description}"), columns.BarColumn(), *middle, columns.TimeRemainingColumn()]
     return Progress(*every, console=Console(stderr=True), transient=True)
 
 

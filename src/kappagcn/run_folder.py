@@ -57,7 +57,7 @@ class Embedded:
 
     def __post_init__(self) -> None:
         n, d = self.tangent.shape if self.tangent.ndim == 2 else (-1, -1)
-        wanted = {
+        shapes = {
             "tangent": (n, d),
             "points": (n, d),
             "curvatures": self.dims.shape,
@@ -67,7 +67,7 @@ class Embedded:
             "parts": (n,),
             "probabilities": (n, len(self.class_names) if self.class_names is not None else 0),
         }
-        for name, shape in wanted.items():
+        for name, shape in shapes.items():
             value = getattr(self, name)
             if value is not None and value.shape != shape:
                 raise ValueError(f"{name} of shape {value.shape} instead of {shape}")

@@ -30,14 +30,14 @@ class Exchange:
         requested = torch.empty_like(counts)
         communicator.all_to_all(requested, counts)
         self.receives, self.sends = counts.tolist(), requested.tolist()
-        self.places = wanted.new_empty(sum(self.sends))
-        communicator.all_to_all(self.places, wanted, self.sends, self.receives)
+        self.sent_rows = wanted.new_empty(sum(self.sends))
+        communicator.all_to_all(self.sent_rows, wanted, self.sends, self.receives)
 
-    def part(self, kept: Tensor) -> Exchange:
-        """The exchange of some of the rows of other ranks; kept: (H,)."""
-        ranks = torch.arange(len(self.receives)).repeat_interleave(torch.tensor(self.receives))[kept]
+    def part(self, mask: Tensor) -> Exchange:
+        """The exchange of some of the rows of other ranks, by a mask (H,)."""
+        ranks = torch.arange(len(self.receives)).repeat_interleave(torch.tensor(self.receives))[mask]
         counts = torch.bincount(ranks, minlength=len(self.receives))
-        return Exchange(self.own, self.wanted[kept], counts, self.communicator)
+        return Exchange(self.own, self.wanted[mask], counts, self.communicator)
 
     @property
     def halo(self) -> int:
@@ -46,7 +46,7 @@ class Exchange:
 
     def gather_forward(self, x: Tensor) -> Tensor:
         """Own rows, then those of other ranks: (own, D) → (own + halo, D)."""
-        mine = x.detach()[self.places]
+        mine = x.detach()[self.sent_rows]
         theirs = x.new_empty(self.halo, x.shape[1])
         self.communicator.all_to_all(theirs, mine, self.receives, self.sends)
         self.sent += mine.numel() * mine.element_size()
@@ -55,10 +55,10 @@ class Exchange:
     def gather_backward(self, grad: Tensor) -> Tensor:
         """The transpose: (own + halo, D) → (own, D)."""
         theirs = grad[self.own :].contiguous()
-        mine = grad.new_empty(len(self.places), grad.shape[1])
+        mine = grad.new_empty(len(self.sent_rows), grad.shape[1])
         self.communicator.all_to_all(mine, theirs, self.sends, self.receives)
         self.sent += theirs.numel() * theirs.element_size()
-        return grad[: self.own].index_add(0, self.places.to(grad.device), mine)
+        return grad[: self.own].index_add(0, self.sent_rows.to(grad.device), mine)
 
 
 class _Gather(torch.autograd.Function):

@@ -53,14 +53,13 @@ class PartMatrix(SparseMatrix):
 
     def sampled(self, share: float) -> PartMatrix:
         """The matrix with a random share of other ranks' rows, weighted by 1/share: unbiased, and cheaper."""
-        kept = torch.rand(self.exchange.halo) < share
-        own = self.shape[0]
-        places = torch.cat([torch.arange(own), torch.where(kept, own + kept.cumsum(0) - 1, -1)])
-        cols = places.to(self.cols.device)[self.cols]
-        here = cols >= 0
-        values = torch.where(self.cols < own, self.values, self.values / share)[here]
-        shape = (own, own + int(kept.sum()))
-        return PartMatrix(self.rows[here], cols[here], values, shape, self.exchange.part(kept))
+        mask, own = torch.rand(self.exchange.halo) < share, self.shape[0]
+        columns = torch.cat([torch.arange(own), torch.where(mask, own + mask.cumsum(0) - 1, -1)])
+        cols = columns.to(self.cols.device)[self.cols]
+        kept = cols >= 0
+        values = torch.where(self.cols < own, self.values, self.values / share)[kept]
+        shape = (own, own + int(mask.sum()))
+        return PartMatrix(self.rows[kept], cols[kept], values, shape, self.exchange.part(mask))
 
 
 def cut(matrix: SparseMatrix, owner: Tensor, communicator: Communicator) -> tuple[Tensor, PartMatrix]:

@@ -104,15 +104,15 @@ def classify(
     validation = _CrossValidation(classifier, data, read_labels(data), folder, communicator)
     split_runs = [SplitRun(number, split, run) for number, split in enumerate(splits) for run in range(runs)]
     records: list[Record] = []
-    best, fitted = 0, None
+    best, best_fit = 0, None
     for done, split_run in enumerate(split_runs, 1):
-        record, own = validation.run(split_run)
+        record, fitted = validation.run(split_run)
         records.append(record)
         if communicator.run_on_rank0(lambda: _best(records)) == done - 1:
-            best, fitted = done - 1, own
+            best, best_fit = done - 1, fitted
         if report is not None and communicator.rank == 0:
             report(record, done, len(split_runs))
-    own = fitted or validation.fit(split_runs[best])  # a finished run is only read back
+    fitted = best_fit or validation.fit(split_runs[best])  # a finished run is only read back
     if communicator.rank > 0:
         return {}
     capped = max(record["capped_rows"] for record in records)
@@ -123,7 +123,7 @@ def classify(
             PrecisionWarning,
             stacklevel=2,
         )
-    return validation.finish(own, split_runs[best], records)
+    return validation.finish(fitted, split_runs[best], records)
 
 
 def _start(folder: Path, about: Record, *, resume: bool) -> None:
@@ -160,11 +160,11 @@ class _CrossValidation:
     def fit(self, split_run: SplitRun) -> KappaGCNClassifier:
         """Train on a split, or resume the run in its folder."""
         seed = self.classifier.random_state + 1000 * split_run.number + split_run.run
-        own = type(self.classifier)(**{**self.classifier.get_params(), "random_state": seed})
+        fitted = type(self.classifier)(**{**self.classifier.get_params(), "random_state": seed})
         options: dict[str, Any] = {"folder": self._run_folder(split_run), "resume": True, "group": self.communicator}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrecisionWarning)  # one warning for all runs
-            return own.fit_split(self.data, self.labels, split_run.split, **options)
+            return fitted.fit_split(self.data, self.labels, split_run.split, **options)
 
     def run(self, split_run: SplitRun) -> tuple[Record, KappaGCNClassifier | None]:
         """The record of a run and its classifier, None for a run that was finished before.
@@ -175,46 +175,46 @@ class _CrossValidation:
         finished: Record | None = self.communicator.run_on_rank0(lambda: _read_record(path))
         if finished is not None:
             return finished, None
-        own = self.fit(split_run)
+        fitted = self.fit(split_run)
         if self.communicator.rank > 0:
-            return {}, own
+            return {}, fitted
         number, split, run = split_run
-        record: Record = {"split": number, "split_name": split.name, "run": run, "seed": own.random_state}
+        record: Record = {"split": number, "split_name": split.name, "run": run, "seed": fitted.random_state}
         if len(split.final_test_nodes()):
-            assert own._data is not None
-            record["test"] = final_evaluation(own.model_, own._data, split, scores=own.scores())
-        record |= own.result_.record()
+            assert fitted._data is not None
+            record["test"] = final_evaluation(fitted.model_, fitted._data, split, scores=fitted.scores())
+        record |= fitted.result_.record()
         save_json(path, record)
-        return record, own
+        return record, fitted
 
-    def finish(self, own: KappaGCNClassifier, best: SplitRun, records: list[Record]) -> Record:
+    def finish(self, fitted: KappaGCNClassifier, best: SplitRun, records: list[Record]) -> Record:
         """Write network, metrics and arrays of the best run, and the summary of all runs."""
         names = ["metrics.jsonl"]
-        if own.can_be_saved:
-            own.save(self.folder / "model.safetensors")
+        if fitted.can_be_saved:
+            fitted.save(self.folder / "model.safetensors")
         else:
             names.append("model.safetensors")
         for name in names:
             with writing(self.folder / name) as target, (self._run_folder(best) / name).open("rb") as source:
                 shutil.copyfileobj(source, target)
-        save_embedded(self.folder / "embedding.npz", _embedded(own, self.data, best.split))
+        save_embedded(self.folder / "embedding.npz", _embedded(fitted, self.data, best.split))
         tests = [record["test"] for record in records if "test" in record]
         accuracy = bootstrapped([test["accuracy"] for test in tests]) if tests else None
         summary: Record = {
             "graph": str(self.data.get("name") or "graph"),
-            "space": own.space,
-            "learned_space": own.space_,
+            "space": fitted.space,
+            "learned_space": fitted.space_,
             "accuracy": accuracy and accuracy.mean,
             "interval": accuracy and accuracy.bounds,
             "macro_f1": float(np.mean([test["macro_f1"] for test in tests])) if tests else None,
             "splits": len({record["split"] for record in records}),
             "runs": len(records),
             "test_nodes": len(best.split.final_test_nodes()),
-            "features": own.can_be_saved,
+            "features": fitted.can_be_saved,
             "kept": {"split": best.number, "run": best.run},
-            "curvatures": own.curvatures_,
-            "epochs": own.result_.epochs,
-            "best_epoch": own.result_.best_epoch,
+            "curvatures": fitted.curvatures_,
+            "epochs": fitted.result_.epochs,
+            "best_epoch": fitted.result_.best_epoch,
             "seconds": round(sum(record["seconds"] for record in records), 2),
             "records": records,
         }
@@ -232,22 +232,22 @@ def _read_record(path: Path) -> Record | None:
     return record
 
 
-def _embedded(own: KappaGCNClassifier, data: Data, split: Split) -> Embedded:
+def _embedded(fitted: KappaGCNClassifier, data: Data, split: Split) -> Embedded:
     parts = np.zeros(data.num_nodes, np.uint8)
     for i, nodes in enumerate((split.train, split.stopping, split.validation, split.final_test_nodes()), 1):
         parts[nodes.numpy()] = i  # index into PARTS
-    manifold, names = own.model_.manifold, data.get("node_names")
+    manifold, names = fitted.model_.manifold, data.get("node_names")
     assert manifold is not None
     first, second = data.edge_index.numpy()
     return Embedded(
-        tangent=own.tangent(),
-        points=own.embed(),
+        tangent=fitted.tangent(),
+        points=fitted.embed(),
         dims=np.array(manifold.dims),
-        curvatures=np.array(own.curvatures_),
+        curvatures=np.array(fitted.curvatures_),
         edges=np.stack([first, second], 1)[first < second],
         names=None if names is None else np.array([str(name) for name in names]),
-        labels=own.labels_,
-        class_names=np.array([str(name) for name in own.classes_]),
-        probabilities=own.predict_proba(),
+        labels=fitted.labels_,
+        class_names=np.array([str(name) for name in fitted.classes_]),
+        probabilities=fitted.predict_proba(),
         parts=parts,
     )

@@ -45,14 +45,8 @@ def setting(
 ) -> Any:
     """One field of a settings dataclass.
 
-    Args:
-        default: Default value.
-        help: One sentence, shown by ``--help``, in docstrings and in the documentation.
-        choices: Allowed words.
-        range: Allowed numbers as an interval, such as ``"[0, 1)"``.
-        flag: Name on the command line and in TOML files, where it differs from the field's name.
-        shown: Whether the command line has a flag for it.
-        kw_only: Whether the estimator takes it by keyword only.
+    `choices` are the allowed words, `range` the allowed numbers as an interval such as ``"[0, 1)"``; `flag` is the name
+    on the command line and in TOML files if it differs from the field's, `shown` whether there is a flag at all.
     """
     about = {"help": help, "choices": tuple(choices), "range": range, "flag": flag, "shown": shown}
     return field(default=default, kw_only=kw_only, metadata=about)

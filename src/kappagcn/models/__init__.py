@@ -1,4 +1,4 @@
-"""Networks over the nodes of a graph: the paper's, and those it is measured against."""
+"""Networks over the nodes of a graph: the paper's κ-GCN and its baselines."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 MODELS: dict[str, type[NodeClassifier]] = {model.name: model for model in (KappaGCN, GCN, HGCN, MLP)}
-"""The networks by their names: what `build_model` knows."""
+"""The networks by name."""
 
 
 def build_model(name: str, **options: Any) -> NodeClassifier:

@@ -1,4 +1,4 @@
-"""The networks the κ-GCN is measured against: GCN, HGCN, and an MLP that does not look at the graph."""
+"""Baselines of the κ-GCN: GCN, HGCN, and an MLP without the graph."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class GCN(NodeClassifier):
     """Graph convolutional network (Kipf and Welling 2017), on the same sparse products as the κ-GCN.
 
     Args:
-        in_channels: Columns of the features.
-        num_classes: C.
-        hidden_channels: Columns of the hidden layers.
+        in_channels: Number of features.
+        num_classes: Number of classes C.
+        hidden_channels: Dimension of the hidden layers.
         num_layers: Number of hidden layers.
-        dropout: Of hidden rows, in training.
-        input_dropout: Of the features.
-        dropconnect: Of the weights.
-        adjacency_dropout: Of the entries of Â.
-        act: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
-        adjacency_norm: ``"symmetric"``, ``"row"`` or ``"none"``.
-        bias: Of the convolutions.
+        dropout: Dropout probability of hidden rows.
+        input_dropout: Dropout probability of features.
+        dropconnect: Dropout probability of weights.
+        adjacency_dropout: Dropout probability of entries of Â.
+        act: Activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
+        adjacency_norm: Normalisation of the adjacency matrix: ``"symmetric"``, ``"row"`` or ``"none"``.
+        bias: Whether convolutions have a bias.
 
     >>> from kappagcn.graphs import disease
     >>> data = disease()
@@ -88,19 +88,19 @@ class HGCN(NodeClassifier):
     """Hyperbolic graph convolutional network (Chami et al. 2019) with their linear decoder.
 
     Args:
-        in_channels: Columns of the features.
-        num_classes: C.
+        in_channels: Number of features.
+        num_classes: Number of classes C.
         hidden_channels: Dimension of the hidden spaces, each with a trained curvature of its own.
         num_layers: Number of hidden layers.
-        curvature: κ at the start, below 0.
+        curvature: Initial curvature κ, below 0.
         trainable: Whether curvatures are trained.
         attention: Whether edges have learned weights.
-        at_node: Aggregate in the tangent space at the node instead of the origin.
-        dropout: Of hidden rows, in training.
-        input_dropout: Of the features.
-        dropconnect: Of the weights.
-        act: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
-        adjacency_norm: ``"row"`` (theirs), ``"symmetric"`` or ``"none"``.
+        at_node: Whether to aggregate in the tangent space at the node instead of the origin.
+        dropout: Dropout probability of hidden rows.
+        input_dropout: Dropout probability of features.
+        dropconnect: Dropout probability of weights.
+        act: Activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
+        adjacency_norm: Normalisation of the adjacency matrix: ``"row"`` (theirs), ``"symmetric"`` or ``"none"``.
 
     >>> from kappagcn.graphs import disease
     >>> data = disease()
@@ -145,7 +145,7 @@ class HGCN(NodeClassifier):
 
     def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""
-        # Not inherited: torch.compile takes bounds of curvatures for variables where networks with others share code.
+        # Not inherited: torch.compile makes bounds of curvatures variables if networks with other bounds share code.
         return super().forward(x, edge_index, edge_weight)
 
     def output_step(self) -> Step:
@@ -154,17 +154,17 @@ class HGCN(NodeClassifier):
 
 
 class MLP(NodeClassifier):
-    """Fully connected layers on the features alone: what the graph adds is the difference to this.
+    """Fully connected layers on the features alone, without the graph.
 
     Args:
-        in_channels: Columns of the features.
-        num_classes: C.
-        hidden_channels: Columns of the hidden layers.
+        in_channels: Number of features.
+        num_classes: Number of classes C.
+        hidden_channels: Dimension of the hidden layers.
         num_layers: Number of hidden layers.
-        dropout: Of hidden rows, in training.
-        input_dropout: Of the features.
-        dropconnect: Of the weights.
-        act: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
+        dropout: Dropout probability of hidden rows.
+        input_dropout: Dropout probability of features.
+        dropconnect: Dropout probability of weights.
+        act: Activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
 
     >>> from kappagcn.graphs import disease
     >>> data = disease()
@@ -193,7 +193,7 @@ class MLP(NodeClassifier):
         self.hidden = nn.ModuleList(inner)
 
     def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Any:
-        """The edges as they are: the graph is not looked at."""
+        """The edges, unchanged."""
         return edge_index
 
     def output_step(self) -> Step:

@@ -25,22 +25,22 @@ class KappaGCN(NodeClassifier):
     As all κ → 0 it is GCN with a linear output.
 
     Args:
-        in_channels: Columns of the features.
-        num_classes: C; None for a network that ends in its last hidden layer.
+        in_channels: Number of features.
+        num_classes: Number of classes C; None for a network that ends in its last hidden layer.
         space: Signature of the hidden layers, such as ``"H16"`` or ``"H8xS8"``, shared by them with its curvatures; or
             one signature for each layer, which then has curvatures of its own.
         num_layers: Number of hidden layers that share the one signature.
         trainable: Whether curvatures are trained.
         split_input: Whether each factor of a product gets its equal share of the features (the paper) or all of them.
-        dropout: Of hidden rows, in training.
-        input_dropout: Of the features.
-        dropconnect: Of the weights.
-        adjacency_dropout: Of the entries of Â.
-        act: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
-        adjacency_norm: ``"symmetric"``, ``"row"`` or ``"none"``.
-        aggregation: As in `KappaGCNConv`.
-        bias: Of the convolutions.
-        double: Aggregate in float64.
+        dropout: Dropout probability of hidden rows.
+        input_dropout: Dropout probability of features.
+        dropconnect: Dropout probability of weights.
+        adjacency_dropout: Dropout probability of entries of Â.
+        act: Activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
+        adjacency_norm: Normalisation of the adjacency matrix: ``"symmetric"``, ``"row"`` or ``"none"``.
+        aggregation: Aggregation of neighbours, as in `KappaGCNConv`.
+        bias: Whether convolutions have a bias.
+        double: Whether to aggregate in float64.
 
     Shapes: x (N, in_channels), tangent vectors at the origin; see `kappagcn.nn.TangentFeatures` → (N, C).
 

@@ -27,14 +27,7 @@ def take_rows(x: Tensor | SparseRows, nodes: Tensor) -> Features:
 
 
 class Inference:
-    """Exact logits from all neighbours, one layer after the other, each in blocks of rows.
-
-    Args:
-        model: The network.
-        x: Features (N, D).
-        sampler: Sampler of the graph; None for a network without neighbours.
-        batch_size: Rows in a block.
-    """
+    """Exact logits from all neighbours, layer by layer in blocks of rows; without neighbours there is no sampler."""
 
     def __init__(
         self,
@@ -64,13 +57,13 @@ class Inference:
 
     def _needed_rows(self, nodes: Tensor | None) -> list[Tensor]:
         """Sorted nodes whose rows are needed: those of the features, then those after each step."""
-        every = torch.arange(self.x.shape[0])
+        all_nodes = torch.arange(self.x.shape[0])
         if nodes is None:
-            return [every] * (len(self.steps) + 1)
+            return [all_nodes] * (len(self.steps) + 1)
         needed = [nodes.unique()]
         for step in self.steps[:0:-1]:
             needed.append(self._sample(needed[-1]).nodes.sort().values if step.aggregates else needed[-1])
-        return [every, *reversed(needed)]
+        return [all_nodes, *reversed(needed)]
 
     def _sample(self, nodes: Tensor) -> Sample:
         """All neighbours of some nodes."""

@@ -36,15 +36,9 @@ class PartTrainer(Trainer):
 
 
 class PartClassification(NodeClassification):
-    """Node classification on the nodes of this rank; metrics are those of all ranks.
+    """Node classification on this rank's nodes of a whole graph; metrics are those of all ranks.
 
-    Args:
-        model: The network, with the same weights everywhere.
-        data: The whole graph, of which this rank keeps its rows.
-        split: Nodes for training, stopping and validation.
-        owner: Rank of each node, (N,).
-        communicator: Connects the ranks.
-        boundary: Share of other ranks' rows that a training step takes.
+    `owner` is the rank of each node, (N,), and `boundary` the share of other ranks' rows in a training step.
     """
 
     def __init__(
@@ -86,7 +80,7 @@ class Partitioned:
     Args:
         group: Process group of torch.distributed, or the communicator of `kappagcn.distributed.process_group`.
         method: Method of `kappagcn.distributed.partition`.
-        boundary: Share of other ranks' rows that a training step takes, 1 for exact training.
+        boundary: Share of other ranks' rows in a training step, 1 for exact training.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
