@@ -95,7 +95,7 @@ def boundary(data, owner, communicator):
     worst = float(error.abs().max())
     spread = torch.tensor([worst, float((same - exact).abs().max())], dtype=torch.float64)
     torch.distributed.all_reduce(spread, torch.distributed.ReduceOp.MAX)
-    bytes_sent = torch.tensor([sent, len(part.exchange.places)])
+    bytes_sent = torch.tensor([sent, len(part.exchange.sent_rows)])
     torch.distributed.all_reduce(bytes_sent)
     return {"worst": spread.tolist(), "bytes": bytes_sent.tolist(), "columns": data.x.shape[1]}
 
