@@ -48,7 +48,7 @@ def test_a_killed_worker_is_named_and_other_numbers_of_workers_go_on_to_the_same
     assert "Traceback" not in words
     line = words.strip().splitlines()[-1]
     assert f"worker 1 (process {victim.pid}" in line
-    assert "--resume goes on" in line
+    assert "--resume continues" in line
     assert not (folder / "summary.json").exists()
     (out, words, code), *others = (worker.ended() for worker in started(folder, 3, "--resume", "--json"))
     assert code == 0, words
