@@ -53,7 +53,7 @@ def data_path(
     name: Annotated[str | None, typer.Argument(help="A dataset; without one, the cache.")] = None,
     data: DataFolder = None,
 ) -> None:
-    """Where a dataset is on this machine, or where the cache is."""
+    """Print the path of a dataset on this machine, or of the cache."""
     from kappagcn.graphs import BUILT_IN
     from kappagcn.graphs.datasets.graph_dataset import cache_folder, locate
     from kappagcn.graphs.datasets.sources import find_entry

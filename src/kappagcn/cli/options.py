@@ -41,7 +41,7 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
 
 Graph = Annotated[str, typer.Argument(help="A built-in name (see kappagcn data list) or a file.")]
 DataFolder = Annotated[
-    Path | None, typer.Option("--data", envvar="KAPPAGCN_DATA", help="Folder in which datasets are looked for first.")
+    Path | None, typer.Option("--data", envvar="KAPPAGCN_DATA", help="Folder to search for datasets first.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all random numbers.")]
@@ -53,7 +53,7 @@ _ConfigHelp = "TOML file of settings; flags given beside it win."
 
 @dataclass(frozen=True)
 class FileOptions:
-    """How the files of a graph are read."""
+    """Options for the files of a graph."""
 
     features: Annotated[str | None, typer.Option(help=_FeaturesHelp)] = None
     labels: Annotated[
@@ -81,7 +81,7 @@ class FileOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a training run is started, and its directory."""
+    """Options for a training run and its directory."""
 
     threads: Threads = None
     distributed: Annotated[

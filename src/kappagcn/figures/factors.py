@@ -55,7 +55,7 @@ class Nodes:
             self.groups.append((np.flatnonzero(~known), {"color": self.theme.muted, "marker": "x"}))
 
     def look(self, group: dict[str, Any]) -> dict[str, Any]:
-        """How a group is drawn; a thin line in the background's colour keeps markers apart."""
+        """Arguments for drawing a group; a thin line in the background's colour keeps markers apart."""
         crossed = group["marker"] in ("x", ".")
         edge = {} if crossed else {"edgecolors": self.theme.background, "linewidths": 0.3 if self.size < 12 else 0.6}
         return {"s": self.size, **edge, **group}

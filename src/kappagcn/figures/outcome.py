@@ -1,4 +1,4 @@
-"""How good a run is in one picture: ratios of distances for embeddings, a confusion matrix for classifiers."""
+"""Quality of a run in one picture: ratios of distances for embeddings, a confusion matrix for classifiers."""
 
 import numpy as np
 from matplotlib.colors import to_rgb

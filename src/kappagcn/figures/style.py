@@ -1,4 +1,4 @@
-"""How every picture looks: a light and a dark theme, and files that are the same bytes whenever they are drawn."""
+"""Style of all pictures: a light and a dark theme, and files with the same bytes every time."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -148,7 +148,7 @@ def theme_named(name: str) -> Theme:
 
 @contextmanager
 def styled(theme: Theme) -> Iterator[Theme]:
-    """Draw with a theme, whatever the reader's own settings are; they are as before afterwards."""
+    """Draw with a theme instead of the user's own settings, which are restored afterwards."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         inked = ("text.color", "axes.labelcolor", "axes.titlecolor", "xtick.labelcolor", "ytick.labelcolor")

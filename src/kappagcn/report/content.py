@@ -1,4 +1,4 @@
-"""What the page's script draws, as plain numbers and words."""
+"""Numbers and words that the page's script draws."""
 
 from typing import Any
 

@@ -25,7 +25,7 @@ BLOCK_SIZE = 2**24  # bytes parsed at a time
 COMMENT_LINE = re.compile(rb"^[ \t]*[#%].*\n?", re.MULTILINE)
 
 Kind = Literal["name", "text", "number"]
-"""What a column holds: names (not empty), any text, or numbers."""
+"""Kind of a column: names (not empty), any text, or numbers."""
 
 
 class _IrregularFileError(Exception):

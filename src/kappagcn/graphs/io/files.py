@@ -13,7 +13,7 @@ from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.io.edge_list import EdgeList, read_edge_list
 from kappagcn.graphs.io.graphml import from_networkx, read_graphml
 from kappagcn.graphs.io.node_data import as_features, as_labels
-from kappagcn.graphs.io.node_table import NodeTable, order_features, order_labels, read_features, read_labels
+from kappagcn.graphs.io.node_table import NodeTable, number_classes, read_features, read_labels
 from kappagcn.graphs.io.npz import read_npz
 from kappagcn.graphs.io.pyg import from_pyg, read_torch
 from kappagcn.graphs.io.undirected import assemble, counted, name_source_in_errors, node_index
@@ -147,17 +147,23 @@ def _read_tables(features: Any, labels: Any, known: Collection[str]) -> Tables:
 def _add_tables(data: Data, index: dict[str, int], tables: Tables, sparse: bool) -> Data:
     for role, (source, table) in tables.items():
         with name_source_in_errors(source):
+            nodes = table.positions(index)
             if role == "features":
-                data.x = as_features(order_features(table, index, data.num_nodes, source), sparse=sparse)
-                if table.columns:
-                    data.attr_names = table.columns
-                continue
-            numbers, class_names = order_labels(table, index, data.num_nodes)
-            data.y = as_labels(numbers)
-            if class_names:
-                data.class_names = class_names
-            unknown = int((data.y < 0).sum())
-            data.report += f"; {counted(unknown, 'node')} without label" if unknown else ""
+                if len(nodes) < data.num_nodes:
+                    missing = sorted(set(index) - set(table.names or ()))
+                    raise GraphError(
+                        f"expected features for all {data.num_nodes} nodes, found none for "
+                        f"{data.num_nodes - len(nodes)} of them, such as {missing[:3]}."
+                    )
+                data.x = as_features(table.values[np.argsort(nodes)], sparse=sparse)
+                names = {"attr_names": table.columns}
+            else:
+                labels = np.full(data.num_nodes, -1, np.int64)
+                labels[nodes], class_names = number_classes(table.values)
+                data.y, names = as_labels(labels), {"class_names": class_names}
+                unknown = int((labels < 0).sum())
+                data.report += f"; {counted(unknown, 'node')} without label" if unknown else ""
+            data.update({key: value for key, value in names.items() if value})
     return data
 
 

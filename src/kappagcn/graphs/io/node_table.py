@@ -123,27 +123,6 @@ def _npz_names(arrays: dict[str, Array], rows: int, path: Path) -> list[str] | N
     return _distinct(names, path)
 
 
-def order_features(table: NodeTable, index: dict[str, int], num_nodes: int, source: str) -> Any:
-    """Features in the order of the graph's nodes, given the number of each name; every node must have some."""
-    nodes = table.positions(index)
-    missing = num_nodes - len(nodes)
-    if missing:
-        examples = sorted(set(index) - set(table.names or ()))[:3]
-        raise GraphFileError(
-            f"{source}: expected features for all {num_nodes} nodes, found none for {missing} of them, "
-            f"such as {examples}."
-        )
-    return table.values[np.argsort(nodes)]
-
-
-def order_labels(table: NodeTable, index: dict[str, int], num_nodes: int) -> tuple[Array, list[str] | None]:
-    """Class numbers in the order of the graph's nodes, −1 where there is none, and the names of the classes."""
-    numbers, class_names = number_classes(table.values)
-    labels = np.full(num_nodes, -1, np.int64)
-    labels[table.positions(index)] = numbers
-    return labels, class_names
-
-
 def number_classes(values: Array) -> tuple[Array, list[str] | None]:
     """Class numbers of labels, −1 for an empty label, and class names where the labels are not numbers from 0."""
     if values.dtype.kind in "biuf":

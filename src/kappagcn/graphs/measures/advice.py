@@ -1,4 +1,4 @@
-"""Which space to try first, from measures of the graph: a rule of thumb that gives its reasons."""
+"""The space to try first, by a rule of thumb from measures of the graph, with its reasons."""
 
 import math
 from dataclasses import dataclass
