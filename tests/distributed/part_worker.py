@@ -104,14 +104,13 @@ def embedding(communicator):
     """By how much the workers' sampled distortion and its gradients miss those of the same sources in one process."""
     from kappagcn.graphs import torus
     from kappagcn.models.points import FreePoints
-    from kappagcn.training.distortion_loss import GraphDistances, distortion
-    from kappagcn.training.distortion_task import SharedDistortionTask
+    from kappagcn.training import GraphDistances, SharedEmbeddingTask, distortion
 
     graph = torus(80, radius=0.2)
     with seeded(0):
         points = FreePoints(graph.num_nodes, "H2xS2").double()
         points.points.data.normal_()
-    task = SharedDistortionTask(points, graph, 11, torch.arange(7), communicator, seed=5)
+    task = SharedEmbeddingTask(points, graph, 11, torch.arange(7), communicator, seed=5)
     trainer = PartTrainer(points, task, CONFIG, communicator=communicator)
     communicator.set_epoch(3)
     theirs = gradients(trainer)

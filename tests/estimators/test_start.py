@@ -1,51 +1,73 @@
-"""Curvatures and scale to start from."""
+"""Points and curvatures to start from."""
 
-import math
-
+import numpy as np
 import pytest
 import torch
 
-from kappagcn import ProductManifold
-from kappagcn.estimators import fitting_space
-from kappagcn.estimators.start import starting_point
+from kappagcn.estimators.start import in_units, starts
+from kappagcn.geometry import ProductManifold
 from kappagcn.geometry.signature import parse_signature
-from kappagcn.graphs import balanced_tree, cycle, hyperbolicity
-from kappagcn.training import distances_from
+from kappagcn.graphs import balanced_tree, cycle, path
+from kappagcn.training import GraphDistances, measure
 
 TREE = balanced_tree(3, 3)
+DISTANCES = GraphDistances.of(TREE)
 
 
-def test_spheres_start_as_wide_as_the_graph():
-    for space, m in (("S3", 1), ("S2^2", 2), ("S2xS1xE2", 2)):
-        started = parse_signature(fitting_space(space, delta=3.0, diameter=9.0))
-        kappas = [f.kappa for f in started if f.letter == "S"]
-        widest = math.sqrt(sum((math.pi / math.sqrt(kappa)) ** 2 for kappa in kappas))
-        assert len(kappas) == m
-        assert widest == pytest.approx(9.0, rel=1e-4)
+def curvatures(start):
+    return [f.kappa for f in parse_signature(start.space)]
 
 
-def test_hyperbolic_factors_start_as_much_of_a_tree_as_the_graph():
-    """The plane's δ is log 2/√−κ: quadruples of far points in four directions attain it."""
-    (factor,) = parse_signature(fitting_space("H2", delta=2.0, diameter=12.0))
-    manifold = ProductManifold.from_signature(f"H2({factor.kappa})")
-    far = 8 / math.sqrt(-factor.kappa)
-    v = far * torch.tensor([[1.0, 0], [0, 1], [-1, 0], [0, -1]], dtype=torch.float64)
-    d = distances_from(v, manifold.double(), range(4))
-    sums = sorted([float(d[0, 1] + d[2, 3]), float(d[0, 2] + d[1, 3]), float(d[0, 3] + d[1, 2])])
-    assert (sums[2] - sums[1]) / 2 == pytest.approx(2.0, rel=1e-2)
+def test_silent_factors_start_nearly_flat_with_the_sign_of_their_letter():
+    flat, curved = starts("H2xS2xE1", DISTANCES, "graph", 0)
+    assert [round(k * 3**2, 6) for k in curvatures(flat)] == [-0.01, 0.01, 0]
+    assert [round(k * 3**2, 4) for k in curvatures(curved)] == [-10, 0.01, 0]
+    assert flat.points.shape == (40, 5)
 
 
-def test_what_the_signature_says_stays():
-    assert fitting_space("H2(-1)xS3(1)xU2", delta=0, diameter=5) == "H2xS3xU2"
-    assert starting_point("H2xS2", TREE, "paper", 6.0) == ("H2xS2", 6.0)
-    assert starting_point("H2", TREE, "graph", 6.0) == ("H2(-2)", 6.0)
+def test_curvatures_that_are_named_stay():
+    (start,) = starts("H2(-1)xS3(1)xU2", DISTANCES, "graph", 0)
+    assert curvatures(start) == [-1, 1, 0]
 
 
-def test_longer_edges_start_flatter():
-    ring = cycle(12)
-    wide = ring.clone()
-    wide.edge_weight = torch.full((ring.num_edges,), 3.0)
-    (near, diameter), (far, longest) = (starting_point("S2", g, "graph", w) for g, w in ((ring, 6.0), (wide, 18.0)))
-    assert (diameter, longest) == (hyperbolicity(ring).diameter, 18.0)
-    kappas = [parse_signature(each)[0].kappa for each in (near, far)]
-    assert kappas[0] == pytest.approx(9 * kappas[1], rel=1e-4)
+def test_the_papers_start_is_small_and_random():
+    (start,) = starts("H2xS2", DISTANCES, "paper", 0)
+    assert curvatures(start) == [-1, 1]
+    assert 0.05 < float(start.points.std()) < 0.2
+
+
+def test_a_line_starts_where_it_ends():
+    start = starts("E2", GraphDistances.of(path(30)), "graph", 0)[0]
+    quality = measure(start.points, ProductManifold.from_signature(start.space).double(), GraphDistances.of(path(30)))
+    assert quality.d_avg < 0.02
+
+
+def test_a_cycle_starts_on_its_circle():
+    distances = GraphDistances.of(cycle(20))
+    start = starts("S2", distances, "graph", 0)[-1]
+    quality = measure(start.points, ProductManifold.from_signature(start.space).double(), distances)
+    assert quality.d_avg < 0.02
+
+
+def test_columns_are_dealt_to_the_factors():
+    """The two directions of a grid go to one factor each."""
+    grid = torch.cartesian_prod(torch.arange(9.0), torch.arange(4.0))
+    start = starts("E1xE1", GraphDistances(torch.cdist(grid, grid)), "graph", 0)[0]
+    first, second = (abs(np.corrcoef(2 * start.points[:, k], grid[:, k])[0, 1]) for k in (0, 1))
+    assert min(first, second) > 0.99
+
+
+def test_landmarks_are_enough():
+    everything, some = DISTANCES, GraphDistances.of(TREE, torch.arange(0, 40, 2))
+    one, two = (starts("E5", each, "graph", 0)[0].points for each in (everything, some))
+    assert torch.cdist(one, one).corrcoef().shape == (40, 40)
+    pairs = torch.stack([torch.cdist(one, one).flatten(), torch.cdist(two, two).flatten()])
+    assert pairs.corrcoef()[0, 1] > 0.9
+
+
+def test_units_of_length_do_not_matter():
+    wide = TREE.clone()
+    wide.edge_weight = torch.linspace(1, 2, TREE.num_edges // 2).repeat_interleave(2) * 3.0
+    data, unit = in_units(wide)
+    assert unit == pytest.approx(4.5)
+    assert float(data.edge_weight.mean()) == pytest.approx(1)

@@ -9,10 +9,9 @@ if TYPE_CHECKING:
     from kappagcn.estimators.embedder import GraphEmbedder
     from kappagcn.estimators.estimate import Estimate, bootstrapped
     from kappagcn.estimators.settings import ClassificationSettings, EmbeddingSettings
-    from kappagcn.estimators.start import fitting_space
 
 # Imported on first use, in this order: the command line reads settings without waiting for torch.
-_MODULES = ("settings", "estimate", "start", "embedder", "classifier", "cross_validation")
+_MODULES = ("settings", "estimate", "embedder", "classifier", "cross_validation")
 
 __all__ = [
     "ClassificationSettings",
@@ -21,7 +20,6 @@ __all__ = [
     "GraphEmbedder",
     "KappaGCNClassifier",
     "bootstrapped",
-    "fitting_space",
     "splits_of",
 ]
 

@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,34 +13,26 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch.distributed import ProcessGroup
-from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import GraphError, TrainingError
+from kappagcn.errors import TrainingError
 from kappagcn.estimators.base import Estimator
+from kappagcn.estimators.embedding_run import EmbeddingRun
 from kappagcn.estimators.settings import EmbeddingSettings
-from kappagcn.estimators.start import in_units, scaled, starting_point
 from kappagcn.geometry import Curvature
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import as_graph, components
 from kappagcn.models.points import FreePoints, NetworkPoints
 from kappagcn.run_folder import Embedded, save_embedded, save_json
-from kappagcn.training import PartTrainer, Trainer, TrainingConfig, reporting, run_training, seeded
-from kappagcn.training.checkpoint import fingerprint
-from kappagcn.training.distortion_loss import GraphDistances, distances_from, measure
-from kappagcn.training.distortion_task import DistortionTask, SampledDistortionTask, SharedDistortionTask
-from kappagcn.training.precision import mean_average_precision
+from kappagcn.training import mean_average_precision, measure, reporting, run_training
+from kappagcn.training.graph_distances import GraphDistances
+from kappagcn.training.pair_loss import distances_from
 
 __all__ = ["GraphEmbedder"]
 
 Array = NDArray[Any]
-ALL_PAIRS = 5000  # nodes up to which every step takes all pairs
-SOURCES = 64
-WATCHED = 16  # sources whose distortion decides which epoch's points are kept
 RATIOS, BINS = 2.0, 50  # of the histogram of d/d_G
 BLOCK = 256  # sources whose distances are held at once
-MEASURED = 256  # other sources for the final estimate, and nodes for the precision of a large graph
-OTHER = 0x9E3779B97F4A7C15  # turns a seed into one that draws other nodes than training does
 
 
 class GraphEmbedder(Estimator, EmbeddingSettings):
@@ -50,14 +41,17 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
     A graph is PyG's ``Data``, a SciPy or NumPy adjacency matrix, or a NetworkX graph. Directed edges count in both
     directions; weights are lengths. Pairs of nodes without a path do not count.
 
-    The learning rate falls to 0 by the last epoch but for a κ-GCN on all pairs, where it stays, as in the paper.
+    Up to 5000 nodes every step takes all pairs and is one of L-BFGS, which goes downhill in each of them; larger graphs
+    are trained by Adam on sampled pairs.
 
     Attributes:
         embedding_: Points, (N, D).
         tangent_: Their tangent vectors at the origin, (N, D), which tell points near the ball's boundary apart.
         space_: The space with its learned curvatures, as a signature.
         curvatures_: Learned, one per factor.
-        distortion_: Average distortion; for sampled pairs an estimate from sources that were drawn for it alone.
+        d_avg_: Mean of abs(d/d_G − 1), which other papers call D_avg; likewise.
+        distortion_: The paper's average distortion, mean of ((d/d_G)² − 1)²; for sampled pairs an estimate from
+            sources that were drawn for it alone.
         distortion_std_error_: Standard error of that estimate; 0 over all pairs.
         worst_distortion_: Largest ratio of a distance in the space to that in the graph, over the smallest.
         unreachable_pairs_: Ordered pairs of nodes without a path, which do not count.
@@ -65,10 +59,10 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
         history_: Numbers of each epoch; curvatures in units of the mean edge.
 
     >>> from kappagcn.graphs import balanced_tree
-    >>> embedder = GraphEmbedder("H2", epochs=500, lr=0.02)
+    >>> embedder = GraphEmbedder("H2", epochs=300)
     >>> embedder.fit_transform(balanced_tree(4, 2)).shape
     (31, 2)
-    >>> embedder.distortion_ < 0.05
+    >>> embedder.distortion_ < 0.02
     True
     """
 
@@ -93,41 +87,19 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
         """
         self.check()
         communicator = Communicator.of(group)
-        data, unit = in_units(as_graph(graph))
-        sources = self._sources(data.num_nodes)
-        drawn = held_out(data.num_nodes, self.random_state) if sources else None
-        distances = GraphDistances.of(data, None if drawn is None else drawn[WATCHED:])
-        space, diameter = starting_point(scaled(self.space, unit), data, self.start, distances.longest)
-        config = self._config(diameter, sampled=sources > 0)
-        with seeded(self.random_state):
-            points = self._points(data, space, diameter)
-        task: DistortionTask | SampledDistortionTask = DistortionTask(points, distances)
-        shared = communicator.world_size > 1
-        if drawn is not None and shared:
-            task = SharedDistortionTask(points, data, sources, drawn[:WATCHED], communicator, self.random_state)
-        elif drawn is not None:
-            task = SampledDistortionTask(points, data, sources, GraphDistances.of(data, drawn[:WATCHED]))
-        elif shared:
-            raise TrainingError(
-                "sources: expected sampled pairs for several processes, found all pairs. Name a number of sources."
-            )
-        about = {
-            "model": "embedding",
-            "options": {**self._settings(), "start_space": space, "sources": sources},
-            "training": asdict(config),
-            "nodes": data.num_nodes,
-            "data": fingerprint(data.edge_index, data.get("edge_weight")),
-        }
+        run = EmbeddingRun(self, as_graph(graph), communicator)
+        resumed = resume and folder is not None and (Path(folder) / "config.json").exists()
         first = communicator.rank == 0
         with reporting("embedding", self.epochs) if self.verbose and first else nullcontext() as report:
-            options: dict[str, Any] = {"resume": resume, "callbacks": [] if report is None else [report]}
-            trainer = (PartTrainer if shared else Trainer)(points, task, config, communicator=communicator)
-            result = run_training(trainer, folder, about, **options)
-        counted = ratios(points, distances) if folder is not None and first else None
-        self._keep(points, data, distances, unit, None if drawn is None else drawn[WATCHED:])
+            trainer = run.trainer(resumed=resumed)
+            callbacks = [] if report is None else [report]
+            result = run_training(trainer, folder, run.identity(), resume=resume, callbacks=callbacks)
+        points: Any = trainer.model
+        counted = ratios(points, run.distances) if folder is not None and first else None
+        self._keep(points, run)
         self.result_, self.history_ = result, result.history
         if folder is not None and counted is not None:
-            self._write(Path(folder), data, unit, counted)
+            self._write(Path(folder), run, counted)
         return self
 
     def fit_transform(
@@ -142,55 +114,20 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
         super().check()
         parse_signature(self.space)
 
-    def _config(self, diameter: float, *, sampled: bool) -> TrainingConfig:
-        usual = {
-            "lr": 0.01 if self.method == "kappa-gcn" else 0.01 * diameter,
-            "curvature_lr": (math.pi / diameter) ** 4,
-        }
-        rates: dict[str, Any] = {
-            name: value if getattr(self, name) == "auto" else getattr(self, name) for name, value in usual.items()
-        }
-        decay = "cosine" if sampled or self.method == "free" else "none"
-        return TrainingConfig(
-            epochs=self.epochs, patience=self.epochs, **rates, l2=0.0, decay=decay, seed=self.random_state
-        )
-
-    def _settings(self) -> dict[str, Any]:
-        names = ("space", "method", "start", "hidden_channels", "act", "random_state")
-        return {name: getattr(self, name) for name in names}
-
-    def _sources(self, nodes: int) -> int:
-        """How many each step takes; 0 for all pairs."""
-        if nodes < 1:
-            raise GraphError("expected a graph with nodes, found none.")
-        if self.sources == "auto":
-            return 0 if nodes <= ALL_PAIRS else SOURCES
-        return 0 if int(self.sources) >= nodes or nodes <= 2 * WATCHED else int(self.sources)
-
-    def _points(self, data: Data, space: str, diameter: float) -> FreePoints | NetworkPoints:
-        if self.method == "free":
-            return FreePoints(data.num_nodes, space)
-        points = NetworkPoints(data, space, hidden_channels=self.hidden_channels, act=self.act)
-        if self.start == "graph":
-            points.rescale(diameter)
-        return points
-
     @torch.no_grad()
-    def _keep(
-        self,
-        points: FreePoints | NetworkPoints,
-        data: Data,
-        distances: GraphDistances,
-        unit: float,
-        nodes: torch.Tensor | None,
-    ) -> None:
-        self.manifold_, self._v, self._told = points.manifold, points().detach(), parse_signature(self.space)
+    def _keep(self, points: FreePoints | NetworkPoints, run: EmbeddingRun) -> None:
+        data, unit = run.data, run.unit
+        self.manifold_, self._v, self._asked = points.manifold, points().detach(), parse_signature(self.space)
         together = int((np.bincount(components(data)) ** 2).sum())
-        measured = measure(self._v, self.manifold_, distances)
-        self.distortion_, self.worst_distortion_ = measured.distortion, measured.worst_distortion
-        self.distortion_std_error_ = measured.distortion_std_error
+        quality = measure(self._v, self.manifold_, run.distances)
+        self.distortion_, self.d_avg_, self.worst_distortion_ = (
+            quality.distortion,
+            quality.d_avg,
+            quality.worst_distortion,
+        )
+        self.distortion_std_error_ = quality.distortion_std_error
         self.unreachable_pairs_ = data.num_nodes**2 - together
-        self.map_ = mean_average_precision(self._v, self.manifold_, data, nodes)
+        self.map_ = mean_average_precision(self._v, self.manifold_, data, run.measured)
         if unit != 1:
             self._v = unit * self._v
             for curvature in self._curvatures():
@@ -219,7 +156,7 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
     @property
     def space_(self) -> str:
         """The space with its learned curvatures; a factor whose curvature changed its sign is written U."""
-        return learned_signature(self._told, self.curvatures_)
+        return learned_signature(self._asked, self.curvatures_)
 
     def distances(self, nodes: Sequence[int] | None = None) -> Array:
         """Distances in the space of some nodes, or all, from all: (S, N)."""
@@ -237,19 +174,23 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
             "space": self.space,
             "learned_space": self.space_,
             "curvatures": self.curvatures_,
+            "objective": self.objective,
             "distortion": self.distortion_,
+            "d_avg": self.d_avg_,
             "worst_distortion": self.worst_distortion_,
             "distortion_std_error": self.distortion_std_error_,
             "map": self.map_,
             "unreachable_pairs": self.unreachable_pairs_,
             "epochs": self.result_.epochs,
             "best_epoch": self.result_.best_epoch,
+            "stopped_by": self.result_.stopped_by,
             "seconds": seconds,
         }
         return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in values.items()}
 
-    def _write(self, folder: Path, data: Data, unit: float, counted: tuple[Array, Array]) -> None:
+    def _write(self, folder: Path, run: EmbeddingRun, counted: tuple[Array, Array]) -> None:
         """The points and what they came to, beside the run's other files."""
+        data = run.data
         labels, names = data.get("y"), data.get("class_names")
         if labels is not None and names is None:
             names = range(int(labels.max()) + 1)
@@ -267,7 +208,7 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
             ratio_counts=counted[0],
         )
         save_embedded(folder / "embedding.npz", embedded)
-        summary = {"graph": str(data.get("name") or "graph"), "edge_unit": unit, **self.summary()}
+        summary = {"graph": str(data.get("name") or "graph"), "edge_unit": run.unit, **self.summary()}
         save_json(folder / "summary.json", summary)
 
 
@@ -287,9 +228,3 @@ def ratios(points: FreePoints | NetworkPoints, distances: GraphDistances) -> tup
         stretch = distances_from(v, manifold, sources[some]).numpy() * np.sqrt(weights)
         counts += np.histogram(np.minimum(stretch[weights > 0], RATIOS), edges)[0]
     return counts, edges
-
-
-def held_out(nodes: int, seed: int) -> torch.Tensor:
-    """Nodes to watch and to measure, drawn apart from what training draws with the same seed."""
-    generator = torch.Generator().manual_seed((seed + 1) * OTHER % 2**63)
-    return torch.randperm(nodes, generator=generator)[: WATCHED + MEASURED]

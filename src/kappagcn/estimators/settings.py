@@ -80,9 +80,16 @@ class EmbeddingSettings(Settings):
         "What is trained: the points themselves (free), or the paper's network on one-hot features.",
         choices=("free", "kappa-gcn"),
     )
+    objective: str = setting(
+        "distortion",
+        "What is minimised: the paper's distortion, the mean relative error D_avg (relative), the stress of "
+        "multidimensional scaling, or a ranking loss by which neighbours become nearest points (neighbours).",
+        choices=("distortion", "relative", "stress", "neighbours"),
+    )
     start: str = setting(
         "graph",
-        "Initial curvatures: from the graph's diameter and δ-hyperbolicity, or ±1 as in the paper.",
+        "Initial points and curvatures: nearly flat, by multidimensional scaling of the graph's distances, or small "
+        "random points and ±1 as in the paper. Curvatures that the signature names start there.",
         choices=("graph", "paper"),
     )
     hidden_channels: int = setting(16, "Dimension of the hidden layer of the κ-GCN.", range="[1, inf)")
@@ -90,11 +97,15 @@ class EmbeddingSettings(Settings):
     epochs: int = setting(2000, "Number of training epochs.", range="[1, inf)")
     lr: float | str = setting(
         "auto",
-        "Adam learning rate of points or weights; auto: 0.01 for weights, a hundredth of the diameter for points.",
+        "Adam learning rate where pairs are sampled; auto: 0.01 for weights, 0.003 times the diameter for points. All "
+        "pairs are trained by L-BFGS, which has none.",
         range="[0, inf)",
     )
     curvature_lr: float | str = setting(
-        "auto", "Learning rate of the curvatures; 0 keeps them fixed; auto: (π/diameter)⁴.", range="[0, inf)"
+        "auto",
+        "Adam learning rate of asinh(κR²), R half the diameter, where pairs are sampled; 0 keeps curvatures fixed; "
+        "auto: 0.2.",
+        range="[0, inf)",
     )
     sources: int | str = setting(
         "auto",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as sla
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
@@ -15,22 +18,26 @@ from kappagcn.sparse import SparseMatrix, normalized_adjacency
 
 __all__ = ["FreePoints", "NetworkPoints", "hidden_space"]
 
+DAMPING = 1e-3  # of the least squares that choose weights: Â² is nearly singular
+
 
 class FreePoints(nn.Module):
-    """Tangent vectors that are trained as they are.
+    """Tangent vectors that are trained as they are, in float64.
 
     Args:
         nodes: N.
         space: Signature of the space.
+        points: Where they start, (N, D); near the origin by default.
 
     >>> FreePoints(5, "H2xS2")().shape
     torch.Size([5, 4])
     """
 
-    def __init__(self, nodes: int, space: str) -> None:
+    def __init__(self, nodes: int, space: str, points: Tensor | None = None) -> None:
         super().__init__()
-        self.manifold = ProductManifold.from_signature(space, trainable=True)
-        self.points = nn.Parameter(0.1 * torch.randn(nodes, self.manifold.dim))  # near the origin, to unfold from there
+        self.manifold = ProductManifold.from_signature(space, trainable=True).double()
+        start = 0.1 * torch.randn(nodes, self.manifold.dim) if points is None else points
+        self.points = nn.Parameter(start.double().clone())
 
     def forward(self) -> Tensor:
         """One tangent vector at the origin for each node, (N, D)."""
@@ -45,20 +52,31 @@ class NetworkPoints(nn.Module):
         space: Signature of the space.
         hidden_channels: Dimension of the hidden layer, shared out among as many factors.
         act: Activation between the layers; the paper has none in curved spaces.
+        adjacency: Normalised adjacency of the graph, where it is known already.
 
     >>> from kappagcn.graphs import cycle
     >>> NetworkPoints(cycle(6), "S2^2", hidden_channels=8)().shape
     torch.Size([6, 4])
     """
 
-    def __init__(self, graph: Data, space: str, *, hidden_channels: int = 16, act: str = "none") -> None:
+    def __init__(
+        self,
+        graph: Data,
+        space: str,
+        *,
+        hidden_channels: int = 16,
+        act: str = "none",
+        adjacency: SparseMatrix | None = None,
+    ) -> None:
         super().__init__()
         nodes = graph.num_nodes
         self.network = KappaGCN(
             nodes, None, [hidden_space(space, hidden_channels), space], act=act, bias=False, double=True
         )
         self.features = SparseMatrix.from_tensor(one_hot(nodes))
-        self.adjacency = normalized_adjacency(graph.edge_index, graph.get("edge_weight"), nodes)
+        if adjacency is None:
+            adjacency = normalized_adjacency(graph.edge_index, graph.get("edge_weight"), nodes)
+        self.adjacency = adjacency
         self.manifold: ProductManifold = self.network.hidden[-1].manifold
 
     def forward(self) -> Tensor:
@@ -66,10 +84,18 @@ class NetworkPoints(nn.Module):
         vectors: Tensor = self.network(self.features, self.adjacency)
         return vectors
 
-    def rescale(self, factor: float) -> None:
-        """Multiply the weights of the last layer, so that a step of training moves points by so much more."""
-        with torch.no_grad():
-            self.network.hidden[-1].weight.mul_(factor)
+    @torch.no_grad()
+    def start_at(self, points: Tensor) -> None:
+        """Choose weights whose output, in nearly flat space, is near these tangent vectors, (N, D)."""
+        first, last = (layer.weight for layer in self.network.hidden)
+        width = points.shape[1]
+        entries = (self.adjacency.values.numpy(), (self.adjacency.rows.numpy(), self.adjacency.cols.numpy()))
+        once = sp.csr_array(entries, shape=self.adjacency.shape, dtype=np.float64)
+        square = once @ once
+        columns = [sla.lsmr(square, column, damp=DAMPING)[0] for column in points.double().numpy().T]
+        first[:, :width] = torch.from_numpy(np.stack(columns, 1)).to(first)
+        first[:, width:] *= first[:, :width].std()
+        last.copy_(torch.eye(*last.shape))
 
 
 def hidden_space(space: str, hidden: int) -> str:

@@ -3,16 +3,20 @@
 from kappagcn.progress import reporting
 from kappagcn.training.checkpoint import RunFolder
 from kappagcn.training.config import TrainingConfig
-from kappagcn.training.distortion_loss import Distortion, GraphDistances, distances_from, distortion, measure
-from kappagcn.training.distortion_task import DistortionTask, SampledDistortionTask
+from kappagcn.training.embedding_quality import Distortion, measure
+from kappagcn.training.embedding_tasks import EmbeddingTask, RankingTask, SampledEmbeddingTask, SharedEmbeddingTask
 from kappagcn.training.evaluation import final_evaluation, load_model, predict
 from kappagcn.training.fitting import FullGraph, Strategy, fit
+from kappagcn.training.graph_distances import GraphDistances
 from kappagcn.training.layerwise import layerwise
 from kappagcn.training.memory import keep_freed_memory
 from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
 from kappagcn.training.near_pairs import NearPairs
+from kappagcn.training.pair_loss import distances_from, distortion, pair_loss
 from kappagcn.training.parts import Partitioned, PartTrainer
 from kappagcn.training.precision import mean_average_precision
+from kappagcn.training.quasi_newton import QuasiNewtonTrainer
+from kappagcn.training.ranking_loss import Neighbours, ranking_loss
 from kappagcn.training.run import TrainingResult, run_training, train
 from kappagcn.training.stopping import EarlyStopping
 from kappagcn.training.tasks import NodeClassification, Task
@@ -20,19 +24,23 @@ from kappagcn.training.trainer import Trainer, seeded
 
 __all__ = [
     "Distortion",
-    "DistortionTask",
     "EarlyStopping",
+    "EmbeddingTask",
     "FullGraph",
     "GraphDistances",
     "MiniBatch",
     "MiniBatchTrainer",
     "MiniBatches",
     "NearPairs",
+    "Neighbours",
     "NodeClassification",
     "PartTrainer",
     "Partitioned",
+    "QuasiNewtonTrainer",
+    "RankingTask",
     "RunFolder",
-    "SampledDistortionTask",
+    "SampledEmbeddingTask",
+    "SharedEmbeddingTask",
     "Strategy",
     "Task",
     "Trainer",
@@ -47,7 +55,9 @@ __all__ = [
     "load_model",
     "mean_average_precision",
     "measure",
+    "pair_loss",
     "predict",
+    "ranking_loss",
     "reporting",
     "run_training",
     "seeded",

@@ -186,8 +186,14 @@ def run_training(
     return TrainingResult(
         epochs=trainer.epoch,
         best_epoch=trainer.stopping.best_epoch,
-        stopped_by="patience" if trainer.stopping.is_over(trainer.epoch) else "epochs",
+        stopped_by=_reason(trainer),
         seconds=seconds,
         resumed_after=first,
         history=history,
     )
+
+
+def _reason(trainer: Trainer) -> str:
+    if trainer.converged:
+        return "converged"
+    return "patience" if trainer.stopping.is_over(trainer.epoch) else "epochs"

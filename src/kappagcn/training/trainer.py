@@ -15,6 +15,7 @@ from kappagcn.distributed import Communicator
 from kappagcn.errors import DivergedError, TrainingError
 from kappagcn.geometry import Curvature
 from kappagcn.training.config import TrainingConfig
+from kappagcn.training.scale_free import CurvatureAdam
 from kappagcn.training.stopping import EarlyStopping
 from kappagcn.training.tasks import Task
 
@@ -50,6 +51,8 @@ class Trainer:
         config: Epochs, patience, learning rates, regularisation and seed.
         regularised: Parameters with L² regularisation.
         communicator: Connects the processes that train together; one process by default.
+        radius: About half the diameter of the data, to move curvatures by Adam in units of it (`CurvatureAdam`); None
+            for plain gradient descent.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
@@ -68,6 +71,7 @@ class Trainer:
         *,
         regularised: list[nn.Parameter] | None = None,
         communicator: Communicator | None = None,
+        radius: float | None = None,
     ) -> None:
         self.model, self.task, self.config = model, task, config
         self.communicator = Communicator() if communicator is None else communicator
@@ -85,6 +89,9 @@ class Trainer:
         ]
         self.adam = torch.optim.Adam([g for g in groups if g["params"]], lr=config.lr, fused=True) if weights else None
         self.curved = [p for p in self.named.values() if id(p) in kappas]
+        self.curvature_adam = (
+            None if radius is None or not self.curved else CurvatureAdam(self.curved, radius, config.curvature_lr)
+        )
         if not self.named:
             raise TrainingError("expected parameters to train, found none that require a gradient.")
         self.best = {name: t.detach().clone() for name, t in model.state_dict().items()}
@@ -111,13 +118,16 @@ class Trainer:
             random = torch.get_rng_state()
         self.model.eval()
         with torch.no_grad():
-            metrics = self.task.metrics()
+            metrics = self._metrics()
         self._check_finite({name.replace("_", " "): value for name, value in metrics.items()}, epoch)
         self.epoch, self.random = epoch, random
         if self.stopping.update(epoch, *self.task.watched(metrics)):
             now = self.model.state_dict()
             torch._foreach_copy_(list(self.best.values()), [now[name].detach() for name in self.best])
         return {"epoch": epoch, "train_loss": loss, **metrics, "curvatures": self.kappas()}
+
+    def _metrics(self) -> dict[str, float]:
+        return self.task.metrics()
 
     def _step(self, epoch: int) -> float:
         self._save_backup()
@@ -134,12 +144,18 @@ class Trainer:
             for group in self.adam.param_groups:
                 group["lr"] = rate * self.config.lr
             self.adam.step()
-        with torch.no_grad():
-            for kappa in self.curved:
-                if kappa.grad is not None:
-                    kappa.sub_(rate * self.config.curvature_lr * kappa.grad)
+        self._move_curvatures(rate)
         self._check_norms("the weights", dict(self.named), epoch)
         return value
+
+    @torch.no_grad()
+    def _move_curvatures(self, rate: float) -> None:
+        if self.curvature_adam is not None:
+            self.curvature_adam.step(rate)
+            return
+        for kappa in self.curved:
+            if kappa.grad is not None:
+                kappa.sub_(rate * self.config.curvature_lr * kappa.grad)
 
     def sum_gradients(self) -> None:
         """Sum the gradients over all ranks, in one message."""
@@ -180,6 +196,11 @@ class Trainer:
                     torch._foreach_copy_(self._state(), self._backup)
                 raise DivergedError(quantity, value, epoch)
 
+    @property
+    def converged(self) -> bool:
+        """Whether further epochs would change nothing that matters; not known of this trainer."""
+        return False
+
     def is_over(self) -> bool:
         """Whether the last epoch is done, or patience has run out."""
         return self.epoch >= self.config.epochs or self.stopping.is_over(self.epoch)
@@ -195,6 +216,8 @@ class Trainer:
         if self.adam is not None:
             for number, state in self.adam.state_dict()["state"].items():
                 tensors |= {f"adam/{number}/{name}": torch.as_tensor(t) for name, t in state.items()}
+        if self.curvature_adam is not None:
+            tensors |= {f"curvature_adam/{name}": t for name, t in self.curvature_adam.tensors().items()}
         return tensors | {"random": self.random}
 
     def about(self) -> dict[str, Any]:
@@ -203,13 +226,15 @@ class Trainer:
 
     def load(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
         """Load a saved state."""
-        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "adam": {}}
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "adam": {}, "curvature_adam": {}}
         for key, tensor in tensors.items():
             part, _, name = key.partition("/")
             parts.setdefault(part, {})[name] = tensor
         self.model.load_state_dict(parts["model"])
         self.best, self.random, self.epoch = parts["best"], tensors["random"], int(about["epoch"])
         self.stopping = EarlyStopping(**about["stopping"])
+        if self.curvature_adam is not None:
+            self.curvature_adam.load(parts["curvature_adam"])
         if self.adam is not None and parts["adam"]:
             states: dict[int, dict[str, Tensor]] = {}
             for key, tensor in parts["adam"].items():

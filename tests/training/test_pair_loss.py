@@ -12,7 +12,8 @@ from kappagcn.errors import GeometryError, GraphError
 from kappagcn.geometry import ProductManifold, Stereographic, tangent_dist
 from kappagcn.graphs import balanced_tree, cycle, from_scipy
 from kappagcn.kernels.dispatch import torch_only
-from kappagcn.training import GraphDistances, distortion, measure
+from kappagcn.training import GraphDistances, NearPairs, distortion, measure, pair_loss
+from kappagcn.training.pair_loss import PAIR_OBJECTIVES
 
 PATHS = {"compiled": contextlib.nullcontext, "torch": torch_only}
 SIGNATURES = [
@@ -111,24 +112,69 @@ def test_points_far_out_in_close_directions(kappa, dtype, path):
         agree(ours(v, f"H4({kappa})", lengths), reference(v, f"H4({kappa})", lengths), 1e-5)
 
 
+@pytest.mark.parametrize("objective", PAIR_OBJECTIVES)
 @pytest.mark.parametrize("path", PATHS)
-def test_gradients_are_those_of_differences(path):
+def test_gradients_are_those_of_differences(path, objective):
     generator = torch.Generator().manual_seed(3)
     v = 0.4 * torch.randn(6, 4, generator=generator, dtype=torch.float64)
     distances = GraphDistances(lengths_of(6, generator))
 
-    def loss(v, hyperbolic, spherical):
-        return distortion_of(v, torch.stack([hyperbolic, spherical]), [2, 2], distances)
+    def loss(v, hyperbolic, flat, spherical):
+        return loss_of(v, torch.stack([hyperbolic, flat, spherical]), [2, 1, 1], distances, objective)
 
-    kappas = [torch.tensor(k, dtype=torch.float64, requires_grad=True) for k in (-0.8, 0.9)]
+    kappas = [torch.tensor(k, dtype=torch.float64, requires_grad=True) for k in (-0.8, 0.0, 0.9)]
     with PATHS[path]():
         assert torch.autograd.gradcheck(loss, (v.requires_grad_(), *kappas))
 
 
-def distortion_of(v, k, dims, distances):
-    from kappagcn.training.distortion_loss import _Pairs
+@pytest.mark.parametrize("objective", PAIR_OBJECTIVES)
+@pytest.mark.parametrize("path", PATHS)
+def test_objectives_are_those_of_the_distances(path, objective):
+    generator = torch.Generator().manual_seed(8)
+    v = 0.7 * torch.randn(40, 4, generator=generator, dtype=torch.float64)
+    lengths, manifold = lengths_of(40, generator).double(), ProductManifold.from_signature("H2xS2").double()
+    d, counted = manifold.tangent_dist(v[:, None], v[None]), lengths > 0
+    ratio = d[counted] / lengths[counted]
+    expected = {
+        "distortion": (ratio**2 - 1).square().sum() / 40**2,
+        "relative": (ratio - 1).abs().mean(),
+        "stress": (d - lengths)[counted].square().sum() / lengths[counted].square().sum(),
+    }[objective]
+    with PATHS[path]():
+        value = pair_loss(v, manifold, GraphDistances(lengths), objective)
+        quality = measure(v, manifold, GraphDistances(lengths))
+    assert value.item() == pytest.approx(expected.item(), rel=1e-6)  # weights are kept in float32
+    assert quality.d_avg == pytest.approx((ratio - 1).abs().mean().item(), rel=1e-6)
 
-    return _Pairs.apply(v, k, dims, distances)
+
+@pytest.mark.parametrize("objective", PAIR_OBJECTIVES)
+@pytest.mark.parametrize("path", PATHS)
+def test_sources_estimate_every_objective_without_bias(path, objective):
+    """The mean of the values, and of the gradients, of one source each is that of all pairs."""
+    graph, manifold = balanced_tree(3, 2), ProductManifold.from_signature("H2xS1(0.2)").double()
+    generator = torch.Generator().manual_seed(9)
+    v = 0.5 * torch.randn(graph.num_nodes, 3, generator=generator, dtype=torch.float64)
+    everything, near = GraphDistances.of(graph), NearPairs.of(graph, per_node=4)
+    norm = everything.row_norm(objective)
+
+    def value_and_gradient(distances):
+        x = v.clone().requires_grad_()
+        value = pair_loss(x, manifold, distances, objective, norm)
+        return value.detach(), torch.autograd.grad(value, x)[0]
+
+    with PATHS[path]():
+        whole = value_and_gradient(everything)
+        for beside in (None, near):
+            each = [GraphDistances.of(graph, [node], beside) for node in range(graph.num_nodes)]
+            values, gradients = zip(*(value_and_gradient(one) for one in each), strict=True)
+            torch.testing.assert_close(torch.stack(values).mean(), whole[0], rtol=1e-6, atol=0)
+            torch.testing.assert_close(torch.stack(gradients).mean(0), whole[1], rtol=1e-5, atol=1e-7)
+
+
+def loss_of(v, k, dims, distances, objective="distortion"):
+    from kappagcn.training.pair_loss import _Pairs
+
+    return _Pairs.apply(v, k, dims, distances, objective, distances.row_norm(objective))
 
 
 def test_through_zero_the_loss_is_smooth():
@@ -138,7 +184,7 @@ def test_through_zero_the_loss_is_smooth():
     distances = GraphDistances(lengths_of(30, generator))
     grid = torch.linspace(-2e-3, 2e-3, 41, dtype=torch.float64).tolist()
     kappas = [torch.tensor([kappa], dtype=torch.float64) for kappa in grid]
-    values = np.array([distortion_of(v, kappa, [3], distances).item() for kappa in kappas])
+    values = np.array([loss_of(v, kappa, [3], distances).item() for kappa in kappas])
     assert np.abs(np.diff(values, 3)).max() < 1e-3 * np.abs(np.diff(values, 2)).max()
     assert np.abs(np.diff(values)).min() > 0
 

@@ -1,0 +1,176 @@
+"""An embedding of one graph in one space, ready to be trained: distances, starts, task and trainer."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch_geometric.data import Data
+
+from kappagcn.distributed import Communicator
+from kappagcn.errors import GraphError, TrainingError
+from kappagcn.estimators.settings import EmbeddingSettings
+from kappagcn.estimators.start import Start, in_units, scaled, starts
+from kappagcn.models.points import FreePoints, NetworkPoints
+from kappagcn.sparse import SparseMatrix, normalized_adjacency
+from kappagcn.training import (
+    EmbeddingTask,
+    GraphDistances,
+    Neighbours,
+    PartTrainer,
+    QuasiNewtonTrainer,
+    RankingTask,
+    SampledEmbeddingTask,
+    SharedEmbeddingTask,
+    Trainer,
+    TrainingConfig,
+    seeded,
+)
+from kappagcn.training.checkpoint import fingerprint
+
+__all__ = ["EmbeddingRun"]
+
+ALL_PAIRS = 5000  # nodes up to which every step takes all pairs
+SOURCES = 64
+WATCHED = 16  # sources whose objective decides which epoch's points are kept
+MEASURED = 256  # other sources for the final estimate, and nodes for the precision of a large graph
+OTHER = 0x9E3779B97F4A7C15  # turns a seed into one that draws other nodes than training does
+TRIAL = 30  # epochs after which the best of several starts goes on
+POINT_LR, CURVATURE_LR = 0.003, 0.2  # of sampled pairs, by Adam: of the diameter, and of asinh(κR²)
+NETWORK_LR = 0.01
+
+
+class EmbeddingRun:
+    """What is trained to embed a graph, and by what.
+
+    Args:
+        settings: Of the embedding.
+        graph: The graph.
+        communicator: Connects the processes that share sampled pairs.
+
+    Attributes:
+        data: The graph with edges in units of their mean length.
+        unit: That mean.
+        distances: Between all nodes, or from those that the final measurement takes.
+        measured: Numbers of those nodes; None for all.
+    """
+
+    def __init__(self, settings: EmbeddingSettings, graph: Data, communicator: Communicator) -> None:
+        self.settings, self.communicator = settings, communicator
+        self.data, self.unit = in_units(graph)
+        self.sources = self._sources(self.data.num_nodes)
+        drawn = held_out(self.data.num_nodes, settings.random_state) if self.sources else None
+        self.watched = None if drawn is None else drawn[:WATCHED]
+        self.measured = None if drawn is None else drawn[WATCHED:]
+        self.distances = GraphDistances.of(self.data, self.measured)
+        self.diameter = self.distances.longest or 1.0
+        self.space = scaled(settings.space, self.unit)
+        if communicator.world_size > 1 and not self.sources:
+            raise TrainingError(
+                "sources: expected sampled pairs for several processes, found all pairs. Name a number of sources."
+            )
+
+    def _sources(self, nodes: int) -> int:
+        """Number of sources in each step; 0 for all pairs."""
+        if nodes < 1:
+            raise GraphError("expected a graph with nodes, found none.")
+        if self.settings.sources == "auto":
+            return 0 if nodes <= ALL_PAIRS else SOURCES
+        return 0 if int(self.settings.sources) >= nodes or nodes <= 2 * WATCHED else int(self.settings.sources)
+
+    def config(self) -> TrainingConfig:
+        """Epochs and learning rates."""
+        settings, free = self.settings, self.settings.method == "free"
+        usual = {"lr": POINT_LR * self.diameter if free else NETWORK_LR, "curvature_lr": CURVATURE_LR}
+        rates: dict[str, Any] = {
+            name: value if getattr(settings, name) == "auto" else getattr(settings, name)
+            for name, value in usual.items()
+        }
+        epochs = settings.epochs
+        return TrainingConfig(
+            epochs=epochs, patience=epochs, **rates, l2=0.0, decay="cosine", seed=settings.random_state
+        )
+
+    def identity(self) -> dict[str, Any]:
+        """What must be the same for a run in a folder to go on."""
+        names = ("space", "objective", "method", "start", "hidden_channels", "act", "random_state")
+        return {
+            "model": "embedding",
+            "options": {**{name: getattr(self.settings, name) for name in names}, "sources": self.sources},
+            "training": asdict(self.config()),
+            "nodes": self.data.num_nodes,
+            "data": fingerprint(self.data.edge_index, self.data.get("edge_weight")),
+        }
+
+    def trainer(self, *, resumed: bool = False) -> Trainer:
+        """A trainer at the best of the starts; one that is about to load a state needs no trials."""
+        settings = self.settings
+        candidates = starts(self.space, self.distances, settings.start, settings.random_state)
+        if resumed or len(candidates) == 1 or settings.epochs <= TRIAL or self.sources:
+            return self._trainer(candidates[0])
+        values = [self._trial(candidate) for candidate in candidates]
+        return self._trainer(candidates[values.index(min(values))])
+
+    def _trial(self, start: Start) -> float:
+        """The objective after a few epochs from a start."""
+        trainer = self._trainer(start)
+        while trainer.epoch < TRIAL and not trainer.is_over():
+            trainer.run_epoch()
+        return trainer.stopping.lowest_loss
+
+    def _trainer(self, start: Start) -> Trainer:
+        config, objective = self.config(), self.settings.objective
+        points = self._points(start)
+        radius = self.diameter / 2
+        if self.watched is None:
+            task: Any = (
+                RankingTask(points, Neighbours.of(self.data))
+                if objective == "neighbours"
+                else EmbeddingTask(points, self.distances, objective)
+            )
+            learned = None if config.curvature_lr == 0 else radius
+            return QuasiNewtonTrainer(points, task, config, units=self._units(points), radius=learned)
+        if self.communicator.world_size > 1:
+            task = SharedEmbeddingTask(
+                points, self.data, self.sources, self.watched, self.communicator, config.seed, objective
+            )
+            return PartTrainer(points, task, config, communicator=self.communicator, radius=radius)
+        watched = GraphDistances.of(self.data, self.watched)
+        task = SampledEmbeddingTask(points, self.data, self.sources, watched, objective)
+        return Trainer(points, task, config, radius=radius)
+
+    def _points(self, start: Start) -> FreePoints | NetworkPoints:
+        settings = self.settings
+        if settings.method == "free":
+            return FreePoints(self.data.num_nodes, start.space, start.points)
+        with seeded(settings.random_state):
+            points = NetworkPoints(
+                self.data,
+                start.space,
+                hidden_channels=settings.hidden_channels,
+                act=settings.act,
+                adjacency=self.adjacency,
+            )
+        if settings.start == "graph":
+            points.start_at(start.points)
+        return points
+
+    @cached_property
+    def adjacency(self) -> SparseMatrix:
+        """Normalised adjacency of the graph, for the κ-GCN."""
+        return normalized_adjacency(self.data.edge_index, self.data.get("edge_weight"), self.data.num_nodes)
+
+    def _units(self, points: FreePoints | NetworkPoints) -> dict[str, torch.Tensor | float]:
+        """Lengths by which parameters are measured: for a point those of its near distances."""
+        if isinstance(points, NetworkPoints):
+            return {}
+        near = self.distances.weights.double().mean(1, keepdim=True)
+        return {"points": torch.where(near > 0, near.rsqrt(), self.diameter)}
+
+
+def held_out(nodes: int, seed: int) -> torch.Tensor:
+    """Nodes to watch and to measure, drawn apart from what training draws with the same seed."""
+    generator = torch.Generator().manual_seed((seed + 1) * OTHER % 2**63)
+    return torch.randperm(nodes, generator=generator)[: WATCHED + MEASURED]

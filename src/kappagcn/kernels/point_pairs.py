@@ -1,0 +1,7 @@
+"""All that is compiled for pairs of points, in one place for its one caller."""
+
+from kappagcn.kernels.pair_distances import Rows, distances_from
+from kappagcn.kernels.pairs import all_pairs, listed_pairs
+from kappagcn.kernels.ranks import ranked_rows
+
+__all__ = ["Rows", "all_pairs", "distances_from", "listed_pairs", "ranked_rows"]

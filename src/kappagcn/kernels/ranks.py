@@ -1,0 +1,98 @@
+r"""A ranking loss over the points of a graph compiled by numba: neighbours in the graph are to be nearest in the space.
+
+Σ_a Σ_b −log(e^{−d_ab}/(e^{−d_ab} + Σ_c e^{−d_ac})),    b the neighbours of a, c all other nodes but a
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kappagcn.kernels.blocks import parallel_for
+from kappagcn.kernels.pair_distances import ALONE, BLOCK, CHUNKS, Points, Rows, compiled, squared_distances
+from kappagcn.kernels.pair_gradients import Sums, add_gradients, added, no_sums
+
+__all__ = ["ranked_rows"]
+
+Array = NDArray[Any]
+LEAST = 1e-12  # of a distance that is divided by
+
+
+@compiled
+def _row_of_ranks(i: int, distances: Array, neighbours: Array, pull: Array) -> float:
+    """The ranking loss of point i; into `pull` its derivatives by the squared distances from i."""
+    n = distances.shape[0]
+    pull[:] = 1.0
+    pull[i] = 0.0
+    for b in neighbours:
+        pull[b] = 0.0
+    nearest, others = np.inf, 0.0
+    for j in range(n):
+        nearest = min(nearest, distances[j] if pull[j] > 0 else np.inf)
+    if nearest == np.inf:  # all others are neighbours
+        pull[:] = 0.0
+        return 0.0
+    for j in range(n):
+        pull[j] = math.exp(nearest - distances[j]) if pull[j] > 0 else 0.0
+        others += pull[j]
+    loss, shares = 0.0, 0.0
+    for b in neighbours:
+        excess = distances[b] - nearest + math.log(others)
+        small = math.exp(-abs(excess))
+        loss += max(excess, 0.0) + math.log1p(small)  # log(1 + e^excess)
+        share = 1 / (1 + small) if excess > 0 else small / (1 + small)
+        shares += share
+        pull[b] = -share * others  # turned round below
+    for j in range(n):
+        pull[j] *= -0.5 / (others * max(distances[j], LEAST))
+    for j in range(n):
+        pull[j] *= 1.0 if pull[j] > 0 else shares
+    return loss
+
+
+@compiled
+def _ranked_rows(
+    first: int, slopes: bool, sources: Array, places: Array, others: Array, points: Points, sums: Sums
+) -> None:
+    """The ranking loss of every `CHUNKS`-th source from `first`, and its gradients by all points."""
+    n = points.u.shape[1]
+    parts, flat = np.ones((5, points.kappas.shape[0], BLOCK)), np.empty((5, BLOCK))
+    distances, pull = np.empty(n), np.empty(n)
+    for place in range(first, sources.shape[0], CHUNKS):
+        i = sources[place]
+        neighbours = others[places[i] : places[i + 1]]
+        if neighbours.shape[0] == 0:
+            continue
+        for start in range(0, n, BLOCK):
+            stop = min(start + BLOCK, n)
+            squared_distances(i, start, stop, points, parts, flat)
+            for j in range(stop - start):
+                distances[start + j] = math.sqrt(max(flat[0, j], 0.0))
+        sums.totals[0] += _row_of_ranks(i, distances, neighbours, pull)
+        for start in range(0, n if slopes else 0, BLOCK):
+            stop = min(start + BLOCK, n)
+            squared_distances(i, start, stop, points, parts, flat)
+            flat[3, : stop - start] = pull[start:stop]
+            add_gradients(i, start, stop, True, points, sums, parts, flat)
+
+
+def ranked_rows(
+    rows: Rows, places: Array, others: Array, sources: Array | None = None, *, slopes: bool = True
+) -> tuple[float, Array, Array]:
+    """The ranking loss of sources, or of all points, whose neighbours a compressed list names.
+
+    Returns:
+        The loss, its gradients by v, (N, D), and by κ, (F,).
+    """
+    n, every = rows.u.shape[1], np.arange(rows.u.shape[1]) if sources is None else sources
+    sums = no_sums(rows, n if slopes else 0)
+
+    def work(chunk: int) -> None:
+        _ranked_rows(chunk, slopes, every, places, others, rows.points, sums[chunk])
+
+    parallel_for(CHUNKS, work, alone=n * len(every) < ALONE)
+    totals, by_v, by_k = added(rows, sums, slopes=slopes)
+    return float(totals[0]), by_v, by_k

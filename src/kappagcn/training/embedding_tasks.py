@@ -1,0 +1,199 @@
+"""Training tasks that embed a graph: an objective over all pairs of nodes, or over those of sources drawn anew."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from kappagcn.distributed import Communicator
+from kappagcn.models.points import FreePoints, NetworkPoints
+from kappagcn.training.graph_distances import GraphDistances
+from kappagcn.training.near_pairs import NearPairs
+from kappagcn.training.pair_loss import pair_loss
+from kappagcn.training.ranking_loss import Neighbours, ranking_loss
+
+__all__ = ["METRICS", "EmbeddingTask", "RankingTask", "SampledEmbeddingTask", "SharedEmbeddingTask"]
+
+# What an objective is called among an epoch's numbers.
+METRICS = {"distortion": "distortion", "relative": "d_avg", "stress": "stress", "neighbours": "ranking_loss"}
+
+
+class EmbeddingTask:
+    """An objective over all pairs: the loss, what is watched, and whose least value's weights are kept.
+
+    Nothing is random in it, so the loss that is watched after one step is the one whose gradient the next step takes.
+
+    Args:
+        points: What is trained.
+        distances: Of the graph.
+        objective: ``"distortion"``, ``"relative"`` or ``"stress"``.
+
+    >>> from kappagcn.graphs import cycle
+    >>> graph, points = cycle(12), FreePoints(12, "S2")
+    >>> EmbeddingTask(points, GraphDistances.of(graph)).loss().requires_grad
+    True
+    """
+
+    def __init__(
+        self, points: FreePoints | NetworkPoints, distances: GraphDistances, objective: str = "distortion"
+    ) -> None:
+        self.points, self.distances, self.objective = points, distances, objective
+        self._next: Tensor | None = None
+
+    def loss(self) -> Tensor:
+        """The objective."""
+        loss, self._next = self._next, None
+        return self._value() if loss is None else loss
+
+    def _value(self) -> Tensor:
+        return pair_loss(self.points(), self.points.manifold, self.distances, self.objective)
+
+    def metrics(self) -> dict[str, float]:
+        """The objective after the step."""
+        with torch.enable_grad():
+            self._next = self._value()
+        return self.metrics_of(float(self._next.detach()))
+
+    def metrics_of(self, value: float) -> dict[str, float]:
+        """An epoch's numbers for a value of the objective that is known."""
+        return {METRICS[self.objective]: value}
+
+    def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
+        """Stop by the objective, keep its least value."""
+        value = metrics[METRICS[self.objective]]
+        return value, -value
+
+
+class RankingTask(EmbeddingTask):
+    """The ranking loss of all nodes, by which neighbours in the graph become nearest points.
+
+    Args:
+        points: What is trained.
+        neighbours: In the graph.
+
+    >>> from kappagcn.graphs import cycle
+    >>> graph, points = cycle(12), FreePoints(12, "S2")
+    >>> RankingTask(points, Neighbours.of(graph)).loss().requires_grad
+    True
+    """
+
+    def __init__(self, points: FreePoints | NetworkPoints, neighbours: Neighbours) -> None:
+        self.points, self.neighbours, self.objective = points, neighbours, "neighbours"
+        self._next = None
+
+    def _value(self) -> Tensor:
+        return ranking_loss(self.points(), self.points.manifold, self.neighbours)
+
+
+class SampledEmbeddingTask:
+    """The same for graphs with too many pairs: each step takes those of some sources, drawn anew, and all near ones.
+
+    Args:
+        points: What is trained.
+        graph: The graph.
+        sources: Number drawn for each step, without repetition.
+        watched: Distances whose objective is watched, from sources drawn once.
+        objective: One of `METRICS`.
+
+    >>> from kappagcn.graphs import cycle
+    >>> graph, points = cycle(12), FreePoints(12, "S2")
+    >>> SampledEmbeddingTask(points, graph, 4, GraphDistances.of(graph)).loss().requires_grad
+    True
+    """
+
+    def __init__(
+        self,
+        points: FreePoints | NetworkPoints,
+        graph: Data,
+        sources: int,
+        watched: GraphDistances,
+        objective: str = "distortion",
+    ) -> None:
+        self.points, self.graph, self.sources, self.kept = points, graph, sources, watched
+        self.objective, self.ranked = objective, objective == "neighbours"
+        self.near = None if self.ranked else NearPairs.of(graph)
+        self.neighbours = Neighbours.of(graph) if self.ranked else None
+        self.norm = 1.0 if self.ranked else watched.row_norm(objective)
+
+    def loss(self) -> Tensor:
+        """An estimate of the objective, whose gradient is one of its gradient, both without bias."""
+        return self._estimate(torch.randperm(self.graph.num_nodes)[: self.sources])
+
+    def _estimate(self, sources: Tensor) -> Tensor:
+        v, manifold = self.points(), self.points.manifold
+        if self.neighbours is not None:
+            return ranking_loss(v, manifold, self.neighbours, sources)
+        return pair_loss(v, manifold, GraphDistances.of(self.graph, sources, self.near), self.objective, self.norm)
+
+    def metrics(self) -> dict[str, float]:
+        """The objective as seen from the sources that are watched."""
+        return {METRICS[self.objective]: self._watched_value()}
+
+    def _watched_value(self) -> float:
+        v, manifold = self.points(), self.points.manifold
+        if self.neighbours is not None:
+            return float(ranking_loss(v, manifold, self.neighbours, self.kept.sources))
+        return float(pair_loss(v, manifold, self.kept, self.objective, self.norm))
+
+    def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
+        """Stop by the objective, keep its least value."""
+        value = metrics[METRICS[self.objective]]
+        return value, -value
+
+
+class SharedEmbeddingTask(SampledEmbeddingTask):
+    """Sampled embedding in several processes: each takes its share of the sources and of the near pairs.
+
+    Args:
+        points: What is trained, the same everywhere.
+        graph: The graph.
+        sources: Number drawn for each step, over all ranks.
+        watched: Sources whose objective is watched, drawn once, (S,).
+        communicator: Connects the ranks.
+        seed: Of the draws.
+        objective: One of `METRICS`.
+    """
+
+    def __init__(
+        self,
+        points: FreePoints | NetworkPoints,
+        graph: Data,
+        sources: int,
+        watched: Tensor,
+        communicator: Communicator,
+        seed: int,
+        objective: str = "distortion",
+    ) -> None:
+        rank, world_size = communicator.rank, communicator.world_size
+        mine = watched[rank::world_size]
+        super().__init__(points, graph, sources, GraphDistances.of(graph, mine), objective)
+        self.communicator, self.seed, self.part_kept = communicator, seed, len(mine) / len(watched)
+        self.norm = communicator.all_reduce_sum(self.part_kept * self.norm)[0]
+        if self.near is not None:
+            nobody, no_paths = torch.empty(0, dtype=torch.long), torch.empty(0, graph.num_nodes)
+            self.own_near = GraphDistances(no_paths, nobody, self.near.share(rank, world_size))
+
+    def loss(self) -> Tensor:
+        """This rank's share of the estimate."""
+        drawn = self._drawn()
+        mine = drawn[self.communicator.rank :: self.communicator.world_size]
+        v, manifold, share = self.points(), self.points.manifold, len(mine) / len(drawn)
+        if self.neighbours is not None:
+            return share * ranking_loss(v, manifold, self.neighbours, mine) if len(mine) else 0 * v.sum()
+        loss = pair_loss(v, manifold, self.own_near, self.objective, self.norm)
+        if len(mine):
+            far = GraphDistances.of(self.graph, mine, self.near)
+            far.near = None  # left out of the sources' pairs, counted by those who have them
+            loss = loss + share * pair_loss(v, manifold, far, self.objective, self.norm)
+        return loss
+
+    def _drawn(self) -> Tensor:
+        """Sources of this step, the same on all ranks, from the seed and the epoch."""
+        generator = torch.Generator().manual_seed((self.seed << 32) + self.communicator.epoch)
+        return torch.randperm(self.graph.num_nodes, generator=generator)[: self.sources]
+
+    def metrics(self) -> dict[str, float]:
+        """The objective as seen from the watched sources of all ranks."""
+        own = self._watched_value() if self.part_kept else 0.0
+        return {METRICS[self.objective]: self.communicator.all_reduce_sum(self.part_kept * own)[0]}

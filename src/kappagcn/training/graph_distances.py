@@ -1,0 +1,111 @@
+"""Lengths of shortest paths in the form that objectives over pairs take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from kappagcn.errors import GraphError
+from kappagcn.graphs import shortest_paths
+from kappagcn.training.near_pairs import NearPairs
+
+__all__ = ["GraphDistances"]
+
+BYTES_OF_PAIR, LARGEST = 12, 16 * 2**30  # while weights are made; what all pairs may take
+LONGEST_TABLE = 2**16
+
+
+class GraphDistances:
+    """Lengths of shortest paths from all nodes, or from some.
+
+    Args:
+        lengths: (N, N), symmetric, 0 on the diagonal; negative or infinite where there is no path. With sources (S, N).
+        sources: The nodes whose distances these are, drawn evenly, (S,); None for all.
+        near: Pairs that are known beside those of the sources, and not taken from them.
+
+    Attributes:
+        weights: 1/d², float32, (N, N) or (S, N), and 0 for pairs that do not count.
+        sources: As passed.
+        pairs: Number of ordered pairs i ≠ j that count.
+        squares: Sum of d² over those pairs.
+        unreachable_pairs: Number of ordered pairs i ≠ j without a path.
+        longest: The largest distance; 0 where there is none.
+
+    >>> from kappagcn.graphs import path
+    >>> GraphDistances.of(path(3)).weights.tolist()
+    [[0.0, 1.0, 0.25], [1.0, 0.0, 1.0], [0.25, 1.0, 0.0]]
+    """
+
+    def __init__(self, lengths: Tensor, sources: Tensor | None = None, near: NearPairs | None = None) -> None:
+        if near is not None and sources is None:
+            raise GraphError("near: expected sources that they are beside, found all pairs.")
+        rows = lengths.shape[-1] if sources is None else len(sources)
+        if lengths.dim() != 2 or lengths.shape[0] != rows:
+            raise GraphError(
+                f"expected distances ({'N' if sources is None else rows}, N), found {tuple(lengths.shape)}."
+            )
+        places = torch.arange(rows)
+        diagonal = places, places if sources is None else sources
+        if int((lengths == 0).sum()) > int((lengths[diagonal] == 0).sum()):
+            raise GraphError("expected distances above 0 between different nodes, found 0.")
+        self.sources, self.near, self.weights = sources, near, _weights(lengths)
+        self.weights[diagonal] = 0
+        if sources is None and not torch.equal(self.weights, self.weights.T):
+            raise GraphError("expected the same distance both ways, found others: the graph is undirected.")
+        self.pairs = int((self.weights > 0).sum())
+        self.unreachable_pairs = rows * (lengths.shape[1] - 1) - self.pairs
+        counted = torch.where(torch.isfinite(lengths), lengths, 0) if lengths.is_floating_point() else lengths
+        self.longest = max(float(counted.max()), 0.0) if self.pairs else 0.0
+        self.squares = float(counted.clamp(min=0).double().square().sum()) if self.pairs else 0.0
+        if near is not None and sources is not None:
+            self.weights[near.entries(sources)] = 0
+
+    @classmethod
+    def of(
+        cls,
+        data: Data,
+        sources: Sequence[int] | Tensor | None = None,
+        near: NearPairs | None = None,
+        **options: Any,
+    ) -> GraphDistances:
+        """Of a graph, by `kappagcn.graphs.shortest_paths` and its options: from all nodes, or from some."""
+        if sources is None:
+            if BYTES_OF_PAIR * data.num_nodes**2 > LARGEST:
+                raise GraphError(
+                    f"expected a graph whose pairs fit into memory, found {data.num_nodes:,} nodes. Take the distances "
+                    "of some sources instead."
+                )
+            return cls(shortest_paths(data, **options), near=near)
+        starts = torch.as_tensor(sources)
+        return cls(shortest_paths(data, starts, **options), starts, near)
+
+    def __len__(self) -> int:
+        return self.weights.shape[1]
+
+    def lengths(self) -> Tensor:
+        """The distances again, float64; 0 for pairs that do not count."""
+        weights = self.weights.double()
+        return torch.where(weights > 0, weights, 1).rsqrt() * (weights > 0)
+
+    def row_norm(self, objective: str) -> float:
+        """What the sum over a row is divided by on average: N for the distortion, pairs or Σd² for the others."""
+        if objective == "distortion":
+            return float(max(1, len(self)))
+        whole = self.pairs if objective == "relative" else self.squares
+        return whole / len(self.weights) if whole else 1.0
+
+
+def _weights(lengths: Tensor) -> Tensor:
+    """1/d² in float32, 0 where there is no path."""
+    longest = int(lengths.max()) if lengths.numel() and not lengths.is_floating_point() else 0
+    if lengths.is_floating_point() or longest > LONGEST_TABLE:
+        counted = (lengths > 0) & torch.isfinite(lengths)
+        return torch.where(counted, torch.where(counted, lengths, 1).double().pow(-2), 0).float()
+    steps = torch.arange(1, max(longest, 0) + 1).double()
+    table = torch.cat([torch.zeros(2, dtype=torch.float64), steps.pow(-2)]).float()  # for −1, 0, 1 …
+    return torch.from_numpy(table.numpy()[np.add(lengths.clamp(min=-1).numpy(), 1, dtype=np.int32)])

@@ -1,0 +1,243 @@
+r"""Objectives over all pairs of nodes, each as one differentiable operation on tangent vectors at the origin.
+
+    distortion   (1/n²) Σ_{i≠j} ((d(x_i, x_j)/d_G(i, j))² − 1)²        the paper's
+    relative     mean of |d/d_G − 1|                                   D_avg of most other papers
+    stress       Σ (d − d_G)²/Σ d_G²                                   multidimensional scaling
+
+Value and gradients come from one pass over the pairs, so nothing of size N × N is kept between them: compiled where
+numba is installed and points are on the CPU, else by torch in blocks of rows.
+
+From the distances of some nodes, drawn evenly, the same is estimated without bias: the value by the mean of their
+rows, and the gradient of each point by the pulls of those nodes on it, twice, for pairs count both ways. So every
+point of a large graph moves in every step, by as many pulls as any other. Near pairs can be taken exactly beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kappagcn.errors import GraphError
+from kappagcn.geometry import tangent_dist
+from kappagcn.kernels.dispatch import compiled, first_order
+from kappagcn.nn.functional import Manifold, factors_of
+from kappagcn.training.graph_distances import GraphDistances
+from kappagcn.training.near_pairs import NearPairs
+
+__all__ = [
+    "PAIR_OBJECTIVES",
+    "block_height",
+    "checked_points",
+    "compiled_rows",
+    "distances_from",
+    "distortion",
+    "pair_loss",
+    "pair_sums",
+    "pair_terms",
+    "squares_from",
+]
+
+PAIR_OBJECTIVES = ("distortion", "relative", "stress")
+BLOCK = 2**20  # numbers of a block's largest tensor, by torch
+LEAST_RATIO = 1e-24  # of d²w, as in the compiled pairs
+
+
+def distortion(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Tensor:
+    """The average distortion of points exp_0(v), differentiable in v and in the curvatures of the space: (N, D) → ().
+
+    Args:
+        v: Tangent vectors at the origin, (N, D).
+        manifold: A space, or a product of spaces whose dimensions sum to D.
+        distances: Of the graph.
+
+    >>> from kappagcn import ProductManifold
+    >>> from kappagcn.graphs import path
+    >>> v = torch.tensor([[-0.5], [0.0], [0.5]], requires_grad=True)
+    >>> round(float(distortion(v, ProductManifold.from_signature("E1"), GraphDistances.of(path(3))).detach()), 6)
+    0.0
+    """
+    return pair_loss(v, manifold, distances)
+
+
+def pair_loss(
+    v: Tensor,
+    manifold: Manifold,
+    distances: GraphDistances,
+    objective: str = "distortion",
+    row_norm: float | None = None,
+) -> Tensor:
+    """An objective over pairs of points exp_0(v), differentiable in v and in the curvatures: (N, D) → ().
+
+    Args:
+        v: Tangent vectors at the origin, (N, D).
+        manifold: A space, or a product of spaces whose dimensions sum to D.
+        distances: Of the graph.
+        objective: ``"distortion"``, ``"relative"`` or ``"stress"``.
+        row_norm: What rows are divided by; that of `distances` by default, which varies with the sources drawn.
+
+    >>> from kappagcn import ProductManifold
+    >>> from kappagcn.graphs import path
+    >>> v = torch.tensor([[-0.6], [0.0], [0.6]])
+    >>> round(float(pair_loss(v, ProductManifold.from_signature("E1"), GraphDistances.of(path(3)), "relative")), 6)
+    0.2
+    """
+    if objective not in PAIR_OBJECTIVES:
+        raise GraphError(f"objective: expected {', '.join(PAIR_OBJECTIVES)}, found {objective!r}.")
+    k, dims = checked_points(v, manifold, distances)
+    norm = distances.row_norm(objective) if row_norm is None else row_norm
+    loss: Tensor = _Pairs.apply(v, k, dims, distances, objective, norm)
+    return loss
+
+
+@torch.no_grad()
+def distances_from(v: Tensor, manifold: Manifold, sources: Sequence[int] | Tensor) -> Tensor:
+    """Distances of some points from all points exp_0(v), float64: (N, D) → (S, N).
+
+    Args:
+        v: Tangent vectors at the origin, (N, D).
+        manifold: A space, or a product of spaces whose dimensions sum to D.
+        sources: Which points, (S,).
+
+    >>> from kappagcn import ProductManifold
+    >>> v = torch.tensor([[-0.5], [0.0], [0.5]])
+    >>> distances_from(v, ProductManifold.from_signature("H1"), [0]).round(decimals=6)
+    tensor([[0., 1., 2.]], dtype=torch.float64)
+    """
+    k, dims = factors_of(v, manifold)
+    starts = torch.as_tensor(sources)
+    if starts.dim() != 1 or starts.is_floating_point() or starts.dtype == torch.bool:
+        raise GraphError(f"sources: expected numbers of nodes, found {starts.dtype} of shape {tuple(starts.shape)}.")
+    if len(starts) and not 0 <= int(starts.min()) <= int(starts.max()) < len(v):
+        raise GraphError(f"sources: expected nodes from 0 to {len(v) - 1}, found others.")
+    kernels, rows = compiled_rows(v, k, dims)
+    if kernels is not None:
+        return torch.from_numpy(kernels.distances_from(rows, starts.numpy()))
+    squares = torch.cat([squares_from(v.double(), k.double(), dims, some) for some in starts.split(block_height(v))])
+    return squares.sqrt()
+
+
+def checked_points(v: Tensor, manifold: Manifold, distances: GraphDistances) -> tuple[Tensor, list[int]]:
+    """Curvatures and dimensions of the factors, for as many points as there are nodes."""
+    if v.dim() != 2 or len(v) != len(distances):
+        raise GraphError(f"expected {len(distances)} points, one for each node, found {tuple(v.shape)}.")
+    return factors_of(v, manifold)
+
+
+class _Pairs(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances, objective: str, norm: float
+    ) -> Tensor:
+        slopes = any(ctx.needs_input_grad[:2])
+        (total, *_), by_v, by_k = pair_sums(v, k, dims, distances, objective, slopes=slopes)
+        ordered = 1 / (max(1, len(distances.weights)) * norm)
+        counted = 2 * ordered if distances.sources is None else ordered  # all pairs are summed once
+        total, by_v, by_k = counted * total, 2 * ordered * by_v, counted * by_k
+        if distances.near is not None:
+            both_ways = 2 / (len(v) * norm)
+            near_total, own_v, own_k = _near(v, k, dims, distances.near, objective)
+            total += both_ways * near_total
+            if slopes:
+                by_v, by_k = by_v + both_ways * own_v, by_k + both_ways * own_k
+        if slopes:
+            ctx.save_for_backward(by_v.to(v.dtype), by_k.to(k.dtype))
+        return v.new_tensor(total)
+
+    @staticmethod
+    @first_order
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
+        by_v, by_k = ctx.saved_tensors
+        return grad * by_v, grad * by_k, None, None, None, None
+
+
+def compiled_rows(v: Tensor, k: Tensor, dims: list[int]) -> tuple[Any, Any]:
+    """The compiled routines and the points as they take them; None and None where torch has to do it."""
+    kernels = compiled("point_pairs", v)
+    if kernels is None:
+        return None, None
+    return kernels, kernels.Rows(v.detach().numpy(), np.cumsum([0, *dims]), k.detach().double().numpy())
+
+
+def pair_sums(
+    v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances, objective: str, *, slopes: bool
+) -> tuple[tuple[float, float, float], Tensor, Tensor]:
+    """The sum over unordered pairs, or pairs with sources, least and largest d²w; gradients by v and κ."""
+    kernels, rows = compiled_rows(v, k, dims)
+    if kernels is None:
+        return _by_torch(v, k, dims, distances, objective, slopes=slopes)
+    sources = None if distances.sources is None else distances.sources.numpy()
+    sums, by_v, by_k = kernels.all_pairs(rows, distances.weights.numpy(), sources, objective=objective, slopes=slopes)
+    return tuple(sums.tolist()), torch.from_numpy(by_v), torch.from_numpy(by_k)
+
+
+def _near(v: Tensor, k: Tensor, dims: list[int], near: NearPairs, objective: str) -> tuple[float, Tensor, Tensor]:
+    """The sum over unordered pairs of a list, and its gradients by v and κ."""
+    kernels, rows = compiled_rows(v, k, dims)
+    if kernels is not None:
+        places, others, weights = near.places.numpy(), near.others.numpy(), near.weights.numpy()
+        total, by_v, by_k = kernels.listed_pairs(rows, places, others, weights, objective=objective)
+        return total, torch.from_numpy(by_v), torch.from_numpy(by_k)
+    v, k = v.detach().double().requires_grad_(), k.detach().double().requires_grad_()
+    sums, by_v, by_k = 0.0, torch.zeros_like(v), torch.zeros_like(k)
+    firsts = torch.repeat_interleave(torch.arange(len(v)), near.places.diff())
+    for some in torch.arange(len(near.others)).split(max(1, BLOCK // max(1, v.shape[1]))):
+        with torch.enable_grad():
+            ends = v[firsts[some]], v[near.others[some]]
+            parts = zip(*(x.split(dims, 1) for x in ends), k.unbind(), strict=True)
+            squares = sum((tangent_dist(x, y, k=kappa) ** 2 for x, y, kappa in parts), start=v.new_zeros(()))
+            loss = pair_terms(squares, near.weights[some].to(v), objective).sum() / 2
+        own_v, own_k = torch.autograd.grad(loss, (v, k))
+        sums, by_v, by_k = sums + float(loss.detach()), by_v + own_v, by_k + own_k
+    return sums, by_v, by_k
+
+
+def pair_terms(squares: Tensor, w: Tensor, objective: str) -> Tensor:
+    """What pairs with distances² and weights add to the objective."""
+    if objective == "distortion":
+        return torch.where(w > 0, squares * w - 1, 0).square()
+    excess = torch.where(w > 0, squares * w, 1).clamp(min=LEAST_RATIO).sqrt() - 1
+    return excess.abs() if objective == "relative" else excess.square() / torch.where(w > 0, w, 1)
+
+
+def block_height(v: Tensor) -> int:
+    """Rows of a block by torch."""
+    return max(1, BLOCK // max(1, v.numel()))
+
+
+def squares_from(v: Tensor, k: Tensor, dims: list[int], rows: Tensor, *, fixed: bool = False) -> Tensor:
+    """d² of some points from all, (S, N); `fixed`: without gradients by those points."""
+    some = v[rows].detach() if fixed else v[rows]
+    parts = zip(some.split(dims, 1), v.split(dims, 1), k.unbind(), strict=True)
+    squares: Tensor = sum(
+        (tangent_dist(x[:, None], y[None], k=kappa) ** 2 for x, y, kappa in parts), start=v.new_zeros(())
+    )
+    return squares
+
+
+def _by_torch(
+    v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances, objective: str, *, slopes: bool
+) -> tuple[tuple[float, float, float], Tensor, Tensor]:
+    """The same in blocks of rows, each with its own small graph of derivatives."""
+    v, k = v.detach().double().requires_grad_(slopes), k.detach().double().requires_grad_(slopes)
+    total, least, most = 0.0, float("inf"), 0.0
+    by_v, by_k = torch.zeros_like(v), torch.zeros_like(k)
+    once, weights, sources = False, distances.weights.to(v.device), distances.sources
+    if sources is None:
+        once, weights, sources = True, weights.triu(1), torch.arange(len(v))
+    for places in torch.arange(len(sources)).split(block_height(v)):
+        w = weights[places].double()
+        with torch.set_grad_enabled(slopes):
+            squares = squares_from(v, k, dims, sources[places], fixed=not once)
+            loss = pair_terms(squares, w, objective).sum()
+        if slopes:
+            own_v, own_k = torch.autograd.grad(loss, (v, k))
+            by_v, by_k = by_v + own_v, by_k + own_k
+        total += float(loss.detach())
+        counted = (squares.detach() * w)[w > 0]
+        if len(counted):
+            least, most = min(least, float(counted.min())), max(most, float(counted.max()))
+    return (total, least, most), by_v, by_k

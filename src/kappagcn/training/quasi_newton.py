@@ -1,0 +1,125 @@
+"""Training by L-BFGS: for losses without chance, such as those over all pairs of nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kappagcn.errors import DivergedError
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.lbfgs import LBFGS
+from kappagcn.training.scale_free import ScaleFreeCurvature
+from kappagcn.training.tasks import Task
+from kappagcn.training.trainer import Record, Trainer
+
+__all__ = ["QuasiNewtonTrainer"]
+
+CURVATURE_SHARE = 0.1  # of a weight's unit, for one unit of asinh(κR²)
+LARGEST_STEP = 0.2  # in units of the weights: curvatures at most grow sevenfold in a step
+WINDOW, LEAST_GAIN = 100, 1e-3  # stop when the loss falls by less than this share in so many epochs
+
+
+class QuasiNewtonTrainer(Trainer):
+    """A trainer whose epochs are steps of L-BFGS over weights and curvatures together.
+
+    Every step goes downhill, so a run cannot diverge and needs no learning rates: weights count in units of their own,
+    curvatures as asinh(κR²), which is κ itself near 0 and its logarithm far from it.
+
+    Args:
+        model: What is trained in place.
+        task: Its loss must be the same each time it is called.
+        config: Epochs and seed; rates do not matter.
+        units: For each parameter that is not a curvature a number, or numbers that broadcast to it.
+        radius: R, about half the diameter of the data; None to keep the curvatures fixed.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        task: Task,
+        config: TrainingConfig,
+        *,
+        units: dict[str, Tensor | float],
+        radius: float | None,
+    ) -> None:
+        super().__init__(model, task, config)
+        curved = {id(p) for p in self.curved}
+        self.weights = {name: p for name, p in self.named.items() if id(p) not in curved}
+        self.units = {name: torch.as_tensor(units.get(name, 1.0), dtype=torch.float64) for name in self.weights}
+        self.scaled = [] if radius is None else [ScaleFreeCurvature(p, radius) for p in self.curved]
+        self.values: list[float] = []
+        self.stuck = False
+        start = self._position()
+        if not torch.isfinite(start).all():
+            raise DivergedError("norm of the weights at the start", float(start.norm()), 0)
+        self.minimum = LBFGS(self._evaluate, start, largest_step=LARGEST_STEP)
+        if not torch.isfinite(self.minimum.gradient).all():
+            raise DivergedError("gradient at the start", self.minimum.value, 0)
+
+    def _position(self) -> Tensor:
+        """Weights and curvatures as one vector."""
+        weights = [(p.detach().double() / self.units[name]).flatten() for name, p in self.weights.items()]
+        curvatures = [torch.tensor([CURVATURE_SHARE * s.u], dtype=torch.float64) for s in self.scaled]
+        return torch.cat([*weights, *curvatures])
+
+    @torch.no_grad()
+    def _write(self, position: Tensor) -> None:
+        sizes = [*(p.numel() for p in self.weights.values()), *(1 for _ in self.scaled)]
+        parts = position.split(sizes)
+        for (name, p), part in zip(self.weights.items(), parts, strict=False):
+            p.copy_(self.units[name] * part.view_as(p))
+        for scaled, part in zip(self.scaled, parts[len(self.weights) :], strict=True):
+            scaled.u = float(part) / CURVATURE_SHARE
+
+    def _evaluate(self, position: Tensor) -> tuple[float, Tensor]:
+        """The loss and its gradient by the vector."""
+        self._write(position)
+        for p in self.named.values():
+            p.grad = None
+        loss = self.task.loss()
+        loss.backward()
+        weights = [(self._gradient(p) * self.units[name]).flatten() for name, p in self.weights.items()]
+        curvatures = [self._gradient(s.kappa).view(1) * s.slope / CURVATURE_SHARE for s in self.scaled]
+        return float(loss.detach()), torch.cat([*weights, *curvatures])
+
+    @staticmethod
+    def _gradient(p: Tensor) -> Tensor:
+        return torch.zeros_like(p, dtype=torch.float64) if p.grad is None else p.grad.double()
+
+    def _step(self, epoch: int) -> float:
+        before = self.minimum.value
+        self.stuck = not self.minimum.step()
+        self._write(self.minimum.position)
+        self.values = [*self.values, self.minimum.value][-WINDOW:]
+        return before
+
+    def _metrics(self) -> dict[str, float]:
+        return self.task.metrics_of(self.minimum.value)  # type: ignore[attr-defined,no-any-return]
+
+    @property
+    def converged(self) -> bool:
+        """Whether no step goes downhill any more, or so little that further ones do not matter."""
+        slow = len(self.values) == WINDOW and self.values[-1] > (1 - LEAST_GAIN) * self.values[0]
+        return self.stuck or slow or self.minimum.value == 0
+
+    def is_over(self) -> bool:
+        """Whether the last epoch has been run, or the loss falls no more."""
+        return super().is_over() or self.converged
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Weights, best weights, the state of L-BFGS."""
+        return super().tensors() | {f"lbfgs/{name}": t for name, t in self.minimum.tensors().items()}
+
+    def about(self) -> Record:
+        """What is not a tensor."""
+        return {**super().about(), "values": self.values, "stuck": self.stuck}
+
+    def load(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        super().load(tensors, about)
+        prefix = "lbfgs/"
+        self.minimum.load({name[len(prefix) :]: t for name, t in tensors.items() if name.startswith(prefix)})
+        self.values, self.stuck = list(about["values"]), bool(about["stuck"])
+        self._write(self.minimum.position)

@@ -1,0 +1,70 @@
+"""Training by L-BFGS."""
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from kappagcn.errors import DivergedError
+from kappagcn.graphs import balanced_tree, cycle
+from kappagcn.models import FreePoints
+from kappagcn.training import EmbeddingTask, GraphDistances, QuasiNewtonTrainer, RunFolder, TrainingConfig, train
+
+TREE = balanced_tree(3, 3)
+
+
+def trainer(graph=TREE, space="H3(-0.1)", epochs=40, radius=3.0):
+    points = FreePoints(graph.num_nodes, space)
+    config = TrainingConfig(epochs=epochs, patience=epochs, l2=0)
+    task = EmbeddingTask(points, GraphDistances.of(graph))
+    return QuasiNewtonTrainer(points, task, config, units={"points": 3.0}, radius=radius)
+
+
+def test_every_epoch_goes_downhill_and_curvatures_move():
+    ours = trainer()
+    values = [each["distortion"] for each in train(ours)]
+    assert all(after <= before for before, after in itertools.pairwise(values))
+    assert values[-1] < 0.1 * values[0]
+    assert ours.kappas()[0] < -0.15
+
+
+def test_the_numbers_of_an_epoch_are_those_of_its_points():
+    ours = trainer(epochs=5)
+    history = train(ours)
+    assert history[-1]["distortion"] == pytest.approx(float(ours.task.loss().detach()), rel=1e-12)
+
+
+def test_curvatures_stay_where_they_are_asked_to():
+    ours = trainer(radius=None, epochs=10)
+    train(ours)
+    assert ours.kappas() == [pytest.approx(-0.1)]
+
+
+def test_it_stops_when_nothing_is_gained():
+    ours = trainer(cycle(6), "S2(0.2)", epochs=1000, radius=1.5)
+    train(ours)
+    assert ours.converged
+    assert ours.epoch < 500
+    assert ours.stopping.lowest_loss < 1e-6
+
+
+def test_a_run_goes_on_after_an_interruption_to_the_same_numbers(tmp_path):
+    torch.manual_seed(0)
+    whole = train(trainer(epochs=20))
+    torch.manual_seed(0)
+    half, folder = trainer(epochs=20), RunFolder(tmp_path / "run")
+    history = folder.start({}, half)
+    for _ in range(9):
+        history.append(half.run_epoch())
+    folder.save(half, history)
+    again, folder = trainer(epochs=20), RunFolder(tmp_path / "run")
+    history = folder.start({}, again, resume=True)
+    assert train(again, folder=folder, history=history) == whole
+
+
+def test_a_start_that_is_not_finite_is_refused():
+    points = FreePoints(4, "E2", torch.full((4, 2), math.inf))
+    task = EmbeddingTask(points, GraphDistances.of(cycle(4)))
+    with pytest.raises(DivergedError):
+        QuasiNewtonTrainer(points, task, TrainingConfig(epochs=2), units={}, radius=1.0)
