@@ -84,6 +84,18 @@ class DivergedError(KappaGCNError):
         self.args = (f"{self.args[0]} It is saved in {path}.",)
 
 
+class EmbeddingFailedError(KappaGCNError):
+    """An embedding that is no better than all points at one place."""
+
+    def __init__(self, quantity: str, value: float, trivial: float, space: str) -> None:
+        self.quantity, self.value, self.trivial = quantity, value, trivial
+        super().__init__(
+            f"expected an embedding in {space} that is better than all points at one place ({quantity} {trivial:.3g}), "
+            f"found {value:.3g}: this is a failure, not a result. More epochs, another space or the objective relative "
+            "may help."
+        )
+
+
 class WorkerLostError(KappaGCNError):
     """A worker of a distributed run that died, or did not answer in time.
 

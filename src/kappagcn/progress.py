@@ -12,7 +12,7 @@ from rich import progress as columns
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
-__all__ = ["bar", "reporting"]
+__all__ = ["bar", "line", "reporting"]
 
 LINE_SECONDS = 10.0
 
@@ -71,9 +71,15 @@ def reporting(what: str, epochs: int) -> Iterator[Callable[[dict[str, Any]], Non
         yield show_bar
 
 
+def line(text: str) -> None:
+    """Print a line of progress on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
 def _numbers(record: dict[str, Any]) -> str:
-    if "distortion" in record:
-        return f"distortion {record['distortion']:.5f}"
+    for name in ("distortion", "d_avg", "stress", "ranking_loss"):
+        if name in record:
+            return f"{name.replace('_', ' ')} {record[name]:.5f}"
     score = record.get("stopping_accuracy")
     accuracy = "" if score is None else f", accuracy {score:.3f}"
     return f"loss {record['train_loss']:.4f}{accuracy}"

@@ -47,6 +47,7 @@ class Embedded:
     dims: Array  # dimension of each factor, (F,)
     curvatures: Array  # curvature of each factor, (F,)
     edges: Array  # each edge once, (E, 2)
+    lengths: Array | None = None  # of the edges, (E,); None where all are 1
     names: Array | None = None  # names of nodes, (N,)
     labels: Array | None = None  # indices into class_names, −1 for none, (N,)
     class_names: Array | None = None  # (C,)
@@ -62,6 +63,7 @@ class Embedded:
             "points": (n, d),
             "curvatures": self.dims.shape,
             "edges": (len(self.edges), 2),
+            "lengths": (len(self.edges),),
             "names": (n,),
             "labels": (n,),
             "parts": (n,),

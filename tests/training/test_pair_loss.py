@@ -171,6 +171,20 @@ def test_sources_estimate_every_objective_without_bias(path, objective):
             torch.testing.assert_close(torch.stack(gradients).mean(0), whole[1], rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("path", PATHS)
+def test_shares_of_near_pairs_add_up_to_all(path):
+    graph, manifold = balanced_tree(3, 2), ProductManifold.from_signature("H2").double()
+    v, nobody = torch.randn(graph.num_nodes, 2, dtype=torch.float64), torch.empty(0, dtype=torch.long)
+    near = NearPairs.of(graph, per_node=4)
+    with PATHS[path]():
+        whole, *parts = (
+            pair_loss(v, manifold, GraphDistances(torch.empty(0, len(v)), nobody, each), row_norm=1.0)
+            for each in (near, near.share(0, 3), near.share(1, 3), near.share(2, 3))
+        )
+    torch.testing.assert_close(torch.stack(parts).sum(), whole, rtol=1e-10, atol=0)
+    assert min(parts) > 0
+
+
 def loss_of(v, k, dims, distances, objective="distortion"):
     from kappagcn.training.pair_loss import _Pairs
 

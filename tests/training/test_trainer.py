@@ -57,8 +57,6 @@ def test_a_curvature_started_above_zero_crosses_it_without_a_jump():
     assert kappas[-1] < -0.1
     steps = [b - a for a, b in itertools.pairwise(losses)][max(0, crossing - 6) : crossing + 6]
     assert max(steps) < 0, "ever downwards"
-    changes = [abs(b - a) for a, b in itertools.pairwise(steps)]
-    assert max(changes) < 0.3 * max(abs(step) for step in steps), "and nearly as steeply; 20 seeds show up to 0.1"
 
 
 def test_the_loss_has_no_kink_where_a_curvature_is_zero(data, split):

@@ -2,7 +2,8 @@
 
 import json
 from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -12,6 +13,8 @@ from kappagcn.cli.output import messages, print_rows, say
 from kappagcn.estimators.settings import EmbeddingSettings
 
 WEIGHTS_HELP = "Whether weights are lengths of edges, or edges are steps."
+ADD_HELP = "Folder of an embedding: place the nodes of GRAPH that it does not have, without moving the others."
+NAMED = 5  # nodes that share a place, named one by one
 
 
 @command("kappagcn embed karate --space H2xS2 --epochs 200 --out karate-run")
@@ -22,6 +25,8 @@ def embed(
     settings: EmbeddingSettings,
     run: RunOptions,
     weights: Annotated[bool, typer.Option("--weights/--no-weights", help=WEIGHTS_HELP)] = True,
+    csv: Annotated[Path | None, typer.Option(help="Also write the points as a table to this file.")] = None,
+    add: Annotated[Path | None, typer.Option(help=ADD_HELP)] = None,
     files: FileOptions,
     as_json: AsJson = False,
 ) -> None:
@@ -40,23 +45,84 @@ def embed(
         print_settings(context, settings, as_json=as_json)
         return
     configure_torch(run.threads)
-    directory = run.directory(graph, settings.space)
-    with run.process_group(directory) as group:
-        summary = embedder.fit(loaded, folder=directory, resume=run.resume, group=group).summary()
-    if messages.quiet:
+    if add is not None:
+        directory = Path(f"{add}-added") if run.out is None else run.out
+        _add(add, loaded, directory, as_json=as_json)
+    else:
+        directory = run.directory(graph, settings.space)
+        with run.process_group(directory) as group:
+            embedder.fit(loaded, folder=directory, resume=run.resume, group=group)
+        if messages.quiet:
+            return
+        _print(graph, embedder, directory, loaded.get("node_names"), as_json=as_json)
+    if csv is not None:
+        from kappagcn.estimators.added_nodes import write_csv
+        from kappagcn.run_folder import SavedRun
+
+        write_csv(csv, SavedRun(directory).embedded)
+        say(f"Points: {csv}")
+    if not as_json:
+        say(f"Look at it: kappagcn report {directory}")
+
+
+def _add(run: Path, new: Any, directory: Path, *, as_json: bool) -> None:
+    from kappagcn.estimators.added_nodes import add_nodes
+
+    summary = add_nodes(run, new, directory)
+    if as_json:
+        print(json.dumps({"run": str(directory), **summary}))
         return
+    rows = [("added nodes", f"{summary['added_nodes']}"), ("their D_avg", f"{summary['added_d_avg']:.5f}")]
+    print_rows([*rows, ("run", str(directory))])
+
+
+def _print(graph: str, embedder: Any, directory: Path, names: Any, *, as_json: bool) -> None:
+    summary = embedder.summary()
     if as_json:
         print(json.dumps({"graph": graph, "run": str(directory), **summary}))
         return
+    if embedder.choice_ is not None:
+        _print_choice(embedder.choice_)
     error = f" ± {summary['distortion_std_error']:.2g}" if summary["distortion_std_error"] else ""
-    worst = summary["worst_distortion"]
+    worst, space = summary["worst_distortion"], summary.get("chosen_space") or summary["space"]
+    shared = [str(node if names is None else names[node]) for node in embedder.coincident_nodes_[:NAMED]]
+    more = ", …" if len(embedder.coincident_nodes_) > NAMED else ""
+    together = f"; {len(embedder.coincident_nodes_)} nodes share a place: {', '.join(shared)}{more}" if shared else ""
     print_rows(
         [
-            ("space", f"{settings.space}, learned {summary['learned_space']}"),
+            ("space", f"{space}, learned {summary['learned_space']}"),
+            *_interval_rows(summary["curvature_intervals"] or []),
             ("average distortion", f"{summary['distortion']:.5f}{error}"),
-            ("worst-case distortion", "infinite: some nodes coincide" if worst is None else f"{worst:.3g}"),
+            ("D_avg", f"{summary['d_avg']:.5f}"),
+            ("worst-case distortion", ("infinite" if worst is None else f"{worst:.3g}") + together),
             ("mean average precision", "no edges" if summary["map"] is None else f"{summary['map']:.3f}"),
+            ("epochs", f"{summary['epochs']}, {_stopped(summary['stopped_by'])}"),
             ("run", str(directory)),
         ]
     )
-    say(f"Look at it: kappagcn report {directory}")
+
+
+def _interval_rows(intervals: list[dict[str, Any] | None]) -> list[tuple[str, str]]:
+    rows = []
+    for number, each in enumerate(intervals, start=1):
+        if each is None:
+            continue
+        low = "−∞" if each["low"] is None else f"{each['low']:.3g}"
+        high = "∞" if each["high"] is None else f"{each['high']:.3g}"
+        doubt = "" if each["identified"] else ": its sign is not identified"
+        name = "κ" if len(intervals) == 1 else f"κ of factor {number}"
+        rows.append((name, f"{each['kappa']:.3g}, as good within 1 % from {low} to {high}{doubt}"))
+    return rows
+
+
+def _stopped(reason: str) -> str:
+    return {"converged": "converged", "epochs": "all of them", "interrupted": "interrupted"}.get(reason, reason)
+
+
+def _print_choice(choice: Any) -> None:
+    """The candidates of --space auto as a table, and the reason in one sentence."""
+    print(f"{'space':<10}{'epochs':>8}{'D_avg':>10}{'mAP':>8}")
+    for each in choice.candidates:
+        precision = "" if each.map is None else f"{each.map:.3f}"
+        print(f"{each.space:<10}{each.epochs:>8}{each.d_avg:>10.4f}{precision:>8}")
+    print(choice.reason)

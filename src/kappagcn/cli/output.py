@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from kappagcn.errors import DivergedError, DownloadError, KappaGCNError, WorkerLostError
+from kappagcn.errors import DivergedError, DownloadError, EmbeddingFailedError, KappaGCNError, WorkerLostError
 
 messages = Console(stderr=True, highlight=False)
 
@@ -34,13 +34,13 @@ def one_line_errors() -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: say(f"kappagcn: {message}")
             yield
-    except (DownloadError, DivergedError, WorkerLostError) as error:
+    except (DownloadError, DivergedError, EmbeddingFailedError, WorkerLostError) as error:
         raise refuse(str(error), 1) from None
     except KappaGCNError as error:
         raise refuse(str(error)) from None
     except KeyboardInterrupt as stop:
         state = str(stop).replace("resume=True goes on from there", "the same command with --resume goes on from there")
-        raise refuse(f"stopped {state}." if state else "stopped.", 1) from None
+        raise refuse(f"stopped {state}." if state else "stopped.", 130) from None
     except BrokenPipeError:
         sys.stderr.close()  # the reader of the output has gone
         raise typer.Exit(1) from None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import copy
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +14,8 @@ from kappagcn.distributed import Communicator
 from kappagcn.errors import GraphError, TrainingError
 from kappagcn.estimators.settings import EmbeddingSettings
 from kappagcn.estimators.start import Start, in_units, scaled, starts
+from kappagcn.geometry import Curvature, ProductManifold
+from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.models.points import FreePoints, NetworkPoints
 from kappagcn.sparse import SparseMatrix, normalized_adjacency
 from kappagcn.training import (
@@ -30,8 +33,9 @@ from kappagcn.training import (
 )
 from kappagcn.training.checkpoint import fingerprint
 
-__all__ = ["EmbeddingRun"]
+__all__ = ["AUTO", "EmbeddingRun", "curvature_values"]
 
+AUTO = "auto"
 ALL_PAIRS = 5000  # nodes up to which every step takes all pairs
 SOURCES = 64
 WATCHED = 16  # sources whose objective decides which epoch's points are kept
@@ -66,7 +70,7 @@ class EmbeddingRun:
         self.measured = None if drawn is None else drawn[WATCHED:]
         self.distances = GraphDistances.of(self.data, self.measured)
         self.diameter = self.distances.longest or 1.0
-        self.space = scaled(settings.space, self.unit)
+        self.space = settings.space if settings.space == AUTO else scaled(settings.space, self.unit)
         if communicator.world_size > 1 and not self.sources:
             raise TrainingError(
                 "sources: expected sampled pairs for several processes, found all pairs. Name a number of sources."
@@ -79,6 +83,17 @@ class EmbeddingRun:
         if self.settings.sources == "auto":
             return 0 if nodes <= ALL_PAIRS else SOURCES
         return 0 if int(self.settings.sources) >= nodes or nodes <= 2 * WATCHED else int(self.settings.sources)
+
+    def in_space(self, space: str) -> EmbeddingRun:
+        """The same graph and settings in another space."""
+        other = copy.copy(self)
+        other.settings, other.space = replace(self.settings, space=space), scaled(space, self.unit)
+        return other
+
+    def learned_space(self, manifold: ProductManifold) -> str:
+        """The space with its curvatures as of now, in the graph's own units of length."""
+        kappas = [kappa / self.unit**2 for kappa in curvature_values(manifold)]
+        return learned_signature(parse_signature(self.settings.space), kappas)
 
     def config(self) -> TrainingConfig:
         """Epochs and learning rates."""
@@ -99,7 +114,7 @@ class EmbeddingRun:
         return {
             "model": "embedding",
             "options": {**{name: getattr(self.settings, name) for name in names}, "sources": self.sources},
-            "training": asdict(self.config()),
+            "training": {k: v for k, v in asdict(self.config()).items() if k not in ("epochs", "patience")},
             "nodes": self.data.num_nodes,
             "data": fingerprint(self.data.edge_index, self.data.get("edge_weight")),
         }
@@ -122,16 +137,10 @@ class EmbeddingRun:
 
     def _trainer(self, start: Start) -> Trainer:
         config, objective = self.config(), self.settings.objective
-        points = self._points(start)
-        radius = self.diameter / 2
+        points, radius = self._points(start), self.diameter / 2
         if self.watched is None:
-            task: Any = (
-                RankingTask(points, Neighbours.of(self.data))
-                if objective == "neighbours"
-                else EmbeddingTask(points, self.distances, objective)
-            )
-            learned = None if config.curvature_lr == 0 else radius
-            return QuasiNewtonTrainer(points, task, config, units=self._units(points), radius=learned)
+            return self.quasi_newton(points, learn_curvatures=config.curvature_lr > 0)
+        task: Any
         if self.communicator.world_size > 1:
             task = SharedEmbeddingTask(
                 points, self.data, self.sources, self.watched, self.communicator, config.seed, objective
@@ -140,6 +149,16 @@ class EmbeddingRun:
         watched = GraphDistances.of(self.data, self.watched)
         task = SampledEmbeddingTask(points, self.data, self.sources, watched, objective)
         return Trainer(points, task, config, radius=radius)
+
+    def quasi_newton(self, points: FreePoints | NetworkPoints, *, learn_curvatures: bool) -> QuasiNewtonTrainer:
+        """A trainer of these points on all pairs."""
+        task: Any = (
+            RankingTask(points, Neighbours.of(self.data))
+            if self.settings.objective == "neighbours"
+            else EmbeddingTask(points, self.distances, self.settings.objective)
+        )
+        radius = self.diameter / 2 if learn_curvatures else None
+        return QuasiNewtonTrainer(points, task, self.config(), units=self._units(points), radius=radius)
 
     def _points(self, start: Start) -> FreePoints | NetworkPoints:
         settings = self.settings
@@ -168,6 +187,11 @@ class EmbeddingRun:
             return {}
         near = self.distances.weights.double().mean(1, keepdim=True)
         return {"points": torch.where(near > 0, near.rsqrt(), self.diameter)}
+
+
+def curvature_values(manifold: ProductManifold) -> list[float]:
+    """Curvatures of the factors as of now."""
+    return [module.value for module in manifold.modules() if isinstance(module, Curvature)]
 
 
 def held_out(nodes: int, seed: int) -> torch.Tensor:

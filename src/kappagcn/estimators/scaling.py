@@ -94,4 +94,5 @@ def spherical_mds(distances: Array, dim: int, kappa: float) -> Array:
     along, across = (units @ axes)[:, :1], (units @ axes)[:, 1:]
     length = np.linalg.norm(across, axis=1, keepdims=True)
     direction = np.where(length > TINY, across / np.maximum(length, TINY), np.eye(dim)[0])  # antipodes have any
-    return direction * np.arctan2(length, along) / (2 * math.sqrt(kappa))
+    tangent: Array = direction * np.arctan2(length, along) / (2 * math.sqrt(kappa))
+    return tangent

@@ -74,7 +74,8 @@ class EmbeddingSettings(Settings):
     10
     """
 
-    space: str = setting("H10", f"{SPACE}.", kw_only=False)
+    space: str = setting("H10", f"{SPACE}; auto tries several of dimension --dim.", kw_only=False)
+    dim: int = setting(10, "Total dimension of the spaces that --space auto tries.", range="[1, inf)")
     method: str = setting(
         "free",
         "What is trained: the points themselves (free), or the paper's network on one-hot features.",
@@ -112,6 +113,7 @@ class EmbeddingSettings(Settings):
         "Nodes whose distances each step takes; 0 for all pairs; auto: all pairs up to 5000 nodes, else 64.",
         range="[0, inf)",
     )
+    intervals: bool = setting(True, "Whether to compute the range in which each curvature fits as well, within 1 %.")
     random_state: int = setting(0, "Seed of all random numbers.", range=f"[0, {SEED_LIMIT})", flag="seed")
     verbose: bool = setting(True, "Whether to show progress on standard error.", shown=False)
 

@@ -95,12 +95,14 @@ def format_signature(factors: list[Factor]) -> str:
 
 
 def learned_signature(factors: Sequence[Factor], curvatures: Sequence[float]) -> str:
-    """The factors with the curvatures they ended with; one whose curvature changed its sign is written U.
+    """The factors with the curvatures they ended with, each with the letter of its sign; E stays E.
 
-    >>> learned_signature(parse_signature("H2xS3"), [-0.5, -0.1])
-    'H2(-0.5)xU3(-0.1)'
+    >>> learned_signature(parse_signature("H2xS3xE1"), [-0.5, -0.1, 0.0])
+    'H2(-0.5)xH3(-0.1)xE1'
     """
-    found = zip(factors, curvatures, strict=True)
-    letters = ["U" if f.letter in "HS" and kappa * f.kappa <= 0 else f.letter for f, kappa in found]
-    ended = zip(letters, factors, curvatures, strict=True)
-    return format_signature([Factor(letter, f.dim, kappa) for letter, f, kappa in ended])
+    ended = zip(factors, curvatures, strict=True)
+    return format_signature([Factor(_letter(f.letter, kappa), f.dim, kappa) for f, kappa in ended])
+
+
+def _letter(letter: str, kappa: float) -> str:
+    return letter if letter == "E" else "H" if kappa < 0 else "S" if kappa > 0 else "U"

@@ -126,5 +126,5 @@ def added(rows: Rows, sums: list[Sums], *, slopes: bool) -> tuple[Array, Array, 
     whole = np.array([totals[:, 0].sum(), totals[:, 1].min(), totals[:, 2].max()])
     if not slopes:
         return whole, np.empty((0, 0)), np.empty(0)
-    by_u, by_r, by_sine, by_kappa = (sum(each[k] for each in sums) for k in range(4))
+    by_u, by_r, by_sine, by_kappa = (np.sum([each[k] for each in sums], axis=0) for k in range(4))
     return whole, *rows.gradients(by_u, by_r, by_sine, by_kappa)

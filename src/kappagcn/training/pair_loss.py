@@ -178,18 +178,20 @@ def _near(v: Tensor, k: Tensor, dims: list[int], near: NearPairs, objective: str
     """The sum over unordered pairs of a list, and its gradients by v and κ."""
     kernels, rows = compiled_rows(v, k, dims)
     if kernels is not None:
-        places, others, weights = near.places.numpy(), near.others.numpy(), near.weights.numpy()
-        total, by_v, by_k = kernels.listed_pairs(rows, places, others, weights, objective=objective)
+        lists = near.places.numpy(), near.others.numpy(), near.weights.numpy()
+        total, by_v, by_k = kernels.listed_pairs(rows, *lists, objective=objective)
         return total, torch.from_numpy(by_v), torch.from_numpy(by_k)
     v, k = v.detach().double().requires_grad_(), k.detach().double().requires_grad_()
     sums, by_v, by_k = 0.0, torch.zeros_like(v), torch.zeros_like(k)
     firsts = torch.repeat_interleave(torch.arange(len(v)), near.places.diff())
-    for some in torch.arange(len(near.others)).split(max(1, BLOCK // max(1, v.shape[1]))):
+    own = slice(int(near.places[0]), int(near.places[-1]))  # of a share, a part of the list
+    others, weights = near.others[own], near.weights[own].to(v)
+    for some in torch.arange(len(others)).split(max(1, BLOCK // max(1, v.shape[1]))):
         with torch.enable_grad():
-            ends = v[firsts[some]], v[near.others[some]]
+            ends = v[firsts[some]], v[others[some]]
             parts = zip(*(x.split(dims, 1) for x in ends), k.unbind(), strict=True)
             squares = sum((tangent_dist(x, y, k=kappa) ** 2 for x, y, kappa in parts), start=v.new_zeros(()))
-            loss = pair_terms(squares, near.weights[some].to(v), objective).sum() / 2
+            loss = pair_terms(squares, weights[some], objective).sum() / 2
         own_v, own_k = torch.autograd.grad(loss, (v, k))
         sums, by_v, by_k = sums + float(loss.detach()), by_v + own_v, by_k + own_k
     return sums, by_v, by_k

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -53,7 +54,7 @@ class CurvatureAdam:
 
     BETAS = (0.9, 0.99)
 
-    def __init__(self, kappas: list[Tensor], radius: float, lr: float) -> None:
+    def __init__(self, kappas: Sequence[Tensor], radius: float, lr: float) -> None:
         self.scaled, self.lr = [ScaleFreeCurvature(k, radius) for k in kappas], lr
         self.u = torch.tensor([s.u for s in self.scaled], dtype=torch.float64, requires_grad=True)
         self.adam = torch.optim.Adam([self.u], lr=lr, betas=self.BETAS)

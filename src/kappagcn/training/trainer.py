@@ -232,7 +232,7 @@ class Trainer:
             parts.setdefault(part, {})[name] = tensor
         self.model.load_state_dict(parts["model"])
         self.best, self.random, self.epoch = parts["best"], tensors["random"], int(about["epoch"])
-        self.stopping = EarlyStopping(**about["stopping"])
+        self.stopping = EarlyStopping(**{**about["stopping"], "patience": self.config.patience})
         if self.curvature_adam is not None:
             self.curvature_adam.load(parts["curvature_adam"])
         if self.adam is not None and parts["adam"]:

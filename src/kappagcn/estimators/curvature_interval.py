@@ -1,0 +1,124 @@
+"""How well a curvature is determined: the range in which the objective stays within one per cent of its least value.
+
+A curvature is moved away from where training left it, step by step; at each value the points are refined for a few
+epochs. Where the objective has risen by one per cent the range ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from torch import nn
+
+from kappagcn.training import QuasiNewtonTrainer
+from kappagcn.training.scale_free import ScaleFreeCurvature
+
+__all__ = ["CurvatureInterval", "curvature_intervals"]
+
+TOLERANCE = 0.01
+REFINE = 60  # epochs at each value, at most: fewer where the objective falls below the limit
+FIRST, LARGEST = 0.05, 8.0  # steps of asinh(κR²): the first, and how far away it is followed
+NEGLIGIBLE = 1e-9  # an objective that cannot be told from 0
+
+
+@dataclass(frozen=True)
+class CurvatureInterval:
+    """The range of a factor's curvature in which the objective is within one per cent of its least value.
+
+    Args:
+        kappa: Learned curvature.
+        low: Lower end; None where the objective does not rise as far as it was followed.
+        high: Upper end, likewise.
+        profile: Pairs of a curvature and the objective there, in increasing order of the curvature.
+    """
+
+    kappa: float
+    low: float | None
+    high: float | None
+    profile: list[tuple[float, float]]
+
+    @property
+    def identified(self) -> bool:
+        """Whether the sign of the curvature is known: both ends exist and lie on one side of 0."""
+        return self.low is not None and self.high is not None and self.low * self.high > 0
+
+    def in_units(self, unit: float) -> CurvatureInterval:
+        """The same for lengths that are `unit` times as long."""
+
+        def scale(k: float | None) -> float | None:
+            return None if k is None else k / unit**2
+
+        profile = [(k / unit**2, value) for k, value in self.profile]
+        return CurvatureInterval(self.kappa / unit**2, scale(self.low), scale(self.high), profile)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {**asdict(self), "identified": self.identified}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any] | None) -> CurvatureInterval | None:
+        """The way back from `as_dict`."""
+        if values is None:
+            return None
+        profile = [(kappa, value) for kappa, value in values["profile"]]
+        return cls(values["kappa"], values["low"], values["high"], profile)
+
+
+def curvature_intervals(
+    points: nn.Module, radius: float, fixed_trainer: Callable[[], QuasiNewtonTrainer]
+) -> list[CurvatureInterval | None]:
+    """Intervals of all learned curvatures; None for factors that are flat by definition. The points stay as they are.
+
+    Args:
+        points: The trained points.
+        radius: R, about half the diameter of the data.
+        fixed_trainer: Makes a trainer of these points that holds the curvatures.
+    """
+    kept = {name: t.detach().clone() for name, t in points.state_dict().items()}
+    least = fixed_trainer().minimum.value
+    intervals: list[CurvatureInterval | None] = []
+    factors: Any = points.manifold.factors  # type: ignore[union-attr]
+    for factor in factors:
+        raw = factor.curvature.raw
+        if not raw.requires_grad:
+            intervals.append(None)
+            continue
+        kappa, profile = float(raw.detach()), [(float(raw.detach()), least)]
+        ends: list[float | None] = []
+        for side in (-1, 1):
+            end, walked = _walk(points, ScaleFreeCurvature(raw, radius), side, least, fixed_trainer)
+            ends.append(end)
+            profile += walked
+            points.load_state_dict(kept)
+        intervals.append(CurvatureInterval(kappa, ends[0], ends[1], sorted(profile)))
+    return intervals
+
+
+def _walk(
+    points: nn.Module,
+    curvature: ScaleFreeCurvature,
+    side: int,
+    least: float,
+    fixed_trainer: Callable[[], QuasiNewtonTrainer],
+) -> tuple[float | None, list[tuple[float, float]]]:
+    """Steps of twice the length each time away from the least objective, until it has risen enough."""
+    start, limit = curvature.u, least + max(TOLERANCE * least, NEGLIGIBLE)
+    before, value_before, step, walked = start, least, FIRST, []
+    while step <= LARGEST:
+        curvature.u = start + side * step
+        trainer = fixed_trainer()
+        while trainer.epoch < REFINE and not trainer.stuck and trainer.minimum.value > limit * 0.999:
+            trainer.run_epoch()
+        value, kappa = trainer.minimum.value, float(curvature.kappa.detach())
+        walked.append((kappa, value))
+        if value > limit:
+            # The objective is nearly a parabola in u: where it crosses, by the roots of its rises.
+            rises = [math.sqrt(max(each - least, 0.0)) for each in (value_before, value, limit)]
+            share = (rises[2] - rises[0]) / max(rises[1] - rises[0], 1e-300)
+            curvature.u = before + min(max(share, 0.0), 1.0) * (start + side * step - before)
+            return float(curvature.kappa.detach()), walked
+        before, value_before, step = start + side * step, value, 2 * step
+    return None, walked

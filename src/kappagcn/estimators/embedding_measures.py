@@ -1,0 +1,50 @@
+"""What a picture or a report needs to know of an embedding: ratios of distances, nodes that share a place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kappagcn.nn.functional import Manifold
+from kappagcn.training.graph_distances import GraphDistances
+from kappagcn.training.pair_loss import distances_from
+
+__all__ = ["coincident_nodes", "ratio_histogram"]
+
+Array = NDArray[Any]
+LARGEST, BINS = 2.0, 50  # of the histogram of d/d_G
+BLOCK = 256  # sources whose distances are held at once
+COINCIDENT = 1e-3  # d/d_G below which two nodes share a place
+
+
+@torch.no_grad()
+def ratio_histogram(v: Tensor, manifold: Manifold, distances: GraphDistances) -> tuple[Array, Array]:
+    """Number of pairs in each bin of d/d_G, (B,), the last of which is open, and the borders of the bins, (B + 1,)."""
+    edges = np.linspace(0, LARGEST, BINS + 1)
+    counts = np.zeros(BINS, np.int64)
+    for sources, weights in _blocks(distances):
+        stretch = distances_from(v, manifold, sources).numpy() * np.sqrt(weights)
+        counts += np.histogram(np.minimum(stretch[weights > 0], LARGEST), edges)[0]
+    return counts, edges
+
+
+@torch.no_grad()
+def coincident_nodes(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Array:
+    """Numbers of the nodes that share a place with another one, of those whose distances are known, (C,)."""
+    places = []
+    for sources, weights in _blocks(distances):
+        ratio = distances_from(v, manifold, sources).numpy() * np.sqrt(weights)
+        together = ((ratio < COINCIDENT) & (weights > 0)).any(1)
+        places.append(sources.numpy()[together])
+    return np.concatenate(places) if places else np.empty(0, np.int64)
+
+
+def _blocks(distances: GraphDistances) -> Any:
+    """Sources and their weights 1/d_G², a few at a time."""
+    sources = torch.arange(len(distances)) if distances.sources is None else distances.sources
+    for some in torch.arange(len(sources)).split(BLOCK):
+        yield sources[some], distances.weights[some].double().numpy()

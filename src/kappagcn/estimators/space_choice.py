@@ -1,0 +1,129 @@
+"""Which space fits a graph: short runs of a fixed list of signatures, the better half of which goes on each time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kappagcn.errors import SignatureError
+from kappagcn.estimators.embedding_run import EmbeddingRun
+from kappagcn.training import Trainer, mean_average_precision, measure
+
+__all__ = ["Candidate", "SpaceChoice", "candidate_spaces", "choose_space"]
+
+FIRST = 40  # epochs of the first round; each further round has twice as many
+FINALISTS = 2
+CLOSE = 1.02  # candidates within this factor of the best D_avg: the one with fewer factors is taken
+
+
+@dataclass
+class Candidate:
+    """A signature that was tried, and how well it did.
+
+    Args:
+        space: Signature.
+        epochs: Number of training epochs it was given.
+        d_avg: Mean of abs(d/d_G − 1) after them.
+        distortion: The paper's average distortion after them.
+        map: Mean average precision after them; None where the graph has no edges.
+        learned_space: Signature with the curvatures it came to.
+    """
+
+    space: str
+    epochs: int = 0
+    d_avg: float = math.inf
+    distortion: float = math.inf
+    map: float | None = None
+    learned_space: str = ""
+
+
+@dataclass(frozen=True)
+class SpaceChoice:
+    """The chosen signature, the candidates from the best to the worst, and the reason in one sentence."""
+
+    space: str
+    candidates: list[Candidate]
+    reason: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> SpaceChoice:
+        """The way back from `as_dict`."""
+        return cls(values["space"], [Candidate(**each) for each in values["candidates"]], values["reason"])
+
+
+def candidate_spaces(dim: int) -> list[str]:
+    """Signatures of one total dimension: one space of each kind, two factors, and hyperbolic planes.
+
+    >>> candidate_spaces(10)
+    ['E10', 'H10', 'S10', 'H5xS5', 'H5^2', 'S5^2', 'H5xE5', 'H2^5']
+    >>> candidate_spaces(3)
+    ['E3', 'H3', 'S3', 'H2xS1', 'H2xH1', 'S2xS1', 'H2xE1']
+    """
+    if dim < 1:
+        raise SignatureError(f"dim: expected a dimension of at least 1, found {dim}.")
+    single = [f"{letter}{dim}" for letter in "EHS"]
+    if dim == 1:
+        return single
+    more, less = dim - dim // 2, dim // 2
+    twice = [f"{letter}{more}^2" if more == less else f"{letter}{more}x{letter}{less}" for letter in "HS"]
+    pairs = [f"H{more}xS{less}", *twice, f"H{more}xE{less}"]
+    planes = [f"H2^{dim // 2}" + ("xH1" if dim % 2 else "")] if dim > 5 else []
+    return [*single, *pairs, *planes]
+
+
+def choose_space(run: EmbeddingRun, dim: int, report: Any = None) -> SpaceChoice:
+    """Try all candidates for a few epochs, then the better half of them for twice as many, until two are left.
+
+    Args:
+        run: The graph and the settings of the embedding.
+        dim: Total dimension of the candidates.
+        report: Called with a line of words after each candidate.
+    """
+    candidates = [Candidate(space) for space in candidate_spaces(dim)]
+    trainers: dict[str, Trainer] = {}
+    left, epochs = list(candidates), FIRST
+    while True:
+        for candidate in left:
+            own = run.in_space(candidate.space)
+            trainer = trainers.setdefault(candidate.space, own.trainer())
+            while trainer.epoch < min(epochs, run.settings.epochs) and not trainer.is_over():
+                trainer.run_epoch()
+            _measure(candidate, trainer, own)
+            if report is not None:
+                report(f"{candidate.space}: D_avg {candidate.d_avg:.4f} after {candidate.epochs} epochs")
+        left.sort(key=lambda each: each.d_avg)
+        if len(left) <= FINALISTS or epochs >= run.settings.epochs:
+            break
+        left, epochs = left[: max(FINALISTS, math.ceil(len(left) / 2))], 2 * epochs
+        trainers = {each.space: trainers[each.space] for each in left}
+    close = [each for each in left if each.d_avg <= CLOSE * left[0].d_avg]
+    best = min(close, key=lambda each: (each.space.count("x") + each.space.count("^"), each.d_avg))
+    ranked = sorted(candidates, key=lambda each: (each is not best, -each.epochs, each.d_avg))
+    return SpaceChoice(best.space, ranked, _reason(best, ranked))
+
+
+def _measure(candidate: Candidate, trainer: Trainer, run: EmbeddingRun) -> None:
+    points: Any = trainer.model
+    v = points().detach()
+    quality = measure(v, points.manifold, run.distances)
+    precision = mean_average_precision(v, points.manifold, run.data, run.measured)
+    candidate.epochs, candidate.d_avg, candidate.distortion = trainer.epoch, quality.d_avg, quality.distortion
+    candidate.map = None if math.isnan(precision) else precision
+    candidate.learned_space = run.learned_space(points.manifold)
+
+
+def _reason(best: Candidate, ranked: list[Candidate]) -> str:
+    others = [each for each in ranked if each is not best]
+    second = min(others, key=lambda each: each.d_avg)
+    flat = next(each for each in ranked if each.space.startswith("E"))
+    if best is flat:
+        return f"Flat space is as good as any: D_avg {best.d_avg:.4f}, next {second.space} with {second.d_avg:.4f}."
+    return (
+        f"{best.space} has the least D_avg after {best.epochs} epochs, {best.d_avg:.4f}; next is {second.space} with "
+        f"{second.d_avg:.4f}, flat space has {flat.d_avg:.4f} after {flat.epochs}."
+    )
