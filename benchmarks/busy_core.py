@@ -38,7 +38,7 @@ def work(kind: str) -> Callable[[], Any]:
     from kappagcn.estimators import GraphEmbedder, KappaGCNClassifier
     from kappagcn.graphs import load_graph
 
-    options: dict[str, Any] = {"progress": False}
+    options: dict[str, Any] = {"verbose": False}
     if kind in ("disease", "large"):
         graph, epochs = (load_graph(kind), 100) if kind == "disease" else (random_graph(), 5)
         return lambda: KappaGCNClassifier("H16", epochs=epochs, patience=epochs, **options).fit(graph)

@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.io.edge_list import EdgeList, read_edge_list
 from kappagcn.graphs.io.graphml import from_networkx, read_graphml
+from kappagcn.graphs.io.matrix import read_matrix, read_matrix_table
 from kappagcn.graphs.io.node_data import as_features, as_labels
 from kappagcn.graphs.io.node_table import NodeTable, number_classes, read_features, read_labels
 from kappagcn.graphs.io.npz import read_npz
@@ -35,6 +36,7 @@ def read_graph(
     | ending | format |
     |---|---|
     | .csv .tsv .txt .tab .edges .edgelist | edge list, see `edge_list` |
+    | .csv .tsv .txt .npy | square matrix of distances or weights, see `matrix` |
     | .npz | arrays, see `npz` |
     | .graphml .gml | NetworkX's formats |
     | .pt | a PyG ``Data`` or its dict, loaded without running code |
@@ -59,6 +61,9 @@ def read_graph(
     if not path.is_file():
         raise GraphFileError(f"expected a file, found {'a folder' if path.is_dir() else 'nothing'} at {str(path)!r}.")
     ending = path.suffix.lower()
+    matrix = read_matrix_table(path) if ending in DELIMITED else read_matrix(path) if ending == ".npy" else None
+    if matrix is not None:
+        return _with_tables(matrix, path, features, labels, sparse) if features or labels else matrix
     if ending in DELIMITED:
         features, labels = features or _file_beside(path, "features"), labels or _file_beside(path, "labels")
         return _from_edges(path, read_edge_list(path, header=header), features, labels, sparse)
@@ -69,7 +74,7 @@ def read_graph(
     elif ending == ".pt":
         data = read_torch(path)
     else:
-        known = ", ".join(sorted(DELIMITED | {".npz", ".graphml", ".gml", ".pt"}))
+        known = ", ".join(sorted(DELIMITED | {".npz", ".npy", ".graphml", ".gml", ".pt"}))
         raise GraphFileError(
             f"{path}: expected a file ending in {known}, found {ending or 'no ending'!r}. Convert it to one of these."
         )

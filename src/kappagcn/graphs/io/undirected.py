@@ -80,7 +80,7 @@ def assemble(
     rows, cols = _checked_nodes(rows, num_nodes), _checked_nodes(cols, num_nodes)
     if rows.shape != cols.shape:
         raise GraphError(f"expected as many edge starts as ends, found {len(rows)} and {len(cols)}.")
-    weights = _checked_weights(weights, len(rows))
+    weights = _checked_weights(weights, rows, cols, attributes.get("node_names"))
     kept = rows != cols
     loops = int(len(rows) - kept.sum())
     if loops:
@@ -150,7 +150,7 @@ def _checked_nodes(nodes: Array, num_nodes: int) -> Array:
     return nodes.astype(np.int32, copy=False)
 
 
-def _checked_weights(weights: Array | None, count: int) -> Array | None:
+def _checked_weights(weights: Array | None, rows: Array, cols: Array, names: Any) -> Array | None:
     """Weights as float64, None if all are 1."""
     if weights is None:
         return None
@@ -158,15 +158,16 @@ def _checked_weights(weights: Array | None, count: int) -> Array | None:
     if weights.dtype.kind not in "biuf":
         raise GraphError(f"expected weights that are numbers, found {weights.dtype}.")
     weights = weights.astype(np.float64)
-    if weights.shape != (count,):
-        raise GraphError(f"expected one weight per edge ({count}), found shape {weights.shape}.")
+    if weights.shape != (len(rows),):
+        raise GraphError(f"expected one weight per edge ({len(rows)}), found shape {weights.shape}.")
     with np.errstate(over="ignore", under="ignore"):
         stored = weights.astype(np.float32)
     bad = ~(np.isfinite(stored) & (stored > 0))
     if bad.any():
         first = int(bad.argmax())
+        ends = " to ".join(str(node if names is None else names[node]) for node in (rows[first], cols[first]))
         raise GraphError(
-            f"expected weights that are positive and finite, found {weights[first]} at edge {first} "
+            f"expected weights that are positive and finite, found {weights[first]} at edge {first}, {ends}, "
             f"({counted(int(bad.sum()), 'such edge')}; weights are float32). Remove them or scale the weights."
         )
     return None if (weights == 1).all() else weights
