@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 SEED ?= $(shell date +%s)
 
 .PHONY: help busy demo test fuzz generic portable wheel lowest lint format docs figures growing bench accuracy graphs \
-	layers tables embeddings clean
+	layers tables embeddings quality clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ embeddings: $(READY) ## an epoch beside geoopt; the paper's Table 1, the sweep o
 	@$(BIN)/kappagcn reproduce table1 && $(BIN)/kappagcn reproduce sweep && $(BIN)/kappagcn reproduce large
 	@$(BIN)/python benchmarks/embeddings.py && $(BIN)/python benchmarks/readme.py
 	@$(BIN)/python benchmarks/targets.py distortion large
+
+quality: $(READY) ## embeddings with the defaults on many graphs, beside published numbers; about an hour; needs KAPPAGCN_DATA
+	@$(BIN)/python benchmarks/embedding_quality.py
 
 clean: ## remove the virtual environment and caches
 	@rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info src/*.egg-info

@@ -56,7 +56,7 @@ class CurvatureInterval:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {**asdict(self), "identified": self.identified}
+        return {**asdict(self), "profile": [list(pair) for pair in self.profile], "identified": self.identified}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any] | None) -> CurvatureInterval | None:

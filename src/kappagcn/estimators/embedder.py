@@ -24,7 +24,7 @@ from kappagcn.estimators.embedding_run import AUTO, EmbeddingRun, curvature_valu
 from kappagcn.estimators.placement import place
 from kappagcn.estimators.settings import EmbeddingSettings
 from kappagcn.estimators.space_choice import SpaceChoice, choose_space
-from kappagcn.geometry import ProductManifold
+from kappagcn.geometry import Curvature, ProductManifold
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import as_graph, components
 from kappagcn.models.points import FreePoints, NetworkPoints
@@ -206,8 +206,10 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
 
     def _place(self, dims: Sequence[int], kappas: Sequence[float], v: torch.Tensor) -> None:
         """Take these points in a space of these curvatures, which no longer move."""
-        signature = "x".join(f"U{dim}({kappa!r})" for dim, kappa in zip(dims, kappas, strict=True))
-        self.manifold_ = ProductManifold.from_signature(signature).double()
+        self.manifold_ = ProductManifold.from_signature("x".join(f"U{dim}" for dim in dims)).double()
+        curvatures = [module for module in self.manifold_.modules() if isinstance(module, Curvature)]
+        for curvature, kappa in zip(curvatures, kappas, strict=True):
+            curvature.raw.fill_(kappa)
         self._v = v
         self.tangent_, self.embedding_ = v.numpy(), self.manifold_.expmap0(v).numpy()
 

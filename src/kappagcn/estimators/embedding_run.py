@@ -183,8 +183,8 @@ class EmbeddingRun:
 
     def _units(self, points: FreePoints | NetworkPoints) -> dict[str, torch.Tensor | float]:
         """Lengths by which parameters are measured: for a point those of its near distances."""
-        if isinstance(points, NetworkPoints):
-            return {}
+        if isinstance(points, NetworkPoints):  # one-hot features: a row of the first weights is a node
+            return {"network.hidden.0.weight": self.diameter}
         near = self.distances.weights.double().mean(1, keepdim=True)
         return {"points": torch.where(near > 0, near.rsqrt(), self.diameter)}
 

@@ -238,8 +238,8 @@ def interval(each: Field[Any]) -> tuple[float, float]:
 def settings_table(kind: type[Any]) -> str:
     """The settings of a task as a Markdown table: argument, flag, default, meaning.
 
-    >>> print(settings_table(EmbeddingSettings).splitlines()[2])
-    | `space` | `--space` | `H10` | Signature of the space, such as H16, S16, H8xS8, or E16 for flat space. |
+    >>> print(settings_table(EmbeddingSettings).splitlines()[3])
+    | `dim` | `--dim` | `10` | Total dimension of the spaces that --space auto tries. |
     """
     lines = ["| argument | flag | default | |", "| --- | --- | --- | --- |"]
     for each in fields(kind):

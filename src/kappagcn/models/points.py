@@ -18,7 +18,7 @@ from kappagcn.sparse import SparseMatrix, normalized_adjacency
 
 __all__ = ["FreePoints", "NetworkPoints", "hidden_space"]
 
-DAMPING = 1e-3  # of the least squares that choose weights: Â² is nearly singular
+DAMPING = 0.1  # of the least squares that choose weights: Â² is nearly singular
 
 
 class FreePoints(nn.Module):
@@ -45,7 +45,7 @@ class FreePoints(nn.Module):
 
 
 class NetworkPoints(nn.Module):
-    """Tangent vectors from a κ-GCN on one-hot features, with a hidden layer of a space of the same form (the paper).
+    """Tangent vectors from a κ-GCN on one-hot features, with a hidden layer of a space of the same form; in float64.
 
     Args:
         graph: The graph.
@@ -71,12 +71,12 @@ class NetworkPoints(nn.Module):
         super().__init__()
         nodes = graph.num_nodes
         self.network = KappaGCN(
-            nodes, None, [hidden_space(space, hidden_channels), space], act=act, bias=False, double=True
-        )
-        self.features = SparseMatrix.from_tensor(one_hot(nodes))
+            nodes, None, [hidden_space(space, hidden_channels), space], act=act, bias=False
+        ).double()
+        self.features = SparseMatrix.from_tensor(one_hot(nodes)).to(torch.float64)
         if adjacency is None:
             adjacency = normalized_adjacency(graph.edge_index, graph.get("edge_weight"), nodes)
-        self.adjacency = adjacency
+        self.adjacency = adjacency.to(torch.float64)
         self.manifold: ProductManifold = self.network.hidden[-1].manifold
 
     def forward(self) -> Tensor:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kappagcn.errors import ConfigError, DivergedError
+from kappagcn.errors import ConfigError, DivergedError, EmbeddingFailedError
 from kappagcn.estimators import GraphEmbedder
 from kappagcn.graphs import load_graph
 from kappagcn.paper.runs import (
@@ -109,7 +109,7 @@ class EmbeddingJob:
             warnings.simplefilter("ignore")  # of pairs without a path: the record says how many
             try:
                 embedder.fit(load_graph(self.experiment.graph, root=root), folder=self.folder, resume=bool(self.folder))
-            except DivergedError as problem:
+            except (DivergedError, EmbeddingFailedError) as problem:
                 return record | {"failed": str(problem)}
         summary, history = embedder.summary(), embedder.history_
         return record | {
