@@ -63,8 +63,8 @@ def test_the_networks_points_are_the_kappa_gcns():
     with seeded(2):
         points = NetworkPoints(TREE, "H3xS2", hidden_channels=7)
     with seeded(2):
-        network = KappaGCN(40, None, ["H4xS3", "H3xS2"], act="none", bias=False, double=True)
-    wanted = network(torch.eye(40), TREE.edge_index)
+        network = KappaGCN(40, None, ["H4xS3", "H3xS2"], act="none", bias=False).double()
+    wanted = network(torch.eye(40, dtype=torch.float64), TREE.edge_index)
     assert torch.allclose(points(), wanted, atol=1e-6)
     assert points.manifold.dim == 5
 
@@ -75,7 +75,7 @@ def test_a_network_starts_at_the_points_it_is_asked_for():
     asked = torch.randn(40, 3, dtype=torch.float64)
     smooth = points.adjacency.to(torch.float64) @ (points.adjacency.to(torch.float64) @ asked)
     points.start_at(smooth)
-    assert torch.allclose(points().double(), smooth, atol=2e-2)
+    assert (points() - smooth).norm() < 0.1 * smooth.norm()
 
 
 def test_embedding_goes_on_after_an_interruption_to_the_same_numbers(tmp_path):

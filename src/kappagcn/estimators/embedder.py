@@ -53,7 +53,7 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
         space_: The space with its learned curvatures, as a signature.
         curvatures_: Learned, one per factor.
         curvature_intervals_: For each factor the range of its curvature in which the objective is within 1 %; None for
-            flat factors and sampled pairs.
+            flat factors, sampled pairs and the κ-GCN.
         choice_: With ``space="auto"`` the candidates and the reason; None otherwise.
         distortion_: The paper's average distortion, mean of ((d/d_G)² − 1)²; for sampled pairs an estimate from
             sources that were drawn for it alone.
@@ -196,7 +196,8 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
 
     def _intervals(self, points: Any, run: EmbeddingRun) -> list[CurvatureInterval | None] | None:
         interrupted = self.result_.stopped_by == "interrupted"
-        if not self.intervals or interrupted or run.sources or self.curvature_lr == 0 or run.distances.pairs == 0:
+        all_pairs = isinstance(points, FreePoints) and not run.sources and run.distances.pairs > 0
+        if not self.intervals or interrupted or not all_pairs or self.curvature_lr == 0:
             return None
         with torch.enable_grad():
             found = curvature_intervals(

@@ -43,7 +43,7 @@ MEASURED = 256  # other sources for the final estimate, and nodes for the precis
 OTHER = 0x9E3779B97F4A7C15  # turns a seed into one that draws other nodes than training does
 TRIAL = 30  # epochs after which the best of several starts goes on
 POINT_LR, CURVATURE_LR = 0.003, 0.2  # of sampled pairs, by Adam: of the diameter, and of asinh(κR²)
-NETWORK_LR = 0.01
+NETWORK_LR = 0.03
 
 
 class EmbeddingRun:
@@ -137,9 +137,12 @@ class EmbeddingRun:
 
     def _trainer(self, start: Start) -> Trainer:
         config, objective = self.config(), self.settings.objective
-        points, radius = self._points(start), self.diameter / 2
-        if self.watched is None:
+        points = self._points(start)
+        radius = self.diameter / 2 if config.curvature_lr > 0 else None
+        if self.watched is None and isinstance(points, FreePoints):
             return self.quasi_newton(points, learn_curvatures=config.curvature_lr > 0)
+        if self.watched is None:  # L-BFGS comes to rest early in the weights of a network
+            return Trainer(points, self._task(points), config, radius=radius)
         task: Any
         if self.communicator.world_size > 1:
             task = SharedEmbeddingTask(
@@ -150,15 +153,18 @@ class EmbeddingRun:
         task = SampledEmbeddingTask(points, self.data, self.sources, watched, objective)
         return Trainer(points, task, config, radius=radius)
 
-    def quasi_newton(self, points: FreePoints | NetworkPoints, *, learn_curvatures: bool) -> QuasiNewtonTrainer:
-        """A trainer of these points on all pairs."""
-        task: Any = (
-            RankingTask(points, Neighbours.of(self.data))
-            if self.settings.objective == "neighbours"
-            else EmbeddingTask(points, self.distances, self.settings.objective)
-        )
+    def quasi_newton(self, points: FreePoints, *, learn_curvatures: bool) -> QuasiNewtonTrainer:
+        """A trainer of free points on all pairs; points count in units of their near distances."""
+        near = self.distances.weights.double().mean(1, keepdim=True)
+        units: dict[str, torch.Tensor | float] = {"points": torch.where(near > 0, near.rsqrt(), self.diameter)}
         radius = self.diameter / 2 if learn_curvatures else None
-        return QuasiNewtonTrainer(points, task, self.config(), units=self._units(points), radius=radius)
+        return QuasiNewtonTrainer(points, self._task(points), self.config(), units=units, radius=radius)
+
+    def _task(self, points: FreePoints | NetworkPoints) -> EmbeddingTask:
+        """The objective over all pairs."""
+        if self.settings.objective == "neighbours":
+            return RankingTask(points, Neighbours.of(self.data))
+        return EmbeddingTask(points, self.distances, self.settings.objective)
 
     def _points(self, start: Start) -> FreePoints | NetworkPoints:
         settings = self.settings
@@ -180,13 +186,6 @@ class EmbeddingRun:
     def adjacency(self) -> SparseMatrix:
         """Normalised adjacency of the graph, for the κ-GCN."""
         return normalized_adjacency(self.data.edge_index, self.data.get("edge_weight"), self.data.num_nodes)
-
-    def _units(self, points: FreePoints | NetworkPoints) -> dict[str, torch.Tensor | float]:
-        """Lengths by which parameters are measured: for a point those of its near distances."""
-        if isinstance(points, NetworkPoints):  # one-hot features: a row of the first weights is a node
-            return {"network.hidden.0.weight": self.diameter}
-        near = self.distances.weights.double().mean(1, keepdim=True)
-        return {"points": torch.where(near > 0, near.rsqrt(), self.diameter)}
 
 
 def curvature_values(manifold: ProductManifold) -> list[float]:

@@ -98,14 +98,13 @@ class EmbeddingSettings(Settings):
     epochs: int = setting(2000, "Number of training epochs.", range="[1, inf)")
     lr: float | str = setting(
         "auto",
-        "Adam learning rate where pairs are sampled; auto: 0.01 for weights, 0.003 times the diameter for points. All "
-        "pairs are trained by L-BFGS, which has none.",
+        "Adam learning rate; auto: 0.03 for the κ-GCN's weights, 0.003 times the diameter for points whose pairs are "
+        "sampled. Points on all pairs are trained by L-BFGS, which has none.",
         range="[0, inf)",
     )
     curvature_lr: float | str = setting(
         "auto",
-        "Adam learning rate of asinh(κR²), R half the diameter, where pairs are sampled; 0 keeps curvatures fixed; "
-        "auto: 0.2.",
+        "Adam learning rate of asinh(κR²), R half the diameter; L-BFGS has none; 0 keeps curvatures fixed; auto: 0.2.",
         range="[0, inf)",
     )
     sources: int | str = setting(
