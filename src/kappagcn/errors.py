@@ -2,6 +2,30 @@
 
 from pathlib import Path
 
+__all__ = [
+    "CheckpointError",
+    "ConfigError",
+    "ConvergenceWarning",
+    "DataMissingError",
+    "DivergedError",
+    "DownloadError",
+    "GeometryError",
+    "GraphError",
+    "GraphFileError",
+    "IntegrityError",
+    "KappaGCNError",
+    "NonUniqueMeanWarning",
+    "OutsideBallError",
+    "PrecisionWarning",
+    "RecordError",
+    "SignatureError",
+    "SplitError",
+    "TestNodesError",
+    "TrainingError",
+    "UndefinedMidpointError",
+    "WorkerLostError",
+]
+
 
 class KappaGCNError(Exception):
     """Base of every error kappagcn raises on purpose."""

@@ -78,7 +78,19 @@ def final_evaluation(
 
 
 def load_model(folder: str | Path) -> NodeClassifier:
-    """The network of a finished run, with its best weights."""
+    """The network of a finished run, with its best weights.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> from kappagcn.nn import TangentFeatures
+    >>> from kappagcn.training import TrainingConfig, fit
+    >>> data, model = TangentFeatures(0.1)(disease(200)), KappaGCN(10, 2, "H4")
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = fit(model, data, random_split(data.y, 0), TrainingConfig(epochs=2), folder=f"{folder}/run")
+    ...     torch.equal(predict(load_model(f"{folder}/run"), data), predict(model, data))
+    True
+    """
     path = Path(folder) / "model.safetensors"
     if not path.exists() and (Path(folder) / "checkpoint.safetensors").exists():
         raise CheckpointError(f"{folder}: expected a finished run, found one that was interrupted; resume it first.")

@@ -36,7 +36,10 @@ class Strategy(Protocol):
 
 
 class FullGraph:
-    """Strategy of `fit` whose steps take the whole graph."""
+    """Strategy of `fit` whose steps take the whole graph.
+
+    >>> strategy = FullGraph()  # as without a strategy: fit(model, data, split, strategy=strategy)
+    """
 
     def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> Trainer:
         """A trainer on the whole graph."""

@@ -147,6 +147,13 @@ class MiniBatchTrainer(Trainer):
     """A trainer whose epoch is a step for each batch; the task's communicator shares each batch among processes.
 
     Random numbers of an epoch depend on the seed, the epoch and the rank alone.
+
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> data, model = disease(200), KappaGCN(10, 2, "H4")
+    >>> task = MiniBatches(model, data, random_split(data.y, 0), batch_size=50)
+    >>> MiniBatchTrainer(model, task, TrainingConfig(epochs=2)).run_epoch()["epoch"]
+    1
     """
 
     task: MiniBatches

@@ -26,7 +26,16 @@ MIX = 0x9E3779B97F4A7C15  # makes one seed of three numbers
 
 
 class PartTrainer(Trainer):
-    """A trainer whose random numbers depend on seed, epoch and rank alone, so that any number of ranks can resume."""
+    """A trainer whose random numbers depend on seed, epoch and rank alone, so that any number of ranks can resume.
+
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> data, model, alone = disease(200), KappaGCN(10, 2, "H4"), Communicator()
+    >>> owner = partition(data.edge_index, 200, alone.world_size)
+    >>> task = PartClassification(model, data, random_split(data.y, 0), owner, alone)
+    >>> PartTrainer(model, task, TrainingConfig(epochs=2), communicator=alone).run_epoch()["epoch"]
+    1
+    """
 
     def run_epoch(self) -> Record:
         """One epoch from its own seed."""

@@ -161,6 +161,14 @@ def run_training(
         resume: Continue the run in `folder`, if there is one.
         callbacks: Called with each epoch's metrics.
         checkpoint_seconds: Time between checkpoints.
+
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> from kappagcn.training import NodeClassification, TrainingConfig
+    >>> data, model = disease(200), KappaGCN(10, 2, "H4")
+    >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingConfig(epochs=3))
+    >>> run_training(trainer, None, {}).stopped_by
+    'epochs'
     """
     if resume and folder is None:
         raise TrainingError("resume: expected the folder of the run to go on with, found none.")
