@@ -326,7 +326,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     root = os.environ.get("KAPPAGCN_DATA")
     if not root:
         raise SystemExit("expected KAPPAGCN_DATA to name the folder with cora_ml.npz and pubmed.npz, found it unset")
-    if compiled("midpoints") is None:
+    if compiled("rows") is None:
         raise SystemExit("expected numba to be installed: pip install numba")
     torch.set_num_threads(options.threads)
     results: list[dict[str, Any]] = []

@@ -31,7 +31,7 @@ NARROWER = {
     "io_atomic": set(),
     "progress": set(),
     "graphs": {"io_atomic", "progress"},
-    "kernels": {"geometry", "sparse"},
+    "kernels": {"geometry"},
     "distributed": {"sparse"},
     "run_folder": {"io_atomic"},
     "nn": {"geometry", "graphs", "sparse", "kernels"},

@@ -1,4 +1,4 @@
-"""What the compiled functions share: how they are compiled, blocks of rows over threads, series, factors of a product.
+"""What the compiled functions share: how they are compiled, and blocks of rows over threads.
 
 Rows go in blocks whose bounds do not depend on the number of threads; neither do sums over rows, then.
 """
@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
@@ -17,20 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kappagcn.geometry.numerics import ROW_VALUE_TERMS, SERIES, derivative_series
-
-__all__ = [
-    "Array",
-    "Factors",
-    "as_array",
-    "block_sums",
-    "compiled",
-    "horner",
-    "in_blocks",
-    "parallel_for",
-    "slope_terms",
-    "value_terms",
-]
+__all__ = ["Array", "as_array", "block_sums", "compiled", "in_blocks", "parallel_for"]
 
 Array = NDArray[Any]
 BLOCK = 2048
@@ -40,52 +27,15 @@ ALONE = 65536  # rows that one thread finishes before another has woken up and f
 compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
 
 
-class Factors(NamedTuple):
-    """Factors of a product, as the compiled functions take them."""
-
-    ends: Array  # where factors begin and end among the columns, (F + 1,)
-    kappas: Array  # their curvatures, (F,)
-
-    @classmethod
-    def of(cls, dims: list[int], k: Tensor) -> Factors:
-        """From dimensions and a tensor of curvatures."""
-        return cls(_ends(tuple(dims)), np.array(k.tolist()))
-
-
-@cache
-def _ends(dims: tuple[int, ...]) -> Array:
-    return np.cumsum([0, *dims])
-
-
-def value_terms(name: str) -> Array:
-    """Coefficients of a function's series, highest power first, for `horner`."""
-    return np.array(SERIES[name][: ROW_VALUE_TERMS[name]][::-1])
-
-
-def slope_terms(name: str) -> tuple[float, float]:
-    """First two coefficients of the series of a function's derivative."""
-    first, second = derivative_series(name)[:2]
-    return first, second
-
-
-@compiled
-def horner(terms: Array, z: float) -> float:
-    """The polynomial with these coefficients, highest power first, at z."""
-    total = 0.0
-    for n in range(terms.shape[0]):
-        total = total * z + terms[n]
-    return total
-
-
 def as_array(x: Tensor) -> Array:
     """The same numbers for numba, which wants them contiguous."""
     array: Array = x.contiguous().numpy()
     return array
 
 
-def block_sums(rows: int, *shape: int) -> Array:
-    """Zeros for what each block sums up."""
-    return np.zeros((-(-rows // BLOCK) or 1, *shape))
+def block_sums(rows: int) -> Array:
+    """A zero for what each block of rows sums up, (B, 1)."""
+    return np.zeros((-(-rows // BLOCK) or 1, 1))
 
 
 def in_blocks(rows: int, work: Callable[[slice, int], None]) -> None:

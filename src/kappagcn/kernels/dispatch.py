@@ -32,7 +32,7 @@ def compiled(name: str, *tensors: Tensor) -> ModuleType | None:
     """The compiled module of that name if these tensors can go through it; None if torch has to do it.
 
     Args:
-        name: ``"midpoints"``, ``"lifting"``, ``"arcs"`` or ``"point_pairs"``.
+        name: ``"rows"`` or ``"point_pairs"``.
         *tensors: Those that its loops read.
     """
     if _torch_only or torch.compiler.is_compiling():

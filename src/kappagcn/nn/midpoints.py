@@ -1,14 +1,11 @@
-"""κ-midpoints over a sparse matrix: compiled where numba is installed and the rows are on the CPU, else by torch."""
+"""κ-midpoints over a sparse matrix: lift, one sparse product, lower."""
 
 from __future__ import annotations
-
-from typing import cast
 
 import torch
 from torch import Tensor
 
 from kappagcn.geometry.numerics import ROW_EXPONENT
-from kappagcn.kernels.dispatch import compiled
 from kappagcn.nn.rows import any_far, edge_rows, lift_rows, lower_rows
 from kappagcn.sparse import SparseMatrix
 
@@ -26,24 +23,20 @@ def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *,
         double: Lift, multiply and lower in float64.
     """
     adjacency.check(v)
-    kernels = None if adjacency.values.requires_grad else compiled("midpoints", v, k, adjacency.values)
-    dtype = v.dtype
-    if kernels is not None:
-        return cast(Tensor, kernels.midpoints(v, k, adjacency, dims, torch.float64 if double else dtype))
-    if double:
-        v, adjacency = v.double(), adjacency.to(torch.float64)
-    parts = zip(v.split(dims, -1), k.to(v.dtype).unbind(), strict=True)
-    return torch.cat([_by_torch(part, adjacency, kappa) for part, kappa in parts], dim=-1).to(dtype)
+    if double and v.dtype != torch.float64:
+        return midpoints(v.double(), adjacency.to(torch.float64), k, dims).to(v.dtype)
+    kappas, weight = k.double().unbind(), adjacency.row_sums()
+    lifted = [lift_rows(part, kappa) for part, kappa in zip(v.split(dims, -1), kappas, strict=True)]
+    sums = adjacency.product(_join(lifted)).split([dim + 1 for dim in dims], -1)
+    if v.dtype != torch.float64 and not torch.compiler.is_compiling() and bool((k < 0).any()):
+        far = any(any_far(*part, weight) for part in zip(lifted, sums, kappas, strict=True))
+        if adjacency.any_rank(far):  # the digits that float32 loses count
+            return midpoints(v, adjacency, k, dims, double=True)
+    return _join([lower_rows(e, kappa, weight) for e, kappa in zip(sums, kappas, strict=True)])
 
 
-def _by_torch(v: Tensor, adjacency: SparseMatrix, kappa: Tensor) -> Tensor:
-    lifted, weight = lift_rows(v, kappa), adjacency.row_sums()
-    sums = adjacency.product(lifted)
-    in_single = not torch.compiler.is_compiling() and v.dtype != torch.float64
-    if in_single and adjacency.any_rank(any_far(lifted, sums, kappa, weight)):
-        # Far out the digits that float32 loses count.
-        return _by_torch(v.double(), adjacency.to(torch.float64), kappa.double()).to(v.dtype)
-    return lower_rows(sums, kappa, weight)
+def _join(parts: list[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
 
 
 @torch.no_grad()

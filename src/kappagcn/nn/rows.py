@@ -43,7 +43,7 @@ def lift_rows(v: Tensor, k: Tensor, limit: float | None = None) -> Tensor:
     Rows beyond √−κ·r = limit count as lying there; by default so that squares of lifts fit the dtype.
     """
     limit = ROW_EXPONENT[v.dtype] if limit is None else limit
-    kernels = compiled("lifting", v, k)
+    kernels = compiled("rows", v, k)
     if kernels is not None:
         return cast(Tensor, kernels.lift_rows(v, k, limit))
     kappa = k.double()
@@ -58,7 +58,7 @@ def lift_rows(v: Tensor, k: Tensor, limit: float | None = None) -> Tensor:
 
 def arsin_rows(sines: Tensor, k: Tensor) -> Tensor:
     """arsin_κ of signed sines for one κ, (N, C) → (N, C); for κ > 0 a sine beyond ±1/√κ counts as that."""
-    kernels = compiled("arcs", sines, k)
+    kernels = compiled("rows", sines, k)
     if kernels is not None:
         return cast(Tensor, kernels.arsin_rows(sines, k))
     return arsin_k(sines.double(), k=k.double()).to(sines.dtype)
@@ -66,6 +66,9 @@ def arsin_rows(sines: Tensor, k: Tensor) -> Tensor:
 
 def lower_rows(e: Tensor, k: Tensor, weight: Tensor) -> Tensor:
     """weight · lower(e), (N, D+1), (N,) → (N, D), for one κ; as :func:`kappagcn.geometry.lower` but never undefined."""
+    kernels = None if weight.requires_grad else compiled("rows", e, k, weight)
+    if kernels is not None:
+        return cast(Tensor, kernels.lower_rows(e, k, weight))
     kappa, weight = k.double(), weight.double().unsqueeze(-1)
     n, square, h = _parts(e, weight)
     capped, size = _capped(square, h, kappa, e)

@@ -23,11 +23,11 @@ def both(v, adjacency, kappas, dims, double=False):
         k = torch.tensor(kappas, dtype=v.dtype, requires_grad=True)
         if plain:
             with torch_only():
-                assert not compiled("midpoints")
+                assert not compiled("rows")
                 out = midpoints(x, adjacency, k, dims, double=double)
                 grads = torch.autograd.grad((out * torch.linspace(-1, 2, out.shape[1], dtype=v.dtype)).sum(), (x, k))
         else:
-            assert compiled("midpoints")
+            assert compiled("rows")
             out = midpoints(x, adjacency, k, dims, double=double)
             grads = torch.autograd.grad((out * torch.linspace(-1, 2, out.shape[1], dtype=v.dtype)).sum(), (x, k))
         found.append((out.detach(), *grads))
