@@ -127,15 +127,9 @@ def project_ray(
     message: str,
     resultant: Tensor | None = None,
 ) -> Tensor:
-    """Point of the space along e = (N, h), a sum of lifts of total weight ``mass``.
+    """Point of the space along e = (N, h), a sum of lifts of total weight ``mass``, or an error where there is none.
 
-    Args:
-        e: (..., D+1).
-        mass: (..., 1), against whose rounding error a resultant is judged to be 0.
-        k: curvature, broadcasting against (..., 1).
-        error: raised where e has no direction in the space.
-        message: of the error.
-        resultant: h² + κ|N|², (..., 1), where it is known better than e has it.
+    A resultant h² + κ|N|² within the rounding error of ``mass`` counts as 0; ``resultant`` is it, if known better.
     """
     # Only the direction counts: scaled, no square overflows.
     size = e.detach().abs().amax(-1, keepdim=True).clamp(min=tiny(e))

@@ -78,6 +78,14 @@ def within_reach(square: Tensor, k: Tensor, name: str) -> tuple[Tensor, Tensor]:
     return square * cut * cut, cut
 
 
+def check_size(size: tuple[int, ...], dtype: torch.dtype | None) -> None:
+    """Refuse shapes (..., D) and dtypes that no points have."""
+    if not size or not all(isinstance(n, int) for n in size) or size[-1] < 1:
+        raise GeometryError(f"size: expected whole numbers, the last of them the dimension D ≥ 1, found {size}.")
+    if dtype not in (None, *DTYPES):
+        raise GeometryError(f"dtype: expected float32 or float64, found {dtype}.")
+
+
 def read_vectors(**vectors: Tensor) -> torch.Size:
     """Check tensors of vectors (..., D) against each other and return their common leading shape."""
     for name, v in vectors.items():
@@ -127,12 +135,7 @@ def as_curvature(
 ) -> Tensor:
     """κ, or another number per vector, as a tensor of ``like``'s dtype with ``trailing`` axes of size 1 appended.
 
-    Args:
-        k: a number, or a tensor that broadcasts against ``batch``.
-        like: gives dtype and device.
-        batch: the shape κ is to broadcast against; by default ``like``'s leading shape.
-        trailing: axes κ does not vary over, the vector's own among them.
-        name: what errors call it.
+    It has to broadcast against ``batch``, by default ``like``'s leading shape; errors call it ``name``.
     """
     if isinstance(k, Tensor):
         if k.dtype != like.dtype:

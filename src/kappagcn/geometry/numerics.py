@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -226,34 +227,16 @@ class _Analytic(torch.autograd.Function):
         return grad * _derivative(ctx.name, z, f), None
 
 
-def _analytic(z: Tensor, name: str) -> Tensor:
+def _analytic(name: str, z: Tensor) -> Tensor:
     value: Tensor = _Analytic.apply(z, name)
     return value
 
 
-def tanc(z: Tensor) -> Tensor:
-    """tan(√z)/√z, continued to z ≤ 0; for z < 0 capped so that √(−κ)|x| stays below 1."""
-    return _analytic(z, "tanc")
-
-
-def artanc(z: Tensor) -> Tensor:
-    """arctan(√z)/√z, continued to −1 < z ≤ 0."""
-    return _analytic(z, "artanc")
-
-
-def sinc(z: Tensor) -> Tensor:
-    """sin(√z)/√z, continued to z ≤ 0."""
-    return _analytic(z, "sinc")
-
-
-def cosc(z: Tensor) -> Tensor:
-    """cos(√z), continued to z ≤ 0."""
-    return _analytic(z, "cosc")
-
-
-def arsinc(z: Tensor) -> Tensor:
-    """arcsin(√z)/√z for z ≤ 1, continued to z ≤ 0."""
-    return _analytic(z, "arsinc")
+tanc = partial(_analytic, "tanc")  # for z < 0 capped so that √(−κ)|x| stays below 1
+artanc = partial(_analytic, "artanc")  # for z > −1
+sinc = partial(_analytic, "sinc")
+cosc = partial(_analytic, "cosc")
+arsinc = partial(_analytic, "arsinc")  # for z ≤ 1
 
 
 def cosine_square(z: Tensor, exact: Tensor) -> Tensor:

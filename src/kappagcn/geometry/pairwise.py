@@ -45,11 +45,7 @@ def cdist(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     >>> cdist(torch.zeros(1, 2), torch.tensor([[0.5, 0.0], [0.0, 0.0]]), k=-1.0)
     tensor([[1.0986, 0.0000]])
     """
-    batch = read_sets(x=x, y=y)
-    k = as_curvature(k, x, batch, trailing=2)
-    batch = torch.broadcast_shapes(batch, k.shape[:-2])
-    x, y = x.expand(*batch, *x.shape[-2:]), y.expand(*batch, *y.shape[-2:])
-    lengths: Tensor = _Distances.apply(x, y, conformal_at(x, k), conformal_at(y, k, "y"), k)[0]
+    lengths: Tensor = _Distances.apply(*_read(x, y, k))[0]
     return lengths
 
 
@@ -61,17 +57,22 @@ def cdist2(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     >>> cdist2(torch.zeros(1, 2), torch.tensor([[0.3, 0.0], [0.0, 0.0]]), k=0.0)
     tensor([[0.3600, 0.0000]])
     """
-    batch = read_sets(x=x, y=y)
-    k = as_curvature(k, x, batch, trailing=2)
-    batch = torch.broadcast_shapes(batch, k.shape[:-2])
-    x, y = x.expand(*batch, *x.shape[-2:]), y.expand(*batch, *y.shape[-2:])
-    p, q = conformal_at(x, k), conformal_at(y, k, "y")
+    x, y, p, q, k = _read(x, y, k)
     squares: Tensor = _Squares.apply(x, y)
     square_of_sine = squares / (p * q.mT)
     z = k * square_of_sine
     exact = (_half_chords(x.detach(), y.detach(), p.detach(), q.detach(), k.detach())).square()
     ratio = arc_over_sine(z, cosine_square(z, exact).sqrt())
     return 4 * square_of_sine * ratio * ratio
+
+
+def _read(x: Tensor, y: Tensor, k: Scalar) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """x and y of one batch shape, p = 1 + κ|x|², q = 1 + κ|y|² and κ (..., 1, 1)."""
+    batch = read_sets(x=x, y=y)
+    k = as_curvature(k, x, batch, trailing=2)
+    batch = torch.broadcast_shapes(batch, k.shape[:-2])
+    x, y = x.expand(*batch, *x.shape[-2:]), y.expand(*batch, *y.shape[-2:])
+    return x, y, conformal_at(x, k), conformal_at(y, k, "y"), k
 
 
 def _half_chords(x: Tensor, y: Tensor, p: Tensor, q: Tensor, k: Tensor) -> Tensor:

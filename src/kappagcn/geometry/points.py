@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.errors import GeometryError
-from kappagcn.geometry.checks import DTYPES, Scalar, as_curvature, read_vectors
+from kappagcn.geometry.checks import Scalar, as_curvature, check_size, read_vectors
 from kappagcn.geometry.numerics import ball_slack
 from kappagcn.geometry.vectors import dot
 
@@ -41,10 +41,7 @@ def origin(*size: int, dtype: torch.dtype | None = None, device: torch.device | 
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    if not size or not all(isinstance(n, int) for n in size) or size[-1] < 1:
-        raise GeometryError(f"size: expected whole numbers, the last of them the dimension D ≥ 1, found {size}.")
-    if dtype not in (None, *DTYPES):
-        raise GeometryError(f"dtype: expected float32 or float64, found {dtype}.")
+    check_size(size, dtype)
     return torch.zeros(size, dtype=dtype, device=device)
 
 

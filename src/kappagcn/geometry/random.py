@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.errors import GeometryError
-from kappagcn.geometry.checks import DTYPES, Scalar, as_curvature, read_vectors
+from kappagcn.geometry.checks import Scalar, as_curvature, check_size, read_vectors
 from kappagcn.geometry.numerics import positive_root, sin_k, tiny
 from kappagcn.geometry.stereographic import expmap, expmap0, lambda_x
 from kappagcn.geometry.vectors import norm
@@ -41,12 +41,9 @@ def random_uniform(
     >>> random_uniform(100, 3, radius=2.0, k=-1.0).shape
     torch.Size([100, 3])
     """
-    if not size or not all(isinstance(n, int) for n in size) or size[-1] < 1:
-        raise GeometryError(f"size: expected whole numbers, the last of them the dimension D ≥ 1, found {size}.")
+    check_size(size, dtype)
     if not 0 < radius < math.inf:
         raise GeometryError(f"radius: expected a positive, finite geodesic radius, found {radius}.")
-    if dtype not in (None, *DTYPES):
-        raise GeometryError(f"dtype: expected float32 or float64, found {dtype}.")
     direction = torch.randn(size, dtype=dtype, device=device, generator=generator)
     direction = direction / norm(direction)
     k = as_curvature(k, direction)
@@ -66,16 +63,15 @@ def _radius_quantile(share: Tensor, k: Tensor, radius: float, dim: int) -> Tenso
     mass = torch.nn.functional.pad(torch.cumulative_trapezoid(density, dim=-1), (1, 0))
     mass = mass / mass[:, -1:]
     # One search for all curvatures: the table of the i-th is shifted by 2i.
-    which = (
-        torch.arange(k.numel(), device=k.device).reshape(k.shape).expand(torch.broadcast_shapes(k.shape, share.shape))
-    )
-    table = (mass + 2 * torch.arange(k.numel(), device=k.device).unsqueeze(-1)).flatten()
-    upper = torch.searchsorted(table, share + 2 * which) - QUANTILES * which
-    upper = upper.clamp(1, QUANTILES - 1) + QUANTILES * which
+    numbers = torch.arange(k.numel(), device=k.device)
+    place = numbers.reshape(k.shape).expand(torch.broadcast_shapes(k.shape, share.shape))
+    table = (mass + 2 * numbers.unsqueeze(-1)).flatten()
+    upper = torch.searchsorted(table, share + 2 * place) - QUANTILES * place
+    upper = upper.clamp(1, QUANTILES - 1) + QUANTILES * place
     mass = mass.flatten()
     low, high = mass[upper - 1], mass[upper]
     step = ((share - low) / (high - low).clamp(min=tiny(k))).clamp(0, 1)
-    return limit.flatten()[which] * (upper - QUANTILES * which - 1 + step) / (QUANTILES - 1)
+    return limit.flatten()[place] * (upper - QUANTILES * place - 1 + step) / (QUANTILES - 1)
 
 
 def random_wrapped_normal(

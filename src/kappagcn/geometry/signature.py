@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from kappagcn.errors import SignatureError
@@ -80,12 +81,7 @@ def format_signature(factors: list[Factor]) -> str:
     >>> format_signature(parse_signature("H2xH2 x S3(0.5)"))
     'H2^2xS3(0.5)'
     """
-    runs: list[tuple[Factor, int]] = []
-    for factor in factors:
-        if runs and runs[-1][0] == factor:
-            runs[-1] = (factor, runs[-1][1] + 1)
-        else:
-            runs.append((factor, 1))
+    runs = [(factor, len(list(run))) for factor, run in groupby(factors)]
     return "x".join(
         f"{f.letter}{f.dim}"
         + (f"({f.kappa:g})" if f.kappa != STARTS[f.letter] else "")

@@ -51,12 +51,9 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:
 
 
 def parallel_for(count: int, work: Callable[[int], None], *, alone: bool = False) -> None:
-    """Call ``work(0)`` to ``work(count - 1)`` in as many threads as torch uses, without waiting for late ones to start.
+    """Call ``work(0)`` to ``work(count - 1)`` in as many threads as torch uses, or alone, where waking others takes longer.
 
-    Args:
-        count: Number of calls.
-        work: A function that releases Python's lock.
-        alone: Use this thread only, where waking others takes longer.
+    `work` has to release Python's lock. Threads that start too late are not waited for.
     """
     numbers = iter(range(count))
 

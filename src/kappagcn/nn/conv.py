@@ -144,20 +144,12 @@ class KappaGCNConv(SparseInput):
         """The normalised matrix that `forward` multiplies with."""
         if self.cached and self._adjacency is not None and self._adjacency.values.dtype == self.weight.dtype:
             return self._adjacency
-        found = as_adjacency(
-            x,
-            edge_index,
-            edge_weight,
-            size,
-            normalization=self.normalize,
-            add_self_loops=self.add_self_loops,
-            dtype=self.weight.dtype,
-        )
+        dtype = self.weight.dtype
+        matrix = as_adjacency(x, edge_index, edge_weight, size, self.normalize, self.add_self_loops, dtype)
         if self.cached and not isinstance(edge_index, SparseMatrix):
-            self._adjacency = found
-        return found
+            self._adjacency = matrix
+        return matrix
 
     def extra_repr(self) -> str:
         """Sizes, and the aggregation where it is not the paper's."""
-        other = "" if self.aggregation == "midpoint" else f", aggregation={self.aggregation}"
-        return f"{self.in_channels}, {self.out_channels}{other}"
+        return super().extra_repr() + ("" if self.aggregation == "midpoint" else f", aggregation={self.aggregation}")

@@ -108,15 +108,7 @@ class HGCNConv(SparseInput):
 
     def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> SparseMatrix:
         """The normalised matrix that `forward` multiplies with."""
-        return as_adjacency(
-            x,
-            edge_index,
-            edge_weight,
-            None,
-            normalization=self.normalize,
-            add_self_loops=True,
-            dtype=self.weight.dtype,
-        )
+        return as_adjacency(x, edge_index, edge_weight, None, self.normalize, True, self.weight.dtype)
 
     def _attended(self, v: Tensor, adjacency: SparseMatrix) -> SparseMatrix:
         """The same edges, as far as they have a weight, with others from the vectors at their ends."""
@@ -127,7 +119,3 @@ class HGCNConv(SparseInput):
         scores = torch.where(adjacency.values == 0, torch.finfo(scores.dtype).min / 4, scores)
         shares = softmax(scores, adjacency.rows, num_nodes=adjacency.shape[0])
         return adjacency.with_values(shares)
-
-    def extra_repr(self) -> str:
-        """Sizes."""
-        return f"{self.in_channels}, {self.out_channels}"

@@ -58,11 +58,18 @@ def _is_mixed() -> bool:
 
 
 class SparseInput(nn.Module):
-    """A module that keeps the last sparse tensor it was given in a form that multiplies fast."""
+    """A layer that keeps the last sparse tensor it multiplied in a form that multiplies fast."""
+
+    in_channels: int
+    out_channels: int
 
     def __init__(self) -> None:
         super().__init__()
         self._features: tuple[Tensor, int, SparseMatrix] | None = None
+
+    def extra_repr(self) -> str:
+        """Sizes."""
+        return f"{self.in_channels}, {self.out_channels}"
 
     def features(self, x: Features) -> Features:
         """A sparse tensor as a :class:`SparseMatrix`, the same one while the same tensor comes, unchanged."""
@@ -82,12 +89,11 @@ def as_adjacency(
     edge_index: Adjacency,
     edge_weight: Tensor | None,
     size: tuple[int, int] | None,
-    *,
     normalization: str,
     add_self_loops: bool,
     dtype: torch.dtype,
 ) -> SparseMatrix:
-    """The normalised matrix (M, N) of edges given in any form; a :class:`SparseMatrix` is used as it is."""
+    """The normalised matrix (M, N) of edges in any form; a :class:`SparseMatrix` is used as it is."""
     if isinstance(edge_index, SparseMatrix):
         if edge_weight is not None:
             raise GraphError("expected no edge_weight beside a SparseMatrix, which has its own.")
@@ -95,10 +101,10 @@ def as_adjacency(
     if isinstance(edge_index, Tensor) and edge_index.layout != torch.strided:
         if edge_weight is not None:
             raise GraphError("expected no edge_weight beside a sparse adjacency tensor, which has its own.")
-        given = SparseMatrix.from_tensor(edge_index)
-        edge_index, edge_weight = torch.stack([given.cols, given.rows]), given.values
-        if given.shape[0] != given.shape[1] and size is None:
-            size = (given.shape[1], given.shape[0])
+        matrix = SparseMatrix.from_tensor(edge_index)
+        edge_index, edge_weight = torch.stack([matrix.cols, matrix.rows]), matrix.values
+        if matrix.shape[0] != matrix.shape[1] and size is None:
+            size = (matrix.shape[1], matrix.shape[0])
     if isinstance(x, tuple):
         source, target = x
         size = (source.shape[0], target.shape[0]) if target is not None else size

@@ -48,10 +48,6 @@ class KappaLinear(SparseInput):
         check_rows(x, self.in_channels, self.weight.dtype)
         return linear(self.features(x), dropconnect(self.weight, self.dropconnect, self.training), self.bias)
 
-    def extra_repr(self) -> str:
-        """Sizes."""
-        return f"{self.in_channels}, {self.out_channels}"
-
 
 class KappaActivation(nn.Module):
     """The Möbius version σ^⊗(x) = exp_0(σ(log_0 x)) of a pointwise function: on tangent vectors, σ itself.

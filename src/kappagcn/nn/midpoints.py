@@ -13,15 +13,7 @@ __all__ = ["count_edge_rows", "midpoints"]
 
 
 def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *, double: bool = False) -> Tensor:
-    """log_0(A ⊠ exp_0(V)) with factor f of dimension dims[f] and curvature k[f], (N, D) → (M, D).
-
-    Args:
-        v: Tangent vectors at the origin, (N, D).
-        adjacency: A, (M, N), of v's dtype.
-        k: Curvatures, (F,).
-        dims: Dimensions, which sum to D.
-        double: Lift, multiply and lower in float64.
-    """
+    """log_0(A ⊠ exp_0(V)) with factor f of dimension dims[f] and curvature k[f], (N, D) → (M, D); in float64 if asked."""
     adjacency.check(v)
     if double and v.dtype != torch.float64:
         return midpoints(v.double(), adjacency.to(torch.float64), k, dims).to(v.dtype)
