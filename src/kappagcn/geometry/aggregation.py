@@ -43,8 +43,8 @@ def read_points(x: Tensor, weights: Tensor | None, name: str = "weights") -> tup
     if weights is None:
         weights = torch.full(x.shape[-2:-1], 1 / max(x.shape[-2], 1), dtype=x.dtype, device=x.device)
     if not isinstance(weights, Tensor) or weights.dtype != x.dtype:
-        found = weights.dtype if isinstance(weights, Tensor) else type(weights).__name__
-        raise GeometryError(f"{name}: expected a tensor of {x.dtype} as the points, found {found}; use .to(x.dtype).")
+        actual = weights.dtype if isinstance(weights, Tensor) else type(weights).__name__
+        raise GeometryError(f"{name}: expected a tensor of {x.dtype} as the points, found {actual}; use .to(x.dtype).")
     if weights.dim() == 0:
         raise GeometryError(f"{name}: expected shape (..., N), found a single number.")
     if weights.shape[-1] != x.shape[-2]:

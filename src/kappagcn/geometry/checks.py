@@ -1,4 +1,4 @@
-"""What the geometry asks of its arguments.
+"""Checks of arguments.
 
 Shapes, dtypes and devices are always checked: they are known without looking at a value. Values (NaN, points
 outside the ball, weights with no midpoint) are checked where looking is free: on CPU tensors, in eager mode.
@@ -114,9 +114,9 @@ def broadcast(shapes: dict[str, torch.Size]) -> torch.Size:
     try:
         return torch.Size(torch.broadcast_shapes(*shapes.values()))
     except RuntimeError:
-        found = ", ".join(f"{name}: {tuple(shape)}" for name, shape in shapes.items())
+        actual = ", ".join(f"{name}: {tuple(shape)}" for name, shape in shapes.items())
         raise GeometryError(
-            f"expected leading shapes that broadcast, found {found}; insert axes of size 1 with unsqueeze."
+            f"expected leading shapes that broadcast, found {actual}; insert axes of size 1 with unsqueeze."
         ) from None
 
 

@@ -46,7 +46,7 @@ def frechet_mean(x: Tensor, weights: Tensor | None = None, *, k: Scalar, steps: 
             converged, elsewhere it takes them all.
 
     Warns:
-        NonUniqueMeanWarning: κ > 0 and some point is π/(2√κ) or more from the mean found.
+        NonUniqueMeanWarning: κ > 0 and some point is π/(2√κ) or more from the mean.
         ConvergenceWarning: the gradient has not vanished after ``steps``. Both only where values can be read.
 
     >>> frechet_mean(torch.tensor([[0.5, 0.1], [-0.3, 0.0], [0.0, 0.2]]), k=-1.0)
@@ -104,9 +104,9 @@ class _State:
 
     def converged(self) -> Tensor:
         """Whether two more Newton steps will end in rounding error."""
-        spread = (self.weights * self.distances().unsqueeze(-1)).sum(-2)
-        rounding = numerics.eps(self.v) * (spread + vectors.norm(self.mean) / self.p)
-        tolerance = 0.1 * numerics.eps(self.v) ** 0.5 * spread + 32 * rounding
+        mean_distance = (self.weights * self.distances().unsqueeze(-1)).sum(-2)
+        rounding = numerics.eps(self.v) * (mean_distance + vectors.norm(self.mean) / self.p)
+        tolerance = 0.1 * numerics.eps(self.v) ** 0.5 * mean_distance + 32 * rounding
         done: Tensor = 2 / self.p * vectors.norm(self.pull) <= tolerance
         return done
 
@@ -136,7 +136,7 @@ def _warn(state: _State) -> None:
     if all_hold(unique) is False:
         warnings.warn(
             f"frechet_mean: {int((~unique).sum())} of {unique.numel()} sets reach beyond a quarter of a great circle, "
-            f"π/(2√κ), from the mean found; there may be other means.",
+            f"π/(2√κ), from the mean; there may be other means.",
             NonUniqueMeanWarning,
             stacklevel=4,
         )

@@ -108,8 +108,8 @@ class ProductManifold(Manifold):
     def matmul_right(self, x: Tensor, w: Tensor) -> Tensor:
         """X ⊗ W = exp_0(log_0(X)·W) over all coordinates: W (D, D)."""
         if not isinstance(w, Tensor) or w.shape != (self.dim, self.dim) or w.dtype != x.dtype:
-            found = f"{tuple(w.shape)} {w.dtype}" if isinstance(w, Tensor) else type(w).__name__
-            raise GeometryError(f"w: expected ({self.dim}, {self.dim}) {x.dtype}, found {found}.")
+            actual = f"{tuple(w.shape)} {w.dtype}" if isinstance(w, Tensor) else type(w).__name__
+            raise GeometryError(f"w: expected ({self.dim}, {self.dim}) {x.dtype}, found {actual}.")
         return self.expmap0(vectors.matmul(self.logmap0(x), w))
 
     def check_point(self, x: Tensor) -> Check:
@@ -132,8 +132,8 @@ class ProductManifold(Manifold):
 
     def _check_columns(self, x: Tensor, size: int) -> None:
         if not isinstance(x, Tensor) or x.dim() == 0 or x.shape[-1] != size:
-            found = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
-            raise GeometryError(f"expected {size} coordinates in the last axis for {self.signature}, found {found}.")
+            actual = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
+            raise GeometryError(f"expected {size} coordinates in the last axis for {self.signature}, found {actual}.")
 
     def _calls(self, f: Function, tensors: Sequence[Tensor], extra: int, numbers: Sequence[Any]) -> list[Tensor]:
         """f on each run of factors of equal dimension, on tensors (..., F, d); ``extra`` coordinates per factor."""

@@ -1,1 +1,1 @@
-"""Compiled loops over many rows or pairs, and the threads that they run in; numba is known here alone."""
+"""Loops over many rows or pairs, compiled by numba, which nothing else imports."""

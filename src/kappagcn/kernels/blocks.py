@@ -1,4 +1,4 @@
-"""What the compiled functions share: how they are compiled, and blocks of rows over threads.
+"""Compiler options of the loops, and blocks of rows over threads.
 
 Rows go in blocks whose bounds do not depend on the number of threads; neither do sums over rows, then.
 """
@@ -51,7 +51,7 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:
 
 
 def parallel_for(count: int, work: Callable[[int], None], *, alone: bool = False) -> None:
-    """Call ``work(0)`` to ``work(count - 1)`` in as many threads as torch uses, or alone, where waking others takes longer.
+    """Call ``work(0)`` to ``work(count - 1)`` in as many threads as torch uses, or in this one alone.
 
     `work` has to release Python's lock. Threads that start too late are not waited for.
     """

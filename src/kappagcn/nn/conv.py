@@ -26,9 +26,9 @@ class KappaGCNConv(SparseInput):
     Args:
         in_channels: Columns of x.
         out_channels: Columns of the result; for a product its dimension.
-        manifold: Space of the result, shared by whoever is given the same one; its κ is trained if it is trainable. A
-            signature such as ``"H8xS8"`` makes a space of its own with trained curvatures, a number one with that κ,
-            fixed. By default a space of its own with trained curvature that starts flat.
+        manifold: Space of the result; layers that get the same object share its curvature. A signature such as
+            ``"H8xS8"`` makes a new space with trained curvatures, a number one with that κ, fixed. By default a new
+            space with trained curvature that starts flat.
         cached: Keep the normalised adjacency of the first call, for one graph that does not change.
         add_self_loops: As in ``GCNConv``; by default where there is a normalisation.
         normalize: ``"symmetric"`` (True), ``"row"`` or ``"none"`` (False).
@@ -94,7 +94,7 @@ class KappaGCNConv(SparseInput):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start anew, as ``GCNConv`` does; the curvature stays."""
+        """Initialise the weights as ``GCNConv`` does; the curvature stays."""
         glorot(self.weight)
         zeros(self.bias)
         if self.mask is not None:

@@ -1,4 +1,4 @@
-"""How a graph's features enter a curved space: as points of the model (the paper), or as scaled tangent vectors.
+"""Features of a graph in a curved space: points of the model (the paper), or scaled tangent vectors.
 
 Either way they are tangent vectors at the origin in the end, and fixed before training begins.
 """

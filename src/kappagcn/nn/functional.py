@@ -75,7 +75,7 @@ def aggregate(
     which takes no negative weights.
 
     Float32 rows give float32's digits however far out they lie: what would lose them, aggregation at the node, Fréchet
-    means and midpoints that lie farther than 2.2/√−κ from the origin, is computed in float64 inside, with its
+    means and midpoints if one lies farther than 2.2/√−κ from the origin, is computed in float64 inside, with its
     gradients. Under `torch.compile`, which cannot look at values, midpoints stay in float32 unless `double` is set.
 
     Args:

@@ -1,4 +1,4 @@
-"""HGCNConv: the hyperbolic graph convolution of Chami et al. 2019 (arXiv:1910.12933), the κ-GCN's rival."""
+"""HGCNConv: the hyperbolic graph convolution of Chami et al. 2019 (arXiv:1910.12933)."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class HGCNConv(SparseInput):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start anew; the curvature stays."""
+        """Initialise the weights; the curvature stays."""
         glorot(self.weight)
         zeros(self.bias)
         glorot(self.attention)

@@ -39,7 +39,7 @@ class KappaLinear(SparseInput):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start anew."""
+        """Initialise the weights."""
         glorot(self.weight)
         zeros(self.bias)
 
@@ -120,7 +120,7 @@ class KappaLogits(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start anew, with all hyperplanes through the origin."""
+        """Initialise the weights, with all hyperplanes through the origin."""
         glorot(self.normals)
         self.normals.data /= 4
         zeros(self.points)

@@ -13,7 +13,7 @@ __all__ = ["count_edge_rows", "midpoints"]
 
 
 def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *, double: bool = False) -> Tensor:
-    """log_0(A ⊠ exp_0(V)) with factor f of dimension dims[f] and curvature k[f], (N, D) → (M, D); in float64 if asked."""
+    """log_0(A ⊠ exp_0(V)) with factor f of dimension dims[f] and curvature k[f], (N, D) → (M, D)."""
     adjacency.check(v)
     if double and v.dtype != torch.float64:
         return midpoints(v.double(), adjacency.to(torch.float64), k, dims).to(v.dtype)

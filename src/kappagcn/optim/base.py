@@ -1,4 +1,4 @@
-"""What Riemannian optimisers share: how a parameter moves, and the order in which points and curvatures do."""
+"""Base of the Riemannian optimisers: how a parameter moves, and in which order points and curvatures do."""
 
 from __future__ import annotations
 
