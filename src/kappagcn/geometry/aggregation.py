@@ -28,8 +28,6 @@ from kappagcn.geometry.checks import (
 from kappagcn.geometry.stereographic import expmap, expmap0, logmap, logmap0, scale
 from kappagcn.geometry.vectors import dot, matmul
 
-__all__ = ["matmul_left", "matmul_right", "midpoint", "tangential_mean"]
-
 UNDEFINED = NO_DIRECTION.format(
     name="weights",
     what="sums of lifted points",

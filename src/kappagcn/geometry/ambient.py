@@ -42,8 +42,6 @@ from kappagcn.geometry.numerics import (
 )
 from kappagcn.geometry.vectors import dot
 
-__all__ = ["from_ambient", "lift", "lower", "tangent_dist", "to_ambient"]
-
 NO_DIRECTION = (
     "{name}: expected {what} that point into the space, found {{count}} of {{total}} rows with no direction there "
     "(for κ ≤ 0: last coordinate not above √−κ times the length of the rest; for κ > 0: zero); {remedy}"

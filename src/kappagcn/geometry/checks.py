@@ -18,21 +18,6 @@ from kappagcn.errors import GeometryError, OutsideBallError
 from kappagcn.geometry.numerics import LARGEST_NORM, ball_gap, ball_slack
 from kappagcn.geometry.vectors import dot
 
-__all__ = [
-    "Scalar",
-    "all_hold",
-    "as_curvature",
-    "conformal",
-    "conformal_at",
-    "conformal_in_double",
-    "demand",
-    "demand_finite",
-    "inside",
-    "read_sets",
-    "read_vectors",
-    "within_reach",
-]
-
 Scalar = float | Tensor
 DTYPES = (torch.float32, torch.float64)
 

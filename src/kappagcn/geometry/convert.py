@@ -9,8 +9,6 @@ from kappagcn.geometry.curvature import Curvature
 from kappagcn.geometry.manifold import Stereographic
 from kappagcn.geometry.product import ProductManifold
 
-__all__ = ["from_geoopt", "to_geoopt"]
-
 
 def _geoopt() -> Any:
     try:

@@ -10,8 +10,6 @@ from torch import Tensor, nn
 
 from kappagcn.errors import GeometryError
 
-__all__ = ["Curvature"]
-
 
 class Curvature(nn.Module):
     """κ, the signed sectional curvature of one space.

@@ -19,8 +19,6 @@ from kappagcn.geometry.checks import conformal, inside
 from kappagcn.geometry.numerics import ARC_SINE_BELOW, cosine_square, eps
 from kappagcn.geometry.vectors import Gram, combine, gram
 
-__all__ = ["Difference", "difference"]
-
 
 class Difference(NamedTuple):
     """−u ⊕ y = numerator/denominator and what it is made of; all but the vectors have a last axis of size 1."""

@@ -26,8 +26,6 @@ from kappagcn.geometry.numerics import positive_root, tanc
 from kappagcn.geometry.stereographic import expmap, logmap
 from kappagcn.geometry.vectors import dot, matmul
 
-__all__ = ["frechet_mean"]
-
 # A floor under c_i during the search: beyond a quarter of a great circle the Hessian turns indefinite.
 LEAST_CURVATURE = 0.1
 

@@ -20,8 +20,6 @@ from kappagcn.geometry.numerics import ROUNDING, eps, positive_root
 from kappagcn.geometry.stereographic import expmap0, logmap0, project
 from kappagcn.geometry.vectors import combine, dot
 
-__all__ = ["coadd", "cosub", "fn_apply", "pointwise_mul"]
-
 
 def coadd(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     """κ-coaddition x ⊞ y = 2 ⊗ midpoint(x, y). κ → 0: x + y.

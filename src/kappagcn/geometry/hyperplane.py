@@ -24,8 +24,6 @@ from kappagcn.geometry.difference import difference
 from kappagcn.geometry.numerics import arsin_k, arsin_over
 from kappagcn.geometry.vectors import dot, matmul, unit
 
-__all__ = ["dist2plane", "logits"]
-
 
 def dist2plane(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
     r"""Signed distance of x to the hyperplane through p with normal a: (..., D) each → (...). κ → 0: 2⟨x−p, a⟩/|a|.

@@ -26,8 +26,6 @@ from kappagcn.geometry.checks import Scalar
 from kappagcn.geometry.curvature import Curvature
 from kappagcn.geometry.points import Check
 
-__all__ = ["Manifold", "Stereographic"]
-
 Function = Callable[..., Tensor]
 
 

@@ -28,29 +28,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = [
-    "arc",
-    "arc_gradients",
-    "arc_over_sine",
-    "arc_value",
-    "arsin_k",
-    "arsin_over",
-    "arsinc",
-    "artanc",
-    "ball_gap",
-    "ball_slack",
-    "cos_k",
-    "cosc",
-    "cosine_square",
-    "derivative_series",
-    "eps",
-    "far_norm",
-    "positive_root",
-    "sin_k",
-    "sinc",
-    "tanc",
-]
-
 # Truncation of a derivative is about SERIES_BELOW**(SERIES_TERMS − 1), round-off of its closed form ε/SERIES_BELOW.
 SERIES_BELOW = {torch.float32: 0.2, torch.float64: 0.01}
 SERIES_TERMS = 10
@@ -163,7 +140,7 @@ VALUES: dict[str, Callable[[Tensor], Tensor]] = {
 NUMERATORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "tanc": lambda z, f: 1 + z * f * f,
     "artanc": lambda z, f: 1 / (1 + z).clamp(min=2 * ball_gap(z)),
-    "sinc": lambda z, f: cosc(z),
+    "sinc": lambda z, f: _analytic("cosc", z),
     "arsinc": lambda z, f: (1 - z).clamp(min=eps(z)).rsqrt(),
 }
 

@@ -25,8 +25,6 @@ from kappagcn.geometry.numerics import (
 )
 from kappagcn.geometry.vectors import matmul, norm
 
-__all__ = ["cdist", "cdist2"]
-
 BLOCK = 2**18  # entries of a block of rows
 EXACT = "donot_use_mm_for_euclid_dist"
 

@@ -11,8 +11,6 @@ from kappagcn.geometry.difference import Difference, difference
 from kappagcn.geometry.numerics import ARC_SINE_BELOW
 from kappagcn.geometry.vectors import dot, unit
 
-__all__ = ["gyration", "transport", "transport0", "transport0back"]
-
 
 def gyration(u: Tensor, v: Tensor, w: Tensor, *, k: Scalar) -> Tensor:
     """gyr[u, v]w = −(u⊕v) ⊕ (u ⊕ (v ⊕ w)), by its closed form: the rotation that ⊕ lacks to be associative.

@@ -12,8 +12,6 @@ from kappagcn.geometry.checks import Scalar, as_curvature, check_size, read_vect
 from kappagcn.geometry.numerics import ball_slack
 from kappagcn.geometry.vectors import dot
 
-__all__ = ["Check", "check_point", "check_vector", "origin"]
-
 
 class Check(NamedTuple):
     """Result of a check: true or false in an ``if``, and a pair of ``ok`` and ``reason``, which is None if ok.

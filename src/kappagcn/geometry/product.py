@@ -16,8 +16,6 @@ from kappagcn.geometry.manifold import Function, Manifold, Stereographic
 from kappagcn.geometry.points import Check
 from kappagcn.geometry.signature import Factor, format_signature, parse_signature
 
-__all__ = ["ProductManifold"]
-
 
 class ProductManifold(Manifold):
     """A product of constant-curvature spaces: d² = Σ d_f², coordinates one factor after the other.

@@ -13,8 +13,6 @@ from kappagcn.geometry.numerics import positive_root, sin_k, tiny
 from kappagcn.geometry.stereographic import expmap, expmap0, lambda_x
 from kappagcn.geometry.vectors import norm
 
-__all__ = ["random_uniform", "random_wrapped_normal"]
-
 QUANTILES = 4096
 
 

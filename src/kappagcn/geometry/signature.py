@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from kappagcn.errors import SignatureError
 
-__all__ = ["Factor", "format_signature", "learned_signature", "parse_signature"]
-
 STARTS = {"H": -1.0, "S": 1.0, "E": 0.0, "U": 0.0}
 MEANING = "H (hyperbolic), S (spherical), E (Euclidean) or U (free sign, starts flat)"
 PART = re.compile(r"(?P<letter>[A-Za-z])(?P<dim>\d+)(\((?P<kappa>[^()]*)\))?(\^(?P<power>\d+))?")

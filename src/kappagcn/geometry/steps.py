@@ -8,8 +8,6 @@ from torch import Tensor
 from kappagcn.geometry.checks import Scalar, as_curvature, read_vectors
 from kappagcn.geometry.stereographic import expmap, logmap, norm, project
 
-__all__ = ["geodesic", "geodesic_unit", "retract"]
-
 
 def geodesic(t: Scalar, x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     """x ⊕ (t ⊗ (−x ⊕ y)) (eq. 5): the point a fraction t of the way from x to y, also beyond [0, 1].

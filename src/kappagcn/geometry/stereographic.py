@@ -48,26 +48,6 @@ from kappagcn.geometry.numerics import (
 )
 from kappagcn.geometry.vectors import dot
 
-__all__ = [
-    "add",
-    "antipode",
-    "dist",
-    "dist0",
-    "dist2",
-    "egrad2rgrad",
-    "expmap",
-    "expmap0",
-    "inner",
-    "lambda_x",
-    "logmap",
-    "logmap0",
-    "neg",
-    "norm",
-    "project",
-    "scale",
-    "sub",
-]
-
 
 def lambda_x(x: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
     """Conformal factor λ_x = 2/(1+κ|x|²): (..., D) → (...).

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from kappagcn.geometry.numerics import MAGNIFIED_BELOW, MAGNIFIER, tiny
 
-__all__ = ["Gram", "combine", "dot", "fused_dot", "gram", "matmul", "norm", "unit"]
-
 
 def _own_precision(x: Tensor) -> AbstractContextManager[Any]:
     """A context in which autocast leaves the products of ``x`` in its own dtype."""

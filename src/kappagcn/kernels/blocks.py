@@ -17,8 +17,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Array", "as_array", "block_sums", "compiled", "in_blocks", "parallel_for"]
-
 Array = NDArray[Any]
 BLOCK = 2048
 ALONE = 65536  # rows that one thread finishes before another has woken up and found its block

@@ -15,8 +15,6 @@ from torch.autograd.function import once_differentiable
 
 from kappagcn.errors import GeometryError
 
-__all__ = ["compiled", "first_order", "torch_only"]
-
 _torch_only = False
 
 

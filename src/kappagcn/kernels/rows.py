@@ -35,8 +35,6 @@ from kappagcn.geometry.numerics import (
 from kappagcn.kernels.blocks import Array, as_array, block_sums, compiled, in_blocks
 from kappagcn.kernels.dispatch import first_order
 
-__all__ = ["arsin_rows", "lift_rows", "lower_rows"]
-
 # Globals of a module are constants of its compiled functions.
 FAR, LEAST, LEAST_COSINE, SERIES_BELOW = ROW_FAR, ROW_LEAST, ROW_LEAST_COSINE, ROW_SERIES_BELOW
 EDGE = 1 - ROUNDING * float(np.finfo(np.float64).eps)  # tanh of the farthest radius that float64 resolves

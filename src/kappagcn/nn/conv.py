@@ -12,8 +12,6 @@ from kappagcn.nn.functional import AGGREGATIONS, aggregate, dropconnect, linear
 from kappagcn.nn.inputs import Adjacency, Features, Space, SparseInput, as_adjacency, as_manifold, check_rows
 from kappagcn.sparse import NORMALIZATIONS, SparseMatrix
 
-__all__ = ["KappaGCNConv"]
-
 
 class KappaGCNConv(SparseInput):
     r"""The κ-GCN layer (section 3 of arXiv:1911.05076) without its non-linearity.

@@ -21,8 +21,6 @@ from kappagcn.geometry.signature import parse_signature
 from kappagcn.graphs.datasets.preprocess import standardize_columns
 from kappagcn.graphs.io.node_data import as_features, from_tensor
 
-__all__ = ["PointFeatures", "TangentFeatures", "point_features", "tangent_features"]
-
 
 def point_features(x: Tensor, kappas: Sequence[float], *, split: bool = False) -> Tensor:
     """The paper's scaling, x/(2√|κ| max‖x‖), read as points of the space: log_0 of them, (N, D) → (N, D).

@@ -15,24 +15,12 @@ from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
-from kappagcn.geometry.manifold import Manifold
+from kappagcn.geometry.manifold import Manifold as Manifold
 from kappagcn.nn.hyperplanes import hyperplane_logits
 from kappagcn.nn.midpoints import count_edge_rows, midpoints
 from kappagcn.nn.neighbourhoods import frechet, tangential_at_nodes
 from kappagcn.nn.precision import at_least_single, is_lowered
 from kappagcn.sparse import SparseMatrix
-
-__all__ = [
-    "AGGREGATIONS",
-    "Manifold",
-    "aggregate",
-    "capped_rows",
-    "dropconnect",
-    "factors_of",
-    "linear",
-    "logits",
-    "pool",
-]
 
 AGGREGATIONS = ("midpoint", "tangential", "tangential-node", "frechet")
 

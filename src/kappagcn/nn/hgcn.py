@@ -15,8 +15,6 @@ from kappagcn.nn.inputs import Adjacency, Features, SparseInput, as_adjacency, c
 from kappagcn.nn.rows import lift_rows, within
 from kappagcn.sparse import SparseMatrix
 
-__all__ = ["HGCNConv"]
-
 
 def translated(v: Tensor, b: Tensor, k: Tensor) -> Tensor:
     r"""log_0(exp_0(v) ⊕ exp_0(b)) for κ < 0, (N, D) and (D,) → (N, D). κ → 0: v + b.

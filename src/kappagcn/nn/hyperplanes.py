@@ -9,8 +9,6 @@ from kappagcn.geometry.numerics import ROW_EXPONENT, ROW_LEAST_LAMBDA
 from kappagcn.geometry.vectors import dot, matmul, norm
 from kappagcn.nn.rows import arsin_rows, lift_rows
 
-__all__ = ["hyperplane_logits"]
-
 
 def hyperplane_logits(v: Tensor, p: Tensor, a: Tensor, k: Tensor, dims: list[int]) -> Tensor:
     """κ-logits summed over factors of dimensions `dims` and curvatures k: (N, D), (C, D), (C, D), (F,) → (N, C)."""

@@ -12,8 +12,6 @@ from kappagcn.geometry import Curvature, ProductManifold, Stereographic
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
 
-__all__ = ["Adjacency", "Features", "Space", "SparseInput", "as_adjacency", "as_manifold", "check_rows"]
-
 Features = Tensor | SparseMatrix
 Adjacency = Tensor | SparseMatrix
 Space = Manifold | str | float | None

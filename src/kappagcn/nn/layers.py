@@ -9,11 +9,9 @@ from torch import Tensor, nn
 from torch_geometric.nn.inits import glorot, zeros
 
 from kappagcn.errors import GraphError
-from kappagcn.nn.functional import Manifold, dropconnect, linear, logits, pool
+from kappagcn.nn.functional import dropconnect, linear, logits, pool
 from kappagcn.nn.inputs import Features, Space, SparseInput, as_manifold, check_rows
 from kappagcn.sparse import SparseMatrix
-
-__all__ = ["KappaActivation", "KappaDropout", "KappaLinear", "KappaLogits", "KappaPool"]
 
 
 class KappaLinear(SparseInput):
@@ -147,7 +145,7 @@ class KappaPool(nn.Module):
     torch.Size([2, 2])
     """
 
-    def __init__(self, manifold: Manifold | str | float, *, double: bool = False) -> None:
+    def __init__(self, manifold: Space, *, double: bool = False) -> None:
         super().__init__()
         self.manifold, self.double_precision = as_manifold(manifold, None), double
 

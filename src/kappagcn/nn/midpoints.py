@@ -9,8 +9,6 @@ from kappagcn.geometry.numerics import ROW_EXPONENT
 from kappagcn.nn.rows import any_far, edge_rows, lift_rows, lower_rows
 from kappagcn.sparse import SparseMatrix
 
-__all__ = ["count_edge_rows", "midpoints"]
-
 
 def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *, double: bool = False) -> Tensor:
     """log_0(A ⊠ exp_0(V)) with factor f of dimension dims[f] and curvature k[f], (N, D) → (M, D)."""

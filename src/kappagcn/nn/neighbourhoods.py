@@ -12,8 +12,6 @@ from kappagcn.geometry.vectors import dot
 from kappagcn.nn.rows import within
 from kappagcn.sparse import SparseMatrix
 
-__all__ = ["frechet", "tangential_at_nodes"]
-
 
 def tangential_at_nodes(v: Tensor, adjacency: SparseMatrix, k: Tensor) -> Tensor:
     r"""log_0 of exp_x(Σ_j A_ij log_x(x_j)) at x = x_i (definition 3), (N, D) → (N, D), in float64.

@@ -9,8 +9,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["at_least_single", "is_lowered"]
-
 
 def is_lowered(v: Tensor) -> bool:
     """Whether v is of half precision, or products of it would be, because autocast is on."""

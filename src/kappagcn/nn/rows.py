@@ -28,8 +28,6 @@ from kappagcn.geometry.numerics import (
 from kappagcn.geometry.vectors import dot, norm
 from kappagcn.kernels.dispatch import compiled
 
-__all__ = ["any_far", "arsin_rows", "edge_rows", "lift_rows", "lower_rows", "within"]
-
 
 def within(v: Tensor, k: Tensor, limit: float) -> Tensor:
     """Tangent vectors at the origin whose points for κ < 0 are at most limit/√−κ from it, others cut to that."""

@@ -9,8 +9,6 @@ from torch import Tensor
 
 from kappagcn.optim.base import Group, RiemannianOptimizer, Space, check_settings
 
-__all__ = ["RiemannianAdam"]
-
 
 class RiemannianAdam(RiemannianOptimizer):
     """`torch.optim.Adam` for `ManifoldParameter`; ordinary parameters move as there.

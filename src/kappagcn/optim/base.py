@@ -12,8 +12,6 @@ from kappagcn.errors import TrainingError
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.optim.parameter import ManifoldParameter
 
-__all__ = ["Flat", "OnManifold", "RiemannianOptimizer", "Space"]
-
 Group = dict[str, Any]
 
 

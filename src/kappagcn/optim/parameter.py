@@ -11,8 +11,6 @@ from torch import Tensor, nn
 from kappagcn.errors import GeometryError
 from kappagcn.geometry.manifold import Manifold
 
-__all__ = ["ManifoldParameter"]
-
 
 class ManifoldParameter(nn.Parameter):
     """Points (..., D) as a `torch.nn.Parameter` that knows its space, for `RiemannianAdam` and `RiemannianSGD`.

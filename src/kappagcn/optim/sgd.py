@@ -8,8 +8,6 @@ from torch import Tensor
 
 from kappagcn.optim.base import Group, RiemannianOptimizer, Space, check_settings
 
-__all__ = ["RiemannianSGD"]
-
 
 class RiemannianSGD(RiemannianOptimizer):
     """`torch.optim.SGD` for `ManifoldParameter`; ordinary parameters move as there.

@@ -10,27 +10,6 @@ from typing import Any
 
 from mpmath import mp, mpf
 
-__all__ = [
-    "add",
-    "coadd",
-    "dist",
-    "dist0",
-    "dist2plane",
-    "expmap",
-    "expmap0",
-    "geodesic",
-    "gyration",
-    "lift",
-    "logmap",
-    "logmap0",
-    "lower",
-    "midpoint",
-    "scale",
-    "slope",
-    "tangent_dist",
-    "transport",
-]
-
 mp.dps = 50
 
 Number = Any  # mpf; mpmath ships no types
