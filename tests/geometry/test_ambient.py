@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import kappagcn.geometry as G
 from kappagcn.errors import GeometryError
+from kappagcn.geometry.ambient import tangent_cdist
 from kappagcn.testing import assert_same_points
 from spaces import NEGATIVE, POSITIVE, spaces
 
@@ -129,3 +130,12 @@ def test_vectors_that_point_nowhere_are_refused(k, e):
         both = torch.func.vmap(lambda t, f=f: f(t, k=k))(torch.stack([torch.tensor(e), good]))
         assert both[0].isnan().all()
         torch.testing.assert_close(both[1], f(good, k=k))
+
+
+@pytest.mark.parametrize("k", [-2.0, -1e-9, 0.0, 1e-9, 1.3])
+def test_all_tangent_distances_are_those_of_pairs(k):
+    generator = torch.Generator().manual_seed(0)
+    u, v = (torch.randn(n, 3, dtype=torch.float64, generator=generator) for n in (7, 9))
+    u[0], u[1], v[2] = 0, v[3], 300 * v[2]
+    found = tangent_cdist(u, v, k=k)
+    torch.testing.assert_close(found, G.tangent_dist(u.unsqueeze(1), v, k=k), rtol=1e-13, atol=1e-13)

@@ -17,21 +17,12 @@ from torch import Tensor
 
 from kappagcn.errors import GeometryError, UndefinedMidpointError
 from kappagcn.geometry.ambient import NO_DIRECTION, project_ray
-from kappagcn.geometry.checks import (
-    Scalar,
-    as_curvature,
-    broadcast,
-    conformal_in_double,
-    read_sets,
-    read_vectors,
-)
+from kappagcn.geometry.checks import Scalar, as_curvature, broadcast, conformal_in_double, read_sets, read_vectors
 from kappagcn.geometry.stereographic import expmap, expmap0, logmap, logmap0, scale
 from kappagcn.geometry.vectors import dot, matmul
 
 UNDEFINED = NO_DIRECTION.format(
-    name="weights",
-    what="sums of lifted points",
-    remedy="use non-negative weights, and no antipodes of equal weight.",
+    name="weights", what="sums of lifted points", remedy="use non-negative weights, and no antipodes of equal weight."
 )
 
 

@@ -25,6 +25,7 @@ from kappagcn.geometry.checks import (
     conformal_at,
     demand,
     demand_finite,
+    read_sets,
     read_vectors,
     within_reach,
 )
@@ -40,7 +41,7 @@ from kappagcn.geometry.numerics import (
     sinc,
     tiny,
 )
-from kappagcn.geometry.vectors import dot
+from kappagcn.geometry.vectors import EXACT, dot
 
 NO_DIRECTION = (
     "{name}: expected {what} that point into the space, found {{count}} of {{total}} rows with no direction there "
@@ -118,12 +119,7 @@ def _from_ray(e: Tensor, k: Tensor) -> Tensor:
 
 
 def project_ray(
-    e: Tensor,
-    mass: Tensor,
-    k: Tensor,
-    error: type[GeometryError],
-    message: str,
-    resultant: Tensor | None = None,
+    e: Tensor, mass: Tensor, k: Tensor, error: type[GeometryError], message: str, resultant: Tensor | None = None
 ) -> Tensor:
     """Point of the space along e = (N, h), a sum of lifts of total weight ``mass``, or an error where there is none.
 
@@ -172,21 +168,35 @@ def tangent_dist(u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> T
     k = as_curvature(k, u, lead).double()
     u, a = _within_range(u.double(), k, "u")
     v, b = _within_range(v.double(), k, "v")
-    slopes = sinc(4 * k * a * a) * sinc(4 * k * b * b)
-    along, round_ = a - b, a + b
     # |u||v||û ∓ v̂|². Directions do not cancel for far points; at the origin there are none, but an equal expression.
     at_origin = (a == 0) | (b == 0)
     to_u, to_v = u / torch.where(a == 0, 1, a), v / torch.where(b == 0, 1, b)
     gap = dot(u - v, u - v)
-    apart = torch.where(at_origin, gap - along * along, a * b * dot(to_u - to_v, to_u - to_v))
-    facing = torch.where(at_origin, round_ * round_ - gap, a * b * dot(to_u + to_v, to_u + to_v))
-    square = numerics.sin_k(along, k=k) ** 2 + slopes * apart
+    apart = torch.where(at_origin, gap - (a - b) ** 2, a * b * dot(to_u - to_v, to_u - to_v))
+    facing = torch.where(at_origin, (a + b) ** 2 - gap, a * b * dot(to_u + to_v, to_u + to_v))
+    length = _haversine(a, b, apart, facing, k).to(dtype)
+    return length if keepdim else length.squeeze(-1)
+
+
+@torch.no_grad()
+def tangent_cdist(u: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
+    """All distances of exp_0(u) and exp_0(v) in float64, without gradients: (N, D), (M, D) → (N, M)."""
+    k = as_curvature(k, u, read_sets(u=u, v=v), trailing=2).double()
+    (u, a), (v, b) = _within_range(u.double(), k, "u"), _within_range(v.double(), k, "v")
+    to_u, to_v, product = vectors.unit(u), vectors.unit(v), a * b.mT
+    apart, facing = (product * torch.cdist(to_u, t, compute_mode=EXACT) ** 2 for t in (to_v, -to_v))
+    return _haversine(a, b.mT, apart, facing, k)
+
+
+def _haversine(a: Tensor, b: Tensor, apart: Tensor, facing: Tensor, k: Tensor) -> Tensor:
+    """Distances from a = |u|, b = |v|, |u||v||û − v̂|² and |u||v||û + v̂|²."""
+    slopes = sinc(4 * k * a * a) * sinc(4 * k * b * b)
+    square = numerics.sin_k(a - b, k=k) ** 2 + slopes * apart
     at_zero = square <= 0
     sine = torch.where(at_zero, 0, torch.where(at_zero, 1, square).sqrt())
-    spherical = numerics.cos_k(round_, k=k) ** 2 + k * slopes * facing
-    cosine = torch.where(k > 0, spherical, 1 - k.clamp(max=0) * square).clamp(min=tiny(u)).sqrt()
-    length = (2 * arc(sine, cosine, k)).to(dtype)
-    return length if keepdim else length.squeeze(-1)
+    spherical = numerics.cos_k(a + b, k=k) ** 2 + k * slopes * facing
+    cosine = torch.where(k > 0, spherical, 1 - k.clamp(max=0) * square).clamp(min=tiny(square)).sqrt()
+    return 2 * arc(sine, cosine, k)
 
 
 def _within_range(v: Tensor, k: Tensor, name: str) -> tuple[Tensor, Tensor]:

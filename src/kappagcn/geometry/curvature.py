@@ -98,12 +98,9 @@ class Curvature(nn.Module):
 
     def extra_repr(self) -> str:
         """Value, whether trained, bounds."""
-        parts = [f"{self.value:.4g}", "trainable" if self.trainable else "fixed"]
-        if math.isfinite(self.lower):
-            parts.append(f"lower={self.lower:g}")
-        if math.isfinite(self.upper):
-            parts.append(f"upper={self.upper:g}")
-        return ", ".join(parts)
+        bounds = {"lower": self.lower, "upper": self.upper}
+        parts = [f"{name}={bound:g}" for name, bound in bounds.items() if math.isfinite(bound)]
+        return ", ".join([f"{self.value:.4g}", "trainable" if self.trainable else "fixed", *parts])
 
 
 def _inverse_softplus(y: float) -> float:

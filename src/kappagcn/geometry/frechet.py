@@ -56,11 +56,7 @@ def frechet_mean(x: Tensor, weights: Tensor | None = None, *, k: Scalar, steps: 
     batch = broadcast({"x": batch, "weights": weights.shape[:-1]})
     k = as_curvature(k, x, batch, trailing=0)
     positive = (weights >= 0).all(-1) & (weights.sum(-1) > 0)
-    demand(
-        positive,
-        GeometryError,
-        "weights: expected non-negative weights that are not all zero; found {count} rows.",
-    )
+    demand(positive, GeometryError, "weights: expected non-negative weights that are not all zero; found {count} rows.")
     weights = weights / weights.sum(-1, keepdim=True)
     with torch.no_grad():
         mean = _search(x.detach(), weights.detach(), k.detach(), steps)

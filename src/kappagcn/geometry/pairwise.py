@@ -23,10 +23,9 @@ from kappagcn.geometry.numerics import (
     positive_root,
     tiny,
 )
-from kappagcn.geometry.vectors import matmul, norm
+from kappagcn.geometry.vectors import EXACT, matmul, norm
 
 BLOCK = 2**18  # entries of a block of rows
-EXACT = "donot_use_mm_for_euclid_dist"
 
 
 def cdist(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:

@@ -10,6 +10,8 @@ from torch import Tensor
 
 from kappagcn.geometry.numerics import MAGNIFIED_BELOW, MAGNIFIER, tiny
 
+EXACT = "donot_use_mm_for_euclid_dist"  # of torch.cdist: differences first
+
 
 def _own_precision(x: Tensor) -> AbstractContextManager[Any]:
     """A context in which autocast leaves the products of ``x`` in its own dtype."""

@@ -194,6 +194,8 @@ def _arsin_backward(sines: Array, kappa: float, arcs: Array, grad: Array, by_sin
 
 
 class _Lift(torch.autograd.Function):
+    """Lifted rows, (N, D) → (N, D+1), those beyond √−κ·r = limit as lying there."""
+
     @staticmethod
     def forward(ctx: Any, v: Tensor, k: Tensor, limit: float) -> Tensor:
         lifted, kept = v.new_empty(len(v), v.shape[1] + 1), v.new_empty(len(v), 3, dtype=torch.float64)
@@ -213,6 +215,8 @@ class _Lift(torch.autograd.Function):
 
 
 class _Lower(torch.autograd.Function):
+    """weight · lower(e), (N, D+1), (N,) → (N, D); not differentiable by the weight."""
+
     @staticmethod
     def forward(ctx: Any, e: Tensor, k: Tensor, weight: Tensor) -> Tensor:
         lowered, kept = e.new_empty(len(e), e.shape[1] - 1), e.new_empty(len(e), 3, dtype=torch.float64)
@@ -232,6 +236,8 @@ class _Lower(torch.autograd.Function):
 
 
 class _Arsin(torch.autograd.Function):
+    """arsin_κ of signed sines, (N, C) → (N, C); for κ > 0 a sine beyond ±1/√κ counts as that."""
+
     @staticmethod
     def forward(ctx: Any, sines: Tensor, k: Tensor) -> Tensor:
         arcs = torch.empty(sines.shape, dtype=torch.float64)
@@ -250,19 +256,4 @@ class _Arsin(torch.autograd.Function):
         return by_sine, k.new_tensor(by_k.sum())
 
 
-def lift_rows(v: Tensor, k: Tensor, limit: float) -> Tensor:
-    """Lifted rows, (N, D) → (N, D+1), those beyond √−κ·r = limit as lying there."""
-    lifted: Tensor = _Lift.apply(v, k, limit)
-    return lifted
-
-
-def lower_rows(e: Tensor, k: Tensor, weight: Tensor) -> Tensor:
-    """weight · lower(e), (N, D+1), (N,) → (N, D); not differentiable by the weight."""
-    lowered: Tensor = _Lower.apply(e, k, weight)
-    return lowered
-
-
-def arsin_rows(sines: Tensor, k: Tensor) -> Tensor:
-    """arsin_κ of signed sines, (N, C) → (N, C); for κ > 0 a sine beyond ±1/√κ counts as that."""
-    arcs: Tensor = _Arsin.apply(sines, k)
-    return arcs
+lift_rows, lower_rows, arsin_rows = _Lift.apply, _Lower.apply, _Arsin.apply

@@ -45,14 +45,11 @@ def check_rows(x: Any, columns: int | None, dtype: torch.dtype | None = None) ->
         raise GraphError(f"x: expected ({wanted}), found {tuple(x.shape)}.")
     if not own.is_floating_point:
         raise GraphError(f"x: expected floating-point numbers, found {own}; use x.float().")
-    if dtype is not None and own != dtype and not _is_mixed():
+    autocast = torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda")
+    if dtype is not None and own != dtype and not autocast:
         raise GraphError(
             f"x: expected {dtype}, as the layer's weights, found {own}; use x.to({dtype}) or layer.to({own})."
         )
-
-
-def _is_mixed() -> bool:
-    return torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda")
 
 
 class SparseInput(nn.Module):
