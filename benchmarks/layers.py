@@ -312,9 +312,9 @@ PyG, which take {pubmed["imports_gib"]:.2f} GiB by themselves.
 ## Precision by radius
 
 Relative error of the midpoint of four points near each other at a distance r/√−κ from the origin: the worst of 300,
-for three curvatures, against 50-digit arithmetic. Float32 rows that lie beyond 2.2 are lifted, summed and lowered in
-float64, in both directions; `double=True` does so with all rows. Beyond the range nothing becomes infinite: the radius
-is capped at 17.7, and `fit` warns with the number of rows.
+for three curvatures, against 50-digit arithmetic. Where a float32 row ends beyond 2.2, rows are lifted, summed and
+lowered in float64, in both directions; `double=True` does so always. Beyond the range nothing becomes infinite: the
+radius is capped at 17.7, and `fit` warns with the number of rows.
 
 | r·√−κ | float32 | `double=True` |
 |---|---|---|

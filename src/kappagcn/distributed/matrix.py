@@ -33,14 +33,6 @@ class PartMatrix(SparseMatrix):
         """Own rows, then those of other ranks, differentiable."""
         return gather(x, self.exchange)
 
-    def gather_forward(self, x: Tensor) -> Tensor:
-        """Own rows, then those of other ranks, without a gradient."""
-        return self.exchange.gather_forward(x)
-
-    def gather_backward(self, grad: Tensor) -> Tensor:
-        """Send the gradients of other ranks' rows back, and add those received."""
-        return self.exchange.gather_backward(grad)
-
     def any_rank(self, condition: bool) -> bool:
         """Whether a condition holds on any rank."""
         return self.exchange.communicator.any_rank(condition)

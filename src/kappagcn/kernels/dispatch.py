@@ -27,7 +27,7 @@ def _load(name: str) -> ModuleType | None:
 
 
 def compiled(name: str, *tensors: Tensor) -> ModuleType | None:
-    """The compiled module ``"rows"`` or ``"point_pairs"`` if these tensors can go through it; None if torch has to do it."""
+    """The compiled module ``"rows"`` or ``"point_pairs"`` if these tensors can go through it; None if torch has to."""
     if _torch_only or torch.compiler.is_compiling():
         return None
     if not all(t.is_cpu and t.dtype in (torch.float32, torch.float64) for t in tensors):

@@ -119,14 +119,6 @@ class SparseMatrix:
         """The rows that the columns of the matrix refer to, differentiable: x itself, unless ranks share the matrix."""
         return x
 
-    def gather_forward(self, x: Tensor) -> Tensor:
-        """The rows of `gather` without a gradient, for operations with a backward of their own."""
-        return x
-
-    def gather_backward(self, grad: Tensor) -> Tensor:
-        """The gradient with respect to x, given the gradient with respect to the rows of `gather_forward`."""
-        return grad
-
     def any_rank(self, condition: bool) -> bool:
         """Whether the condition holds on any rank that has rows of the matrix."""
         return condition
