@@ -8,6 +8,7 @@ from mpmath import mp, mpf
 
 from kappagcn.geometry import numerics, vectors
 
+mp.dps = 50
 FUNCTIONS = {
     "tanc": (mp.tan, mp.tanh),
     "artanc": (mp.atan, mp.atanh),

@@ -9,7 +9,7 @@ import torch
 from kappagcn.kernels.dispatch import compiled, torch_only
 
 
-@pytest.mark.parametrize("name", ["rows", "pairs"])
+@pytest.mark.parametrize("name", ["rows", "point_pairs"])
 def test_tensors_on_the_cpu_go_through_compiled_loops(name):
     pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
     assert compiled(name, torch.ones(2), torch.ones(2, dtype=torch.float64)).__name__ == f"kappagcn.kernels.{name}"
