@@ -9,7 +9,7 @@ import typer
 
 from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
-from kappagcn.cli.output import messages, print_rows, say
+from kappagcn.cli.output import messages, print_choice, print_rows, say
 from kappagcn.estimators.settings import EmbeddingSettings
 
 WEIGHTS_HELP = "Whether weights are lengths of edges, or edges are steps."
@@ -82,7 +82,7 @@ def _print(graph: str, embedder: Any, directory: Path, names: Any, *, as_json: b
         print(json.dumps({"graph": graph, "run": str(directory), **summary}))
         return
     if embedder.choice_ is not None:
-        _print_choice(embedder.choice_)
+        print_choice(embedder.choice_)
     error = f" ± {summary['distortion_std_error']:.2g}" if summary["distortion_std_error"] else ""
     worst, space = summary["worst_distortion"], summary.get("chosen_space") or summary["space"]
     shared = [str(node if names is None else names[node]) for node in embedder.coincident_nodes_[:NAMED]]
@@ -117,12 +117,3 @@ def _interval_rows(intervals: list[dict[str, Any] | None]) -> list[tuple[str, st
 
 def _stopped(reason: str) -> str:
     return {"converged": "converged", "epochs": "all of them", "interrupted": "interrupted"}.get(reason, reason)
-
-
-def _print_choice(choice: Any) -> None:
-    """The candidates of --space auto as a table, and the reason in one sentence."""
-    print(f"{'space':<10}{'epochs':>8}{'D_avg':>10}{'mAP':>8}")
-    for each in choice.candidates:
-        precision = "" if each.map is None else f"{each.map:.3f}"
-        print(f"{each.space:<10}{each.epochs:>8}{each.d_avg:>10.4f}{precision:>8}")
-    print(choice.reason)

@@ -2,13 +2,27 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, FileOptions, Graph, Seed
-from kappagcn.cli.output import make_folder, print_rows
+from kappagcn.cli.output import make_folder, print_choice, print_rows, say
+
+
+EPOCHS = 300  # of the longest attempt
+
+
+def try_spaces(graph: Any, dim: int, seed: int) -> Any:
+    """The candidates of `kappagcn embed --space auto` with their D_avg, edges with their lengths."""
+    from kappagcn.distributed import Communicator
+    from kappagcn.estimators.embedding_run import EmbeddingRun
+    from kappagcn.estimators.settings import EmbeddingSettings
+    from kappagcn.estimators.space_choice import choose_space
+
+    settings = EmbeddingSettings("auto", dim=dim, epochs=EPOCHS, random_state=seed)
+    return choose_space(EmbeddingRun(settings, graph, Communicator()), dim, say)
 
 
 @command("kappagcn info karate")
@@ -19,6 +33,7 @@ def info(
     dim: Annotated[int, typer.Option(min=1, help="Dimension of the space to suggest.")] = 16,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for info.json, curvature of every node included.")] = None,
+    attempt: Annotated[bool, typer.Option("--try", help="Also embed the graph in several spaces, and compare.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Size, degrees, components, distances, curvature and δ-hyperbolicity of a graph, and the space to try first."""
@@ -28,8 +43,13 @@ def info(
     from kappagcn.io_atomic import atomic_write
 
     loaded = files.load(graph)
+    if loaded.get("edge_weight") is not None:
+        say("Weights do not count here: distances, curvature and δ are those of steps. embed takes them as lengths.")
     statistics = describe(loaded, dim=dim, seed=seed, progress=True)
     record = {"graph": graph, "seed": seed, "report": loaded.report, **statistics.record()}
+    choice = try_spaces(loaded, dim, seed) if attempt else None
+    if choice is not None:
+        record["choice"] = choice.as_dict()
     if out is not None:
         with atomic_write(out / "info.json") as file:
             file.write(json.dumps(record).encode())
@@ -37,3 +57,5 @@ def info(
         print(json.dumps(record))
     else:
         print_rows(statistics.rows())
+        if choice is not None:
+            print_choice(choice)

@@ -83,6 +83,16 @@ def print_table(columns: list[str], rows: list[list[str]]) -> None:
     _print(Table(*columns, box=None, pad_edge=False), rows)
 
 
+def print_choice(choice: Any) -> None:
+    """Print the candidates of --space auto as a table, and the reason in one sentence."""
+    rows = [
+        [each.space, str(each.epochs), f"{each.d_avg:.4f}", "" if each.map is None else f"{each.map:.3f}"]
+        for each in choice.candidates
+    ]
+    print_table(["space", "epochs", "D_avg", "mAP"], rows)
+    print(choice.reason)
+
+
 def _print(table: Any, rows: Any) -> None:
     for row in rows:
         table.add_row(*map(escape, row))

@@ -14,6 +14,13 @@ LABELS = {
     "validation": "validation",
 }
 
+OBJECTIVES = {
+    "distortion": "Average distortion (0 is perfect)",
+    "d_avg": "D_avg (0 is perfect)",
+    "stress": "Stress (0 is perfect)",
+    "ranking_loss": "Ranking loss (0 is perfect)",
+}
+
 Column = list[float | None]
 
 
@@ -28,7 +35,7 @@ def curves(run: SavedRun, factors: list[str]) -> list[dict[str, Any]]:
         return []
     keys = dict.fromkeys(key for line in lines for key in line)
     if run.kind == "embedding":
-        groups = {"Average distortion (0 is perfect)": [key for key in keys if key == "distortion"]}
+        groups = {title: [key for key in keys if key == name] for name, title in OBJECTIVES.items()}
     else:
         groups = {
             "Loss (lower is better)": [key for key in keys if key.endswith("loss")],

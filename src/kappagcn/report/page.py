@@ -13,6 +13,7 @@ import kappagcn
 from kappagcn.errors import CheckpointError
 from kappagcn.io_atomic import atomic_write
 from kappagcn.report.content import content
+from kappagcn.report.evidence import choice_section, intervals_section
 from kappagcn.report.readable import check_readable
 from kappagcn.report.tables import confusion_table, facts_list, records_table
 from kappagcn.report.words import facts, sentences, space_name
@@ -57,6 +58,8 @@ def page(run: SavedRun) -> str:
         facts=facts_list(numbers),
         records=records_table(run),
         confusion=confusion_table(run),
+        choice=choice_section(run),
+        intervals=intervals_section(run),
         version=escape(kappagcn.__version__),
         folder=escape(run.path.resolve().name),
     )

@@ -68,10 +68,16 @@ KNOWN: dict[str, tuple[str, Callable[[Any], str], str]] = {
     "interval": ("95 % interval", _interval, "of the accuracy, over runs"),
     "macro_f1": ("Macro F1", percent, "every class counts the same"),
     "distortion": ("Average distortion", number, "mean of ((d/d_G)² − 1)² over pairs; 0 is perfect"),
+    "d_avg": ("D_avg", number, "mean of |d/d_G − 1| over pairs; 0 is perfect"),
     "worst_distortion": ("Worst-case distortion", number, "largest d/d_G over the smallest; 1 is perfect"),
     "map": ("Mean average precision", percent, "are graph neighbours the nearest points?"),
     "distortion_std_error": ("Standard error of the average", number, "from sampled pairs"),
     "unreachable_pairs": ("Pairs left out", number, "no path joins them"),
+    "coincident_nodes": ("Nodes that share a place", number, "with another node"),
+    "stopped_by": ("Stopped by", number, "converged: the objective fell no more"),
+    "chosen_space": ("Space chosen", number, "among the candidates of --space auto"),
+    "added_nodes": ("Added nodes", number, "placed later, without moving the others"),
+    "added_d_avg": ("D_avg of added nodes", number, ""),
     "splits": ("Splits", number, "divisions into training and test nodes"),
     "runs": ("Runs", number, "over all splits"),
     "kept": ("Run shown below", _kept, "the one with the best early-stopping accuracy"),
@@ -81,10 +87,11 @@ KNOWN: dict[str, tuple[str, Callable[[Any], str], str]] = {
     "edge_unit": ("Mean length of an edge", number, "distances are in the graph's own unit"),
     "space": ("Space asked for", lambda value: _shortened(str(value)), ""),
 }
-FIRST = ("accuracy", "interval", "macro_f1", "distortion", "worst_distortion", "map", "epochs", "seconds")
+FIRST = ("accuracy", "interval", "macro_f1", "distortion", "d_avg", "worst_distortion", "map", "epochs", "seconds")
 # Values that say nothing: no pair left out, nothing estimated, edges of length 1.
-TRIVIAL = {"distortion_std_error": 0.0, "unreachable_pairs": 0, "edge_unit": 1.0, "interval": None}
-ELSEWHERE = ("graph", "learned_space", "curvatures", "records")  # in the header, the curves and a table of their own
+TRIVIAL = {"distortion_std_error": 0.0, "unreachable_pairs": 0, "coincident_nodes": 0, "edge_unit": 1.0, "interval": None}
+# In the header, the curves, and parts of their own.
+ELSEWHERE = ("graph", "learned_space", "curvatures", "records", "curvature_intervals", "choice")
 
 
 def facts(run: SavedRun) -> list[Fact]:

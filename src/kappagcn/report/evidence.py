@@ -1,0 +1,88 @@
+"""How well the space is determined: the range of each curvature, and the candidates of an automatic choice."""
+
+import math
+from html import escape
+from typing import Any
+
+from kappagcn.report.words import number, percent
+from kappagcn.run_folder import SavedRun, factor_name
+
+WIDTH, HEIGHT, MARGIN = 360, 150, 34
+MOST_RISE = 0.03  # of the objective, at the upper edge of a picture
+TOLERANCE = 0.01
+
+
+def intervals_section(run: SavedRun) -> str:
+    """A picture for each learned curvature: the objective by κ, and the range within 1 %; empty without any."""
+    intervals = run.summary.get("curvature_intervals")
+    if not isinstance(intervals, list) or not any(isinstance(each, dict) for each in intervals):
+        return ""
+    embedded = run.embedded
+    pictures = []
+    for place, (each, kappa, dim) in enumerate(zip(intervals, embedded.curvatures, embedded.dims, strict=False), 1):
+        if isinstance(each, dict) and each.get("profile"):
+            title = factor_name(float(kappa), int(dim)) + (f", factor {place}" if len(intervals) > 1 else "")
+            pictures.append(f"<figure><figcaption>{escape(title)}: {_words(each)}</figcaption>{_picture(each)}</figure>")
+    return (
+        '<section class="card" id="intervals"><h2>How well each curvature is determined</h2>'
+        "<p class='note'>The objective as a curvature is moved, points refined at each value. Shaded: within 1 % of the "
+        f'least value.</p><div class="profiles">{"".join(pictures)}</div></section>'
+    )
+
+
+def _words(interval: dict[str, Any]) -> str:
+    low, high = interval["low"], interval["high"]
+    if low is None and high is None:
+        return "any curvature that was tried fits as well"
+    ends = f"κ from {'−∞' if low is None else number(low)} to {'∞' if high is None else number(high)}"
+    return ends if interval["identified"] else f"{ends}; its sign is not determined"
+
+
+def _picture(interval: dict[str, Any]) -> str:
+    profile = sorted((float(kappa), float(value)) for kappa, value in interval["profile"])
+    least = min(value for _, value in profile)
+    unit = max(abs(float(interval["kappa"])), 1e-300)
+    places = [math.asinh(kappa / unit) for kappa, _ in profile]
+    left, right = places[0], places[-1] if places[-1] > places[0] else places[0] + 1
+
+    def x(kappa: float) -> float:
+        return MARGIN + (WIDTH - 2 * MARGIN) * (math.asinh(kappa / unit) - left) / (right - left)
+
+    def y(value: float) -> float:
+        rise = min((value / least - 1) if least > 0 else 0.0, MOST_RISE)
+        return HEIGHT - 24 - (HEIGHT - 40) * rise / MOST_RISE
+
+    line = " ".join(f"{x(kappa):.1f},{y(value):.1f}" for kappa, value in profile)
+    low = x(profile[0][0]) if interval["low"] is None else x(float(interval["low"]))
+    high = x(profile[-1][0]) if interval["high"] is None else x(float(interval["high"]))
+    limit, own, base = y(least * (1 + TOLERANCE)), x(float(interval["kappa"])), HEIGHT - 24
+    labels = "".join(
+        f'<text x="{place:.1f}" y="{HEIGHT - 8}" text-anchor="{anchor}">{number(kappa)}</text>'
+        for kappa, place, anchor in ((profile[0][0], MARGIN, "start"), (profile[-1][0], WIDTH - MARGIN, "end"))
+    )
+    return (
+        f'<svg class="profile" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Objective by curvature">'
+        f'<rect x="{low:.1f}" y="8" width="{max(high - low, 1):.1f}" height="{base - 8}" class="range"/>'
+        f'<line x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{limit:.1f}" y2="{limit:.1f}" class="limit"/>'
+        f'<text x="{WIDTH - MARGIN + 3}" y="{limit + 4:.1f}">1 %</text>'
+        f'<line x1="{own:.1f}" x2="{own:.1f}" y1="8" y2="{base}" class="own"/>'
+        f'<polyline points="{line}" class="curve"/>{labels}</svg>'
+    )
+
+
+def choice_section(run: SavedRun) -> str:
+    """The candidates of --space auto as a table, with the reason; empty where the space was named."""
+    choice = run.summary.get("choice")
+    if not isinstance(choice, dict) or not isinstance(choice.get("candidates"), list):
+        return ""
+    rows = "".join(
+        f"<tr><th scope='row'>{escape(str(each['space']))}</th><td>{number(each['d_avg'])}</td>"
+        f"<td>{percent(each['map'])}</td><td>{number(each['epochs'])}</td><td>{escape(str(each['learned_space']))}</td></tr>"
+        for each in choice["candidates"]
+    )
+    return (
+        f'<section class="card" id="choice"><h2>Why this space</h2><p class="note">{escape(str(choice["reason"]))}</p>'
+        '<div class="wide"><table><thead><tr><th scope="col">Space</th><th scope="col">D_avg</th>'
+        '<th scope="col">Mean average precision</th><th scope="col">Epochs</th><th scope="col">Learned</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table></div></section>"
+    )
