@@ -10,7 +10,7 @@ from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, FileOptions, Graph, Seed
 from kappagcn.cli.output import make_folder, print_choice, print_rows, say
 
-
+TRY_HELP = "Also embed the graph in several spaces, and compare them."
 EPOCHS = 300  # of the longest attempt
 
 
@@ -33,7 +33,9 @@ def info(
     dim: Annotated[int, typer.Option(min=1, help="Dimension of the space to suggest.")] = 16,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for info.json, curvature of every node included.")] = None,
-    attempt: Annotated[bool, typer.Option("--try", help="Also embed the graph in several spaces, and compare.")] = False,
+    attempt: Annotated[
+        bool, typer.Option("--try", help="Also embed the graph in several spaces, and compare.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Size, degrees, components, distances, curvature and δ-hyperbolicity of a graph, and the space to try first."""

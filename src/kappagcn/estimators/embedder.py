@@ -19,7 +19,8 @@ from kappagcn.distributed import Communicator
 from kappagcn.errors import CheckpointError, EmbeddingFailedError, TrainingError
 from kappagcn.estimators.base import Estimator
 from kappagcn.estimators.curvature_interval import CurvatureInterval, curvature_intervals
-from kappagcn.estimators.embedding_measures import coincident_nodes, ratio_histogram
+from kappagcn.estimators.embedding_arrays import arrays_of
+from kappagcn.estimators.embedding_measures import best_scale, coincident_nodes, ratio_histogram
 from kappagcn.estimators.embedding_run import AUTO, EmbeddingRun, curvature_values
 from kappagcn.estimators.placement import place
 from kappagcn.estimators.settings import EmbeddingSettings
@@ -29,7 +30,7 @@ from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import as_graph, components
 from kappagcn.models.points import FreePoints, NetworkPoints
 from kappagcn.progress import line
-from kappagcn.run_folder import Embedded, SavedRun, read_json, save_embedded, save_json
+from kappagcn.run_folder import SavedRun, read_json, save_embedded, save_json
 from kappagcn.training import TrainingResult, mean_average_precision, measure, reporting, run_training
 from kappagcn.training.pair_loss import distances_from
 
@@ -176,6 +177,9 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
     def _keep(self, points: FreePoints | NetworkPoints, run: EmbeddingRun) -> None:
         data, unit = run.data, run.unit
         manifold, v = points.manifold, points().detach().double()
+        self.curvature_intervals_ = self._intervals(points, run)
+        if self.objective == "neighbours":  # ranks have no unit of length: take the one that fits the graph
+            v = self._rescale(manifold, v, best_scale(v, manifold, run.distances))
         together = int((np.bincount(components(data)) ** 2).sum())
         quality = measure(v, manifold, run.distances)
         self.distortion_, self.d_avg_ = quality.distortion, quality.d_avg
@@ -183,7 +187,6 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
         self.unreachable_pairs_ = data.num_nodes**2 - together
         self.map_ = mean_average_precision(v, manifold, data, run.measured)
         self.coincident_nodes_ = coincident_nodes(v, manifold, run.distances)
-        self.curvature_intervals_ = self._intervals(points, run)
         self._asked = parse_signature(run.settings.space)
         kappas = [kappa / unit**2 for kappa in curvature_values(manifold)]
         self._place(manifold.dims, kappas, unit * v)
@@ -193,6 +196,15 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
                 "between them and did not count: how far apart components lie means nothing.",
                 stacklevel=5,
             )
+
+    def _rescale(self, manifold: ProductManifold, v: torch.Tensor, factor: float) -> torch.Tensor:
+        """The same points with all distances multiplied."""
+        for module in manifold.modules():
+            if isinstance(module, Curvature):
+                module.raw.div_(factor**2)
+        found = self.curvature_intervals_
+        self.curvature_intervals_ = found and [each and each.in_units(factor) for each in found]
+        return factor * v
 
     def _intervals(self, points: Any, run: EmbeddingRun) -> list[CurvatureInterval | None] | None:
         interrupted = self.result_.stopped_by == "interrupted"
@@ -279,32 +291,11 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
 
     def _write(self, folder: Path, run: EmbeddingRun, counted: tuple[Array, Array]) -> None:
         """The points and what they came to, beside the run's other files."""
-        data = run.data
-        labels, names, weights = data.get("y"), data.get("class_names"), data.get("edge_weight")
-        if labels is not None and names is None:
-            names = range(int(labels.max()) + 1)
-        first, second = data.edge_index.numpy()
-        once = first < second
-        lengths = None if weights is None else run.unit * weights.double().numpy()[once]
-        if lengths is None and run.unit != 1:
-            lengths = np.full(int(once.sum()), run.unit)
-        embedded = Embedded(
-            tangent=self.tangent_,
-            points=self.embedding_,
-            dims=np.array(self.manifold_.dims),
-            curvatures=np.array(self.curvatures_),
-            edges=np.stack([first, second], 1)[once],
-            lengths=lengths,
-            names=_words(data.get("node_names")),
-            labels=None if labels is None else labels.numpy(),
-            class_names=_words(names),
-            ratio_edges=counted[1],
-            ratio_counts=counted[0],
-        )
+        embedded = arrays_of(run, self.manifold_.dims, self.curvatures_, self.tangent_, self.embedding_, counted)
         save_embedded(folder / "embedding.npz", embedded)
         if self.choice_ is not None:
             save_json(folder / "choice.json", self.choice_.as_dict())
-        summary = {"graph": str(data.get("name") or "graph"), "edge_unit": run.unit, **self.summary()}
+        summary = {"graph": str(run.data.get("name") or "graph"), "edge_unit": run.unit, **self.summary()}
         save_json(folder / "summary.json", summary)
 
     @classmethod
@@ -340,7 +331,3 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
 
 def _interrupted(trainer: Any) -> TrainingResult:
     return TrainingResult(trainer.epoch, trainer.stopping.best_epoch, "interrupted", 0.0, [])
-
-
-def _words(names: Any) -> Array | None:
-    return None if names is None else np.array([str(name) for name in names])

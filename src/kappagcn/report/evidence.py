@@ -22,11 +22,13 @@ def intervals_section(run: SavedRun) -> str:
     for place, (each, kappa, dim) in enumerate(zip(intervals, embedded.curvatures, embedded.dims, strict=False), 1):
         if isinstance(each, dict) and each.get("profile"):
             title = factor_name(float(kappa), int(dim)) + (f", factor {place}" if len(intervals) > 1 else "")
-            pictures.append(f"<figure><figcaption>{escape(title)}: {_words(each)}</figcaption>{_picture(each)}</figure>")
+            pictures.append(
+                f"<figure><figcaption>{escape(title)}: {_words(each)}</figcaption>{_picture(each)}</figure>"
+            )
     return (
         '<section class="card" id="intervals"><h2>How well each curvature is determined</h2>'
-        "<p class='note'>The objective as a curvature is moved, points refined at each value. Shaded: within 1 % of the "
-        f'least value.</p><div class="profiles">{"".join(pictures)}</div></section>'
+        "<p class='note'>The objective as a curvature is moved, points refined at each value. Shaded: within 1 % of "
+        f'its least value.</p><div class="profiles">{"".join(pictures)}</div></section>'
     )
 
 
@@ -83,6 +85,7 @@ def choice_section(run: SavedRun) -> str:
     return (
         f'<section class="card" id="choice"><h2>Why this space</h2><p class="note">{escape(str(choice["reason"]))}</p>'
         '<div class="wide"><table><thead><tr><th scope="col">Space</th><th scope="col">D_avg</th>'
-        '<th scope="col">Mean average precision</th><th scope="col">Epochs</th><th scope="col">Learned</th></tr></thead>'
+        '<th scope="col">Mean average precision</th><th scope="col">Epochs</th><th scope="col">Learned</th></tr>'
+        "</thead>"
         f"<tbody>{rows}</tbody></table></div></section>"
     )

@@ -89,7 +89,13 @@ KNOWN: dict[str, tuple[str, Callable[[Any], str], str]] = {
 }
 FIRST = ("accuracy", "interval", "macro_f1", "distortion", "d_avg", "worst_distortion", "map", "epochs", "seconds")
 # Values that say nothing: no pair left out, nothing estimated, edges of length 1.
-TRIVIAL = {"distortion_std_error": 0.0, "unreachable_pairs": 0, "coincident_nodes": 0, "edge_unit": 1.0, "interval": None}
+TRIVIAL = {
+    "distortion_std_error": 0.0,
+    "unreachable_pairs": 0,
+    "coincident_nodes": 0,
+    "edge_unit": 1.0,
+    "interval": None,
+}
 # In the header, the curves, and parts of their own.
 ELSEWHERE = ("graph", "learned_space", "curvatures", "records", "curvature_intervals", "choice")
 

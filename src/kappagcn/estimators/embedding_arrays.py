@@ -1,0 +1,53 @@
+"""The arrays that an embedding leaves in its run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kappagcn.estimators.embedding_run import EmbeddingRun
+from kappagcn.run_folder import Embedded
+
+__all__ = ["arrays_of"]
+
+Array = NDArray[Any]
+
+
+def arrays_of(
+    run: EmbeddingRun,
+    dims: Sequence[int],
+    curvatures: Sequence[float],
+    tangent: Array,
+    points: Array,
+    histogram: tuple[Array, Array],
+) -> Embedded:
+    """Points, edges with their lengths, names, labels and the histogram of d/d_G."""
+    data = run.data
+    labels, names, weights = data.get("y"), data.get("class_names"), data.get("edge_weight")
+    if labels is not None and names is None:
+        names = range(int(labels.max()) + 1)
+    first, second = data.edge_index.numpy()
+    once = first < second
+    lengths = None if weights is None else run.unit * weights.double().numpy()[once]
+    if lengths is None and run.unit != 1:
+        lengths = np.full(int(once.sum()), run.unit)
+    return Embedded(
+        tangent=tangent,
+        points=points,
+        dims=np.array(dims),
+        curvatures=np.array(curvatures),
+        edges=np.stack([first, second], 1)[once],
+        lengths=lengths,
+        names=_words(data.get("node_names")),
+        labels=None if labels is None else labels.numpy(),
+        class_names=_words(names),
+        ratio_counts=histogram[0],
+        ratio_edges=histogram[1],
+    )
+
+
+def _words(names: Any) -> Array | None:
+    return None if names is None else np.array([str(name) for name in names])
