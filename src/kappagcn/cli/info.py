@@ -11,6 +11,7 @@ from kappagcn.cli.options import AsJson, FileOptions, Graph, Seed
 from kappagcn.cli.output import make_folder, print_choice, print_rows, say
 
 TRY_HELP = "Also embed the graph in several spaces, and compare them."
+WEIGHTS = ("weights", "not counted here: distances, curvature and δ are in steps; embed takes weights as lengths")
 EPOCHS = 300  # of the longest attempt
 
 
@@ -45,8 +46,6 @@ def info(
     from kappagcn.io_atomic import atomic_write
 
     loaded = files.load(graph)
-    if loaded.get("edge_weight") is not None:
-        say("Weights do not count here: distances, curvature and δ are those of steps. embed takes them as lengths.")
     statistics = describe(loaded, dim=dim, seed=seed, progress=True)
     record = {"graph": graph, "seed": seed, "report": loaded.report, **statistics.record()}
     choice = try_spaces(loaded, dim, seed) if attempt else None
@@ -58,6 +57,6 @@ def info(
     if as_json:
         print(json.dumps(record))
     else:
-        print_rows(statistics.rows())
+        print_rows([*statistics.rows(), *([WEIGHTS] if loaded.get("edge_weight") is not None else [])])
         if choice is not None:
             print_choice(choice)

@@ -32,7 +32,7 @@ from kappagcn.models.points import FreePoints, NetworkPoints
 from kappagcn.progress import line
 from kappagcn.run_folder import SavedRun, read_json, save_embedded, save_json
 from kappagcn.training import TrainingResult, mean_average_precision, measure, reporting, run_training
-from kappagcn.training.pair_loss import distances_from
+from kappagcn.training.pair_objectives import distances_from
 
 __all__ = ["GraphEmbedder"]
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from kappagcn.nn.functional import Manifold
 from kappagcn.training.graph_distances import GraphDistances
-from kappagcn.training.pair_loss import distances_from
+from kappagcn.training.pair_objectives import distances_from
 
 __all__ = ["best_scale", "coincident_nodes", "ratio_histogram"]
 

@@ -14,7 +14,7 @@ from kappagcn.graphs import adjacency
 from kappagcn.nn.functional import Manifold, factors_of
 from kappagcn.training import GraphDistances
 from kappagcn.training.lbfgs import LBFGS
-from kappagcn.training.pair_loss import block_height, pair_terms, squares_from
+from kappagcn.training.pair_objectives import block_height, pair_terms, squares_from
 
 __all__ = ["place"]
 

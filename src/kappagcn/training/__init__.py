@@ -12,11 +12,11 @@ from kappagcn.training.layerwise import layerwise
 from kappagcn.training.memory import keep_freed_memory
 from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
 from kappagcn.training.near_pairs import NearPairs
-from kappagcn.training.pair_loss import distances_from, distortion, pair_loss
+from kappagcn.training.pair_objectives import distances_from, distortion, pair_loss
 from kappagcn.training.parts import Partitioned, PartTrainer
 from kappagcn.training.precision import mean_average_precision
 from kappagcn.training.quasi_newton import QuasiNewtonTrainer
-from kappagcn.training.ranking_loss import Neighbours, ranking_loss
+from kappagcn.training.ranking import Neighbours, ranking_loss
 from kappagcn.training.run import TrainingResult, run_training, train
 from kappagcn.training.stopping import EarlyStopping
 from kappagcn.training.tasks import NodeClassification, Task

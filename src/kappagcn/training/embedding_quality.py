@@ -10,7 +10,7 @@ from torch import Tensor
 from kappagcn.errors import GraphError
 from kappagcn.nn.functional import Manifold
 from kappagcn.training.graph_distances import GraphDistances
-from kappagcn.training.pair_loss import checked_points, distances_from, pair_sums
+from kappagcn.training.pair_objectives import checked_points, distances_from, pair_sums
 
 __all__ = ["Distortion", "measure"]
 

@@ -10,8 +10,8 @@ from kappagcn.distributed import Communicator
 from kappagcn.models.points import FreePoints, NetworkPoints
 from kappagcn.training.graph_distances import GraphDistances
 from kappagcn.training.near_pairs import NearPairs
-from kappagcn.training.pair_loss import pair_loss
-from kappagcn.training.ranking_loss import Neighbours, ranking_loss
+from kappagcn.training.pair_objectives import pair_loss
+from kappagcn.training.ranking import Neighbours, ranking_loss
 
 __all__ = ["METRICS", "EmbeddingTask", "RankingTask", "SampledEmbeddingTask", "SharedEmbeddingTask"]
 
@@ -153,6 +153,11 @@ class SharedEmbeddingTask(SampledEmbeddingTask):
         communicator: Connects the ranks.
         seed: Of the draws.
         objective: One of `METRICS`.
+
+    >>> from kappagcn.graphs import cycle
+    >>> graph, points = cycle(12), FreePoints(12, "S2")
+    >>> SharedEmbeddingTask(points, graph, 4, torch.arange(3), Communicator(), seed=0).loss().requires_grad
+    True
     """
 
     def __init__(

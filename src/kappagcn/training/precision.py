@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError
 from kappagcn.graphs import adjacency
 from kappagcn.nn.functional import Manifold
-from kappagcn.training.pair_loss import distances_from
+from kappagcn.training.pair_objectives import distances_from
 
 __all__ = ["mean_average_precision"]
 

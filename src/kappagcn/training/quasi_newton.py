@@ -33,6 +33,15 @@ class QuasiNewtonTrainer(Trainer):
         config: Epochs and seed; rates do not matter.
         units: For each parameter that is not a curvature a number, or numbers that broadcast to it.
         radius: R, about half the diameter of the data; None to keep the curvatures fixed.
+
+    >>> from kappagcn.graphs import cycle
+    >>> from kappagcn.models import FreePoints
+    >>> from kappagcn.training import EmbeddingTask, GraphDistances
+    >>> points = FreePoints(12, "S2(0.1)")
+    >>> task = EmbeddingTask(points, GraphDistances.of(cycle(12)))
+    >>> trainer = QuasiNewtonTrainer(points, task, TrainingConfig(epochs=2), units={"points": 3.0}, radius=3.0)
+    >>> trainer.run_epoch()["distortion"] > trainer.run_epoch()["distortion"]
+    True
     """
 
     def __init__(

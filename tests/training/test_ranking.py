@@ -9,7 +9,7 @@ from kappagcn import ProductManifold
 from kappagcn.graphs import balanced_tree, cycle
 from kappagcn.kernels.dispatch import torch_only
 from kappagcn.training import Neighbours, ranking_loss
-from kappagcn.training.ranking_loss import _Ranks
+from kappagcn.training.ranking import _Ranks
 
 DOUBLE = torch.float64
 PATHS = {"compiled": contextlib.nullcontext, "torch": torch_only}

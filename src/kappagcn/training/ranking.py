@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 from kappagcn.graphs import adjacency
 from kappagcn.kernels.dispatch import first_order
 from kappagcn.nn.functional import Manifold, factors_of
-from kappagcn.training.pair_loss import block_height, compiled_rows, squares_from
+from kappagcn.training.pair_objectives import block_height, compiled_rows, squares_from
 
 __all__ = ["Neighbours", "ranking_loss"]
 

@@ -13,7 +13,7 @@ from kappagcn.geometry import ProductManifold, Stereographic, tangent_dist
 from kappagcn.graphs import balanced_tree, cycle, from_scipy
 from kappagcn.kernels.dispatch import torch_only
 from kappagcn.training import GraphDistances, NearPairs, distortion, measure, pair_loss
-from kappagcn.training.pair_loss import PAIR_OBJECTIVES
+from kappagcn.training.pair_objectives import PAIR_OBJECTIVES
 
 PATHS = {"compiled": contextlib.nullcontext, "torch": torch_only}
 SIGNATURES = [
@@ -186,7 +186,7 @@ def test_shares_of_near_pairs_add_up_to_all(path):
 
 
 def loss_of(v, k, dims, distances, objective="distortion"):
-    from kappagcn.training.pair_loss import _Pairs
+    from kappagcn.training.pair_objectives import _Pairs
 
     return _Pairs.apply(v, k, dims, distances, objective, distances.row_norm(objective))
 
