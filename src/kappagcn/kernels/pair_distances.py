@@ -36,7 +36,7 @@ LEAST_GAP = 1e-15  # of 1 − κS: at antipodes the distance has no derivative
 # Sums may be reordered and divisions become products; infinities and NaN are respected.
 compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
 
-A0, A1, A2, A3, A4, A5, A6 = SERIES["arsinc"][:7]
+A0, A1, A2, A3, A4, A5, A6, A7, A8 = SERIES["arsinc"][:9]
 B1, B2, B3, B4 = (n * c for n, c in enumerate(SERIES["sinc"][:5]) if n)
 LOG2 = math.log(2.0)
 MANTISSA, ONE, EXPONENT = 0xFFFFFFFFFFFFF, 0x3FF0000000000000, 1023

@@ -14,6 +14,8 @@ from kappagcn.kernels.pair_distances import (
     A4,
     A5,
     A6,
+    A7,
+    A8,
     B1,
     B2,
     B3,
@@ -44,7 +46,8 @@ class Sums(NamedTuple):
 @compiled
 def _slope_near(z: float) -> float:
     """arsinc′(z) for small z."""
-    return A1 + z * (2 * A2 + z * (3 * A3 + z * (4 * A4 + z * (5 * A5 + z * 6 * A6))))
+    terms = 5 * A5 + z * (6 * A6 + z * (7 * A7 + z * 8 * A8))
+    return A1 + z * (2 * A2 + z * (3 * A3 + z * (4 * A4 + z * terms)))
 
 
 @compiled
