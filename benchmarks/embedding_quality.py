@@ -10,6 +10,7 @@ Parts: trees, paper, lengths, relative, neighbours, auto, time.
 from __future__ import annotations
 
 import argparse
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -21,7 +22,8 @@ import numpy as np
 import record
 from kappagcn.estimators import GraphEmbedder
 from kappagcn.estimators.space_choice import candidate_spaces
-from kappagcn.graphs import as_graph, load_graph
+from kappagcn.graphs import as_graph
+from kappagcn.graphs import load_graph as load_from
 from kappagcn.paper.runs import peak_memory
 
 PACKAGES = ("torch", "numpy", "scipy", "numba", "kappagcn")
@@ -39,6 +41,10 @@ AUTO_GRAPHS = (
     "tree", "small_tree", "torus", "sphere", "karate", "football", "phylo_tree", "disease_nc", "airports_brazil",
     "airports_europe", "cornell", "texas", "chameleon_filtered", "yeast", "polblogs",
 )  # fmt: skip
+
+
+def load_graph(name: str) -> Any:
+    return load_from(name, root=os.environ.get("KAPPAGCN_DATA"))
 
 
 def recursive_tree(nodes: int, seed: int) -> nx.Graph:
