@@ -149,7 +149,8 @@ def auto() -> Iterator[Row]:
             "part": "auto", "graph": name, "space": chosen.choice_.space, "d_avg": chosen.d_avg_,
             "best": min(row["d_avg"] for row in rows), "seconds": round(time.perf_counter() - start, 1),
             "one_run": float(np.median([row["seconds"] for row in rows])),
-            "candidates": {row["space"]: row["d_avg"] for row in rows}, "advised": describe(graph, dim=10).advice.signature,
+            "candidates": {row["space"]: row["d_avg"] for row in rows},
+            "advised": describe(graph, dim=10).advice.signature,
         }  # fmt: skip
 
 

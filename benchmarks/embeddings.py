@@ -170,11 +170,12 @@ reports. Bold: the geometry that the graph is of.
 {reached}
 {crossings}
 **The start from the graph** in these runs, which are of version 0.1: m spherical factors start at κ = m(π/diameter)²,
-as wide together as the graph; hyperbolic ones at κ = −m(log 2/δ)², Gromov's δ of a hyperbolic space being log 2/√−κ, but
-not below −2, where trees start; the last layer's weights are multiplied by the diameter, so that a step of Adam moves
-points by the same part of the graph's width. From κ = 1 the torus (diameter 9) and the sphere graph (diameter 26) do not
-fit into the space, and κ hardly moves at its small rate. Embeddings of today start by multidimensional scaling, and free
-points are trained by L-BFGS: what that comes to is in [quality of embeddings](embedding-quality.md).
+as wide together as the graph; hyperbolic ones at κ = −m(log 2/δ)², Gromov's δ of a hyperbolic space being log 2/√−κ,
+but not below −2, where trees start; the last layer's weights are multiplied by the diameter, so that a step of Adam
+moves points by the same part of the graph's width. From κ = 1 the torus (diameter 9) and the sphere graph (diameter
+26) do not fit into the space, and κ hardly moves at its small rate. Embeddings of today start by multidimensional
+scaling, and free points are trained by L-BFGS: what that comes to is in [quality of
+embeddings](embedding-quality.md).
 
 ## Free points, and other measures
 
