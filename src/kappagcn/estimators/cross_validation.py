@@ -213,6 +213,7 @@ class _CrossValidation:
             "features": fitted.can_be_saved,
             "kept": {"split": best.number, "run": best.run},
             "curvatures": fitted.curvatures_,
+            "curvature_intervals": [each and each.as_dict() for each in fitted.curvature_intervals()],
             "epochs": fitted.result_.epochs,
             "best_epoch": fitted.result_.best_epoch,
             "seconds": round(sum(record["seconds"] for record in records), 2),

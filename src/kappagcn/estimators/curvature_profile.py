@@ -1,0 +1,81 @@
+"""How well the curvatures of a classifier are determined: cross-entropy on validation nodes as each one is moved.
+
+Weights stay as they were trained, so the range is that of this network, and narrower than one of networks trained anew
+at each curvature would be.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from kappagcn.estimators.curvature_interval import FIRST, LARGEST, TOLERANCE, CurvatureInterval
+from kappagcn.models import NodeClassifier
+from kappagcn.training.scale_free import ScaleFreeCurvature
+
+__all__ = ["classifier_intervals"]
+
+BISECTIONS = 10
+
+
+@torch.no_grad()
+def classifier_intervals(
+    model: NodeClassifier, x: Any, adjacency: Any, y: Tensor, nodes: Tensor
+) -> list[CurvatureInterval | None]:
+    """The range of each curvature in which the cross-entropy on nodes is within 1 %; None where κ was not trained.
+
+    Args:
+        model: A trained network.
+        x: Features as it takes them, (N, D).
+        adjacency: The graph as it takes it.
+        y: Class of each node, (N,).
+        nodes: Validation nodes, (V,).
+    """
+    model.eval()
+    rows = model.tangent(x, adjacency).double().square().sum(1)
+    radius = 2 * math.sqrt(float(rows.mean())) or 1.0
+
+    def loss() -> float:
+        return float(cross_entropy(model(x, adjacency)[nodes], y[nodes]))
+
+    least = loss()
+    intervals: list[CurvatureInterval | None] = []
+    for curvature in model.curvatures():
+        if not curvature.raw.requires_grad:
+            intervals.append(None)
+            continue
+        kept = curvature.raw.clone()
+        sides = [_walk(ScaleFreeCurvature(curvature.raw, radius), side, least, loss, kept) for side in (-1, 1)]
+        profile = sorted([(float(kept), least), *sides[0][1], *sides[1][1]])
+        intervals.append(CurvatureInterval(float(kept), sides[0][0], sides[1][0], profile))
+    return intervals
+
+
+def _walk(
+    curvature: ScaleFreeCurvature, side: int, least: float, loss: Any, kept: Tensor
+) -> tuple[float | None, list[tuple[float, float]]]:
+    """Steps of twice the length each time, until the loss has risen by 1 %; then the end by bisection."""
+    start, limit, walked, step = curvature.u, (1 + TOLERANCE) * least, [], FIRST
+
+    def at(distance: float) -> float:
+        curvature.u = start + side * distance
+        value = loss()
+        walked.append((float(curvature.kappa), value if math.isfinite(value) else limit * 10))
+        return walked[-1][1]
+
+    inside, end = 0.0, None
+    while step <= LARGEST and at(step) <= limit:
+        inside, step = step, 2 * step
+    if step <= LARGEST:
+        outside = step
+        for _ in range(BISECTIONS):
+            middle = (inside + outside) / 2
+            inside, outside = (middle, outside) if at(middle) <= limit else (inside, middle)
+        curvature.u = start + side * inside
+        end = float(curvature.kappa)
+    curvature.kappa.copy_(kept)
+    return end, walked
