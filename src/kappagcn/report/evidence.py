@@ -17,19 +17,27 @@ def intervals_section(run: SavedRun) -> str:
     intervals = run.summary.get("curvature_intervals")
     if not isinstance(intervals, list) or not any(isinstance(each, dict) for each in intervals):
         return ""
-    embedded = run.embedded
-    pictures = []
-    for place, (each, kappa, dim) in enumerate(zip(intervals, embedded.curvatures, embedded.dims, strict=False), 1):
-        if isinstance(each, dict) and each.get("profile"):
-            title = factor_name(float(kappa), int(dim)) + (f", factor {place}" if len(intervals) > 1 else "")
-            pictures.append(
-                f"<figure><figcaption>{escape(title)}: {_words(each)}</figcaption>{_picture(each)}</figure>"
-            )
+    pictures = [
+        f"<figure><figcaption>{escape(title)}: {_words(each)}</figcaption>{_picture(each)}</figure>"
+        for title, each in zip(_titles(run, len(intervals)), intervals, strict=True)
+        if isinstance(each, dict) and each.get("profile")
+    ]
+    objective = "cross-entropy on validation nodes, weights fixed" if run.kind == "classification" else "objective"
+    refined = "" if run.kind == "classification" else ", points refined at each value"
     return (
         '<section class="card" id="intervals"><h2>How well each curvature is determined</h2>'
-        "<p class='note'>The objective as a curvature is moved, points refined at each value. Shaded: within 1 % of "
-        f'its least value.</p><div class="profiles">{"".join(pictures)}</div></section>'
+        f"<p class='note'>The {objective}, as a curvature is moved{refined}. Shaded: within 1 % of its least value.</p>"
+        f'<div class="profiles">{"".join(pictures)}</div></section>'
     )
+
+
+def _titles(run: SavedRun, count: int) -> list[str]:
+    """Factors of an embedding; a classifier has curvatures in each of its layers."""
+    if run.kind == "classification":
+        return [f"curvature {place}" for place in range(1, count + 1)]
+    pairs = zip(run.embedded.curvatures.tolist(), run.embedded.dims.tolist(), strict=True)
+    names = [factor_name(kappa, dim) for kappa, dim in pairs]
+    return [f"{name}, factor {place}" for place, name in enumerate(names, 1)] if count > 1 else names
 
 
 def _words(interval: dict[str, Any]) -> str:
