@@ -13,7 +13,7 @@ PACKAGE = Path(kappagcn.__file__).parent
 # The layers of the code, lowest first: each may import those below it, beside errors, and no other. What
 # stands beside a layer names what it may use.
 LAYERS = [
-    {"errors", "_version"},
+    {"errors", "_version", "objectives"},
     {"io_atomic", "progress", "geometry", "sparse"},
     {"graphs", "kernels", "distributed", "run_folder", "optim"},
     {"nn"},
@@ -29,9 +29,10 @@ NARROWER = {
     "optim": {"geometry"},
     "sparse": set(),
     "io_atomic": set(),
-    "progress": set(),
+    "objectives": set(),
+    "progress": {"objectives"},
     "graphs": {"io_atomic", "progress"},
-    "kernels": {"geometry"},
+    "kernels": {"geometry", "objectives"},
     "distributed": {"sparse"},
     "run_folder": {"io_atomic"},
     "nn": {"geometry", "graphs", "sparse", "kernels"},

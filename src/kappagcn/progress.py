@@ -12,6 +12,8 @@ from rich import progress as columns
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
+from kappagcn.objectives import METRICS
+
 __all__ = ["bar", "line", "reporting"]
 
 LINE_SECONDS = 10.0
@@ -77,7 +79,7 @@ def line(text: str) -> None:
 
 
 def _numbers(record: dict[str, Any]) -> str:
-    for name in ("distortion", "d_avg", "stress", "ranking_loss"):
+    for name in METRICS.values():
         if name in record:
             return f"{name.replace('_', ' ')} {record[name]:.5f}"
     score = record.get("stopping_accuracy")

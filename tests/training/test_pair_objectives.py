@@ -12,8 +12,8 @@ from kappagcn.errors import GeometryError, GraphError
 from kappagcn.geometry import ProductManifold, Stereographic, tangent_dist
 from kappagcn.graphs import balanced_tree, cycle, from_scipy
 from kappagcn.kernels.dispatch import torch_only
+from kappagcn.objectives import PAIR_OBJECTIVES
 from kappagcn.training import GraphDistances, NearPairs, distortion, measure, pair_loss
-from kappagcn.training.pair_objectives import PAIR_OBJECTIVES
 
 PATHS = {"compiled": contextlib.nullcontext, "torch": torch_only}
 SIGNATURES = [

@@ -17,12 +17,12 @@ from torch.distributed import ProcessGroup
 
 from kappagcn.distributed import Communicator
 from kappagcn.errors import CheckpointError, EmbeddingFailedError, TrainingError
+from kappagcn.estimators.added_points import place
 from kappagcn.estimators.base import Estimator
 from kappagcn.estimators.curvature_interval import CurvatureInterval, curvature_intervals
 from kappagcn.estimators.embedding_arrays import arrays_of
 from kappagcn.estimators.embedding_measures import best_scale, coincident_nodes, ratio_histogram
 from kappagcn.estimators.embedding_run import AUTO, EmbeddingRun, curvature_values
-from kappagcn.estimators.placement import place
 from kappagcn.estimators.settings import EmbeddingSettings
 from kappagcn.estimators.space_choice import SpaceChoice, choose_space
 from kappagcn.geometry import Curvature, ProductManifold

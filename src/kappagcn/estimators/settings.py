@@ -17,6 +17,7 @@ from typing import Any
 
 from kappagcn.errors import ConfigError
 from kappagcn.io_atomic import atomic_write
+from kappagcn.objectives import METRICS
 
 __all__ = [
     "ClassificationSettings",
@@ -85,7 +86,7 @@ class EmbeddingSettings(Settings):
         "distortion",
         "What is minimised: the paper's distortion, the mean relative error D_avg (relative), the stress of "
         "multidimensional scaling, or a ranking loss by which neighbours become nearest points (neighbours).",
-        choices=("distortion", "relative", "stress", "neighbours"),
+        choices=tuple(METRICS),
     )
     start: str = setting(
         "graph",

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.estimators.scaling import Array, classical_mds, landmark_mds, spherical_mds
+from kappagcn.estimators.mds import Array, classical_mds, landmark_mds, spherical_mds
 from kappagcn.geometry.signature import format_signature, parse_signature
 from kappagcn.training.graph_distances import GraphDistances
 

@@ -4,7 +4,6 @@ Functions take the signed curvature as the keyword ``k``, a number or a tensor; 
 `kappagcn.geometry.stereographic` for the conventions. Importing this imports torch and nothing heavy besides.
 """
 
-from kappagcn.geometry.aggregation import matmul_left, matmul_right, midpoint, tangential_mean
 from kappagcn.geometry.ambient import from_ambient, lift, lower, tangent_dist, to_ambient
 from kappagcn.geometry.convert import from_geoopt, to_geoopt
 from kappagcn.geometry.curvature import Curvature
@@ -12,6 +11,7 @@ from kappagcn.geometry.frechet import frechet_mean
 from kappagcn.geometry.gyro import coadd, cosub, fn_apply, pointwise_mul
 from kappagcn.geometry.hyperplane import dist2plane, logits
 from kappagcn.geometry.manifold import Stereographic
+from kappagcn.geometry.means import matmul_left, matmul_right, midpoint, tangential_mean
 from kappagcn.geometry.pairwise import cdist, cdist2
 from kappagcn.geometry.parallel_transport import gyration, transport, transport0, transport0back
 from kappagcn.geometry.points import Check, check_point, check_vector, origin

@@ -20,8 +20,8 @@ from torch import Tensor
 
 from kappagcn.errors import ConvergenceWarning, GeometryError, NonUniqueMeanWarning
 from kappagcn.geometry import numerics, vectors
-from kappagcn.geometry.aggregation import midpoint, read_points
 from kappagcn.geometry.checks import Scalar, all_hold, as_curvature, broadcast, conformal_at, demand
+from kappagcn.geometry.means import midpoint, read_points
 from kappagcn.geometry.numerics import positive_root, tanc
 from kappagcn.geometry.stereographic import expmap, logmap
 from kappagcn.geometry.vectors import dot, matmul

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from kappagcn.errors import GeometryError
 from kappagcn.geometry import (
-    aggregation,
     ambient,
     frechet,
     gyro,
     hyperplane,
+    means,
     pairwise,
     parallel_transport,
     points,
@@ -217,7 +217,7 @@ class Manifold(nn.Module):
 
     def midpoint(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
         """Weighted gyromidpoint: (..., N, D) → (..., D)."""
-        return self._each(aggregation.midpoint, x, weights=weights)
+        return self._each(means.midpoint, x, weights=weights)
 
     def frechet_mean(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
         """Weighted Fréchet mean: (..., N, D) → (..., D)."""
@@ -226,13 +226,11 @@ class Manifold(nn.Module):
     def tangential_mean(self, x: Tensor, weights: Tensor | None = None, *, base: Tensor | None = None) -> Tensor:
         """Tangential aggregation at ``base``: (..., N, D) → (..., D)."""
         tensors = (x,) if base is None else (x, base)
-        return self._each(
-            lambda part, at=None, *, k: aggregation.tangential_mean(part, weights, k=k, base=at), *tensors
-        )
+        return self._each(lambda part, at=None, *, k: means.tangential_mean(part, weights, k=k, base=at), *tensors)
 
     def matmul_left(self, a: Tensor, x: Tensor) -> Tensor:
         """A ⊠ X, for A dense or sparse."""
-        return self._each(lambda part, k: aggregation.matmul_left(a, part, k=k), x)
+        return self._each(lambda part, k: means.matmul_left(a, part, k=k), x)
 
     def dist2plane(self, x: Tensor, p: Tensor, a: Tensor) -> Tensor:
         """Signed distance to the hyperplane through p with normal a; in a product √Σ d_f², not signed.
@@ -262,7 +260,7 @@ class Manifold(nn.Module):
 
     def matmul_right(self, x: Tensor, w: Tensor) -> Tensor:
         """X ⊗ W."""
-        return aggregation.matmul_right(x, w, k=self.k)
+        return means.matmul_right(x, w, k=self.k)
 
     def check_point(self, x: Tensor) -> Check:
         """Whether all points of x lie in the space, and if not, why."""

@@ -37,7 +37,7 @@ LEAST_GAP = 1e-15  # of 1 − κS: at antipodes the distance has no derivative
 compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
 
 A0, A1, A2, A3, A4, A5, A6, A7, A8 = SERIES["arsinc"][:9]
-B1, B2, B3, B4 = (n * c for n, c in enumerate(SERIES["sinc"][:5]) if n)
+B1, B2, B3, B4, B5 = (n * c for n, c in enumerate(SERIES["sinc"][:6]) if n)
 LOG2 = math.log(2.0)
 MANTISSA, ONE, EXPONENT = 0xFFFFFFFFFFFFF, 0x3FF0000000000000, 1023
 
@@ -220,7 +220,7 @@ def _cosine(x: Array, kappa: float) -> Array:
 
 def _sine_by_kappa(x: Array, kappa: float, sine: Array, cosine: Array) -> Array:
     z = np.clip(kappa * x * x, -TURN, TURN)
-    near = x**3 * (B1 + z * (B2 + z * (B3 + z * B4)))
+    near = x**3 * (B1 + z * (B2 + z * (B3 + z * (B4 + z * B5))))
     return near if kappa == 0 else np.where(np.abs(kappa) * x * x < TURN, near, (x * cosine - sine) / (2 * kappa))
 
 

@@ -20,6 +20,7 @@ from kappagcn.kernels.pair_distances import (
     B2,
     B3,
     B4,
+    B5,
     CHUNKS,
     NEAR,
     TURN,
@@ -82,7 +83,7 @@ def add_gradients(
             h = 0.5 * (r_i - r_j[j])
             z = kappa * h * h
             y = min(max(z, -TURN), TURN)
-            near = h * h * h * (B1 + y * (B2 + y * (B3 + y * B4)))
+            near = h * h * h * (B1 + y * (B2 + y * (B3 + y * (B4 + y * B5))))
             curving += 2 * x[j] * turn[j] * (near if y == z else (h * one[j] - turn[j]) * half)
         outward, column = 0.0, by_r[f, start:stop]
         for j in range(m):

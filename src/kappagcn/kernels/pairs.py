@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from kappagcn.kernels.blocks import parallel_for
 from kappagcn.kernels.pair_distances import ALONE, BLOCK, CHUNKS, Points, Rows, compiled, squared_distances
 from kappagcn.kernels.pair_gradients import Sums, add_gradients, added, no_sums
+from kappagcn.objectives import PAIR_OBJECTIVES
 
-__all__ = ["OBJECTIVES", "all_pairs", "listed_pairs"]
+__all__ = ["all_pairs", "listed_pairs"]
 
 Array = NDArray[Any]
-OBJECTIVES = ("distortion", "relative", "stress")
-DISTORTION, RELATIVE, STRESS = range(3)
+DISTORTION, RELATIVE, STRESS = range(len(PAIR_OBJECTIVES))
 LEAST_RATIO = 1e-24  # of d²w: the distance has no derivative where points coincide
 
 
@@ -140,14 +140,14 @@ def all_pairs(
         weights: 1/d_G² for each pair, (N, N), 0 for pairs to be left out; float32 or float64.
         sources: Only pairs with these, and `weights` theirs alone, (B, N). Pairs of a source with itself have weight 0.
             Gradients are then by the other point.
-        objective: One of `OBJECTIVES`.
+        objective: One of `PAIR_OBJECTIVES`.
         slopes: Whether to compute gradients.
 
     Returns:
         The objective and, without slopes, the least and the largest d²w, (3,); gradients by v, (N, D), and by κ, (F,).
     """
     n, every = rows.u.shape[1], np.arange(rows.u.shape[1]) if sources is None else sources
-    sums, number = no_sums(rows, n if slopes else 0), OBJECTIVES.index(objective)
+    sums, number = no_sums(rows, n if slopes else 0), PAIR_OBJECTIVES.index(objective)
 
     def work(chunk: int) -> None:
         _rows_of_pairs(chunk, number, slopes, every, sources is None, rows.points, weights, sums[chunk])
@@ -164,7 +164,7 @@ def listed_pairs(
     Returns:
         The objective over unordered pairs, its gradients by v, (N, D), and by κ, (F,).
     """
-    n, f, number = rows.u.shape[1], len(rows.kappas), OBJECTIVES.index(objective)
+    n, f, number = rows.u.shape[1], len(rows.kappas), PAIR_OBJECTIVES.index(objective)
     by_u, by_r, by_sine = np.zeros((len(rows.u), n)), np.zeros((f, n)), np.zeros((f, n))
     by_kappa, totals = np.zeros((CHUNKS, f)), np.tile([0.0, np.inf, 0.0], (CHUNKS, 1))
 

@@ -8,15 +8,13 @@ from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
 from kappagcn.models.points import FreePoints, NetworkPoints
+from kappagcn.objectives import METRICS
 from kappagcn.training.graph_distances import GraphDistances
 from kappagcn.training.near_pairs import NearPairs
 from kappagcn.training.pair_objectives import pair_loss
 from kappagcn.training.ranking import Neighbours, ranking_loss
 
-__all__ = ["METRICS", "EmbeddingTask", "RankingTask", "SampledEmbeddingTask", "SharedEmbeddingTask"]
-
-# What an objective is called among an epoch's numbers.
-METRICS = {"distortion": "distortion", "relative": "d_avg", "stress": "stress", "neighbours": "ranking_loss"}
+__all__ = ["EmbeddingTask", "RankingTask", "SampledEmbeddingTask", "SharedEmbeddingTask"]
 
 
 class EmbeddingTask:

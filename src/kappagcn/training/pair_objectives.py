@@ -25,11 +25,11 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry import tangent_dist
 from kappagcn.kernels.dispatch import compiled, first_order
 from kappagcn.nn.functional import Manifold, factors_of
+from kappagcn.objectives import PAIR_OBJECTIVES
 from kappagcn.training.graph_distances import GraphDistances
 from kappagcn.training.near_pairs import NearPairs
 
 __all__ = [
-    "PAIR_OBJECTIVES",
     "block_height",
     "checked_points",
     "compiled_rows",
@@ -41,7 +41,6 @@ __all__ = [
     "squares_from",
 ]
 
-PAIR_OBJECTIVES = ("distortion", "relative", "stress")
 BLOCK = 2**20  # numbers of a block's largest tensor, by torch
 LEAST_RATIO = 1e-24  # of d²w, as in the compiled pairs
 

@@ -18,7 +18,8 @@ from kappagcn.training.pair_objectives import block_height, pair_terms, squares_
 
 __all__ = ["place"]
 
-STEPS = 200
+STEPS = 100
+LEAST_GAIN = 1e-4  # of the objective in a step, below which further ones do not matter
 NOISE = 0.01
 
 
@@ -60,7 +61,8 @@ def place(v: Tensor, manifold: Manifold, graph: Data, objective: str, random_sta
     start = _beside_neighbours(old, graph, count, random_state) / unit
     minimum = LBFGS(evaluate, start.flatten(), largest_step=0.2)
     for _ in range(STEPS):
-        if not minimum.step():
+        before = minimum.value
+        if not minimum.step() or minimum.value > (1 - LEAST_GAIN) * before:
             break
     return unit * minimum.position.view(count, -1)
 

@@ -3,6 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
+import torch
 
 from kappagcn import GraphEmbedder
 from kappagcn.errors import GraphError
@@ -27,7 +28,7 @@ def test_new_leaves_find_their_place_and_the_others_stay(space):
     assert np.array_equal(points[:40], embedder.embedding_)
     placed, wanted = embedder.placed(larger), shortest_paths(larger).double().numpy()
     again = GraphEmbedder(space, epochs=1, verbose=False)
-    again._place(embedder.manifold_.dims, embedder.curvatures_, __import__("torch").from_numpy(placed))
+    again._place(embedder.manifold_.dims, embedder.curvatures_, torch.from_numpy(placed))
     ratio = again.distances([40, 41, 42])[:, :40] / wanted[40:, :40]
     assert np.abs(ratio - 1).mean() < max(0.1, 2 * embedder.d_avg_)
 
