@@ -202,8 +202,8 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
         for module in manifold.modules():
             if isinstance(module, Curvature):
                 module.raw.div_(factor**2)
-        found = self.curvature_intervals_
-        self.curvature_intervals_ = found and [each and each.in_units(factor) for each in found]
+        intervals = self.curvature_intervals_
+        self.curvature_intervals_ = intervals and [each and each.in_units(factor) for each in intervals]
         return factor * v
 
     def _intervals(self, points: Any, run: EmbeddingRun) -> list[CurvatureInterval | None] | None:
@@ -212,10 +212,10 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
         if not self.intervals or interrupted or not all_pairs or self.curvature_lr == 0:
             return None
         with torch.enable_grad():
-            found = curvature_intervals(
+            intervals = curvature_intervals(
                 points, run.diameter / 2, lambda: run.quasi_newton(points, learn_curvatures=False)
             )
-        return [None if each is None else each.in_units(run.unit) for each in found]
+        return [None if each is None else each.in_units(run.unit) for each in intervals]
 
     def _place(self, dims: Sequence[int], kappas: Sequence[float], v: torch.Tensor) -> None:
         """Take these points in a space of these curvatures, which no longer move."""

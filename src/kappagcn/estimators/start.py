@@ -94,15 +94,15 @@ def starts(space: str, distances: GraphDistances, start: str, random_state: int)
         ]
         return format_signature(chosen)
 
-    found = [Start(with_curvatures(FLAT), torch.from_numpy(flat + noise))]
+    candidates = [Start(with_curvatures(FLAT), torch.from_numpy(flat + noise))]
     free = [f.letter for f, each in zip(factors, silent, strict=True) if each]
     if "H" in free:
-        found.append(Start(with_curvatures(CURVED), torch.from_numpy(flat + noise)))
+        candidates.append(Start(with_curvatures(CURVED), torch.from_numpy(flat + noise)))
     if free == ["S"] and len(factors) == 1 and distances.sources is None:
         kappa = (math.pi / distances.longest) ** 2
         points = spherical_mds(lengths, dim, kappa)
-        found.append(Start(format_signature([factors[0]._replace(kappa=kappa)]), torch.from_numpy(points + noise)))
-    return found
+        candidates.append(Start(format_signature([factors[0]._replace(kappa=kappa)]), torch.from_numpy(points + noise)))
+    return candidates
 
 
 def _lengths(distances: GraphDistances) -> Array:

@@ -23,34 +23,34 @@ DATASETS = {"citeseer": "Citeseer", "cora_ml": "Cora-ML", "pubmed": "Pubmed", "a
 
 def _datasets(records: Path) -> list[tuple[str, dict[str, Any]]]:
     path = records / RECORD
-    found = json_file(path, COMMAND).get("datasets", {})
-    missing = [name for name in DATASETS if name not in found]
+    datasets = json_file(path, COMMAND).get("datasets", {})
+    missing = [name for name in DATASETS if name not in datasets]
     if missing:
         raise RecordError(
             f"{path}: expected {', '.join(DATASETS)}, found no {missing[0]}. Remove it; `{COMMAND}` makes it again."
         )
-    return [(title, found[name]) for name, title in DATASETS.items()]
+    return [(title, datasets[name]) for name, title in DATASETS.items()]
 
 
 def _grid(records: Path) -> tuple[Figure, Iterator[tuple[Any, dict[str, Any]]]]:
-    told = _datasets(records)
-    figure, axes = axes_for(len(told), rows=2, width=4.2, height=2.9)
-    for axis, (title, found) in zip(axes, told, strict=True):
-        axis.set_title(f"{title}: {found['nodes']:,} nodes, {found['edges']:,} edges")
+    datasets = _datasets(records)
+    figure, axes = axes_for(len(datasets), rows=2, width=4.2, height=2.9)
+    for axis, (title, numbers) in zip(axes, datasets, strict=True):
+        axis.set_title(f"{title}: {numbers['nodes']:,} nodes, {numbers['edges']:,} edges")
         axis.grid(axis="y")
-    return figure, zip(axes, (found for _, found in told), strict=True)
+    return figure, zip(axes, (numbers for _, numbers in datasets), strict=True)
 
 
 def curvatures(theme: Theme, records: Path) -> Figure:
     """How many nodes deviate from the parallelogram law by how much; negative where the graph spreads like a tree."""
     figure, each = _grid(records)
-    for axis, found in each:
-        told = found["curvature"]
-        bins, counts = np.array(told["bins"]), np.array(told["counts"])
+    for axis, numbers in each:
+        histogram = numbers["curvature"]
+        bins, counts = np.array(histogram["bins"]), np.array(histogram["counts"])
         colours = np.select([bins[1:] < 0, bins[:-1] > 0], theme.palette[:2], theme.muted)
         axis.bar(bins[:-1], counts, np.diff(bins), align="edge", color=colours, linewidth=0)
-        mean = minus(f"mean {told['mean']:.3f}")
-        axis.axvline(told["mean"], color=theme.ink, linewidth=1.4, linestyle=(0, (4, 3)), label=mean)
+        mean = minus(f"mean {histogram['mean']:.3f}")
+        axis.axvline(histogram["mean"], color=theme.ink, linewidth=1.4, linestyle=(0, (4, 3)), label=mean)
         axis.legend(loc="upper left")
         axis.set_xlim(min(-1.02, bins[0]), max(1.05, bins[-1]))
     figure.supxlabel(
@@ -63,10 +63,10 @@ def curvatures(theme: Theme, records: Path) -> Figure:
 def degrees(theme: Theme, records: Path) -> Figure:
     """How many nodes have how many neighbours, on logarithmic axes: few nodes have most of the edges."""
     figure, each = _grid(records)
-    for axis, found in each:
-        counted = np.array([(int(d), c) for d, c in found["degrees"].items() if int(d) > 0])
+    for axis, numbers in each:
+        counted = np.array([(int(d), c) for d, c in numbers["degrees"].items() if int(d) > 0])
         axis.scatter(*counted.T, s=15, color=theme.palette[0], linewidths=0, zorder=3)
-        mean = 2 * found["edges"] / found["nodes"]
+        mean = 2 * numbers["edges"] / numbers["nodes"]
         axis.axvline(mean, color=theme.ink, linewidth=1.4, linestyle=(0, (4, 3)), label=f"mean {mean:.1f}")
         axis.set(xscale="log", yscale="log")
         axis.legend(loc="upper right")

@@ -30,8 +30,8 @@ def curvature_path(records: Path, graph: str, space: str) -> list[list[float]]:
     for record in json_lines(path, COMMAND):
         settings = record.get("embedding", {})
         if all(settings.get(name) == value for name, value in wanted.items()) and record.get("curvature_path"):
-            found: list[list[float]] = record["curvature_path"]
-            return found
+            values: list[list[float]] = record["curvature_path"]
+            return values
     raise RecordError(f"{path}: expected a run of kappa-gcn started from the graph, found none. `{COMMAND}` makes it.")
 
 

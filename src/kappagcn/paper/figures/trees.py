@@ -52,11 +52,11 @@ def leaf_distance(points: Tensor, depth: int, k: float) -> float:
 
 def way_up(node: int, edges: Tensor) -> list[int]:
     """The edges from a node to the root."""
-    found = []
+    path = []
     while node:
-        found.append(node - 1)
+        path.append(node - 1)
         node = int(edges[node - 1, 1])
-    return found
+    return path
 
 
 def trees(theme: Theme) -> Figure:
