@@ -30,18 +30,18 @@ def sweep(theme: Theme, records: Path) -> Figure:
 def swept(records: Path) -> tuple[Curve, float, Curve]:
     """The curve over all κ, the Euclidean network's distortion, and the curve close to 0."""
     path = records / RECORD
-    distortions = {each["embedding"]["space"]: each["distortion"] for each in json_lines(path, COMMAND)}
+    values = {each["embedding"]["space"]: each["distortion"] for each in json_lines(path, COMMAND)}
     every = sorted(
-        (float(m[1]), value) for space, value in distortions.items() if (m := re.fullmatch(r"U10\((.+)\)", space))
+        (float(m[1]), value) for space, value in values.items() if (m := re.fullmatch(r"U10\((.+)\)", space))
     )
     close = [point for point in every if abs(point[0]) <= CLOSE]
     wide = [point for point in every if point not in close or abs(point[0]) == min(abs(k) for k, _ in every)]
-    if "E10" not in distortions or len(wide) < 2 or len(close) < 2:
+    if "E10" not in values or len(wide) < 2 or len(close) < 2:
         raise RecordError(
-            f"{path}: expected E10 and curvatures U10(κ) far from 0 and close to it, distortions {len(distortions)} records. "
+            f"{path}: expected E10 and curvatures U10(κ) far from 0 and close to it, found {len(values)} records. "
             f"`{COMMAND}` makes the others."
         )
-    return _split(wide), distortions["E10"], _split(close)
+    return _split(wide), values["E10"], _split(close)
 
 
 def _split(points: list[tuple[float, float]]) -> Curve:
