@@ -115,8 +115,10 @@ def distances_from(v: Tensor, manifold: Manifold, sources: Sequence[int] | Tenso
     kernels, rows = compiled_rows(v, k, dims)
     if kernels is not None:
         return torch.from_numpy(kernels.distances_from(rows, starts.numpy()))
-    squares = torch.cat([squares_from(v.double(), k.double(), dims, some) for some in starts.split(block_height(v))])
-    return squares.sqrt()
+    known = torch.isfinite(v).all(1)
+    finite = torch.where(known[:, None], v, 0).double()
+    squares = torch.cat([squares_from(finite, k.double(), dims, some) for some in starts.split(block_height(v))])
+    return torch.where(known & known[starts][:, None], squares.sqrt(), torch.nan)  # as the compiled pairs have it
 
 
 def checked_points(v: Tensor, manifold: Manifold, distances: GraphDistances) -> tuple[Tensor, list[int]]:
