@@ -206,7 +206,8 @@ def page(kept: dict[str, Any]) -> str:
     return f"""# Quality of embeddings
 
 Embeddings with the defaults of `GraphEmbedder` on many graphs; bold where the value that was asked for, or that others
-published, is reached. `make quality` repeats all of it. Record:
+published, is reached. `make quality` repeats all of it; runs may stop early, and some were given fewer epochs than the
+published ones, as their column says. Record:
 [embedding_quality.json](../benchmarks/results/embedding_quality.json).
 
 ## Trees: average distortion
