@@ -307,6 +307,16 @@ def test_the_objective_that_is_asked_for_is_the_one_that_is_least():
     assert found["relative"].history_[-1]["d_avg"] == pytest.approx(found["relative"].d_avg_, rel=1e-6)
 
 
+def test_the_histogram_is_that_of_the_points_that_are_written(tmp_path):
+    """A ranking has no unit of length: points get the one that fits, and so does the histogram of d/d_G."""
+    GraphEmbedder("H2", objective="neighbours", epochs=60, verbose=False).fit(TREE, folder=tmp_path / "run")
+    with np.load(tmp_path / "run" / "embedding.npz") as arrays:
+        counts, edges = arrays["ratio_counts"], arrays["ratio_edges"]
+    mean = (counts * (edges[1:] + edges[:-1]) / 2).sum() / counts.sum()
+    assert counts.sum() == 40 * 39
+    assert 0.5 < mean < 1.5
+
+
 def test_a_result_no_better_than_one_place_for_all_is_a_failure(monkeypatch, tmp_path):
     from kappagcn.estimators.embedding_run import EmbeddingRun
 

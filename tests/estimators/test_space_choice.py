@@ -4,6 +4,7 @@ import pytest
 
 from kappagcn import GraphEmbedder
 from kappagcn.errors import SignatureError
+from kappagcn.estimators.embedding_run import EmbeddingRun
 from kappagcn.estimators.space_choice import SpaceChoice, candidate_spaces
 from kappagcn.geometry.signature import parse_signature
 from kappagcn.graphs import balanced_tree, cycle
@@ -37,6 +38,14 @@ def test_the_better_half_goes_on_and_all_are_reported():
     epochs = sorted((each.epochs for each in choice.candidates), reverse=True)
     assert len(epochs) == 8
     assert epochs[0] > epochs[-1]
+
+
+def test_each_candidate_has_one_trainer(monkeypatch):
+    """Making one runs the trials of its starts."""
+    made, own = [], EmbeddingRun.trainer
+    monkeypatch.setattr(EmbeddingRun, "trainer", lambda run, **o: made.append(run.settings.space) or own(run, **o))
+    GraphEmbedder("auto", dim=6, epochs=100, verbose=False).fit(cycle(10))
+    assert sorted(made[:-1]) == sorted(candidate_spaces(6)), "and one for the run itself"
 
 
 def test_the_choice_is_kept_and_taken_up_again(tmp_path, monkeypatch):

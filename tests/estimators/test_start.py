@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from kappagcn.estimators.start import in_units, starts
+from kappagcn.estimators import start
+from kappagcn.estimators.start import Scaling, in_units, starts
 from kappagcn.geometry import ProductManifold
 from kappagcn.geometry.signature import parse_signature
 from kappagcn.graphs import balanced_tree, cycle, path
 from kappagcn.training import GraphDistances, measure
 
 TREE = balanced_tree(3, 3)
-DISTANCES = GraphDistances.of(TREE)
+SCALING = Scaling(GraphDistances.of(TREE))
 
 
 def curvatures(start):
@@ -19,48 +20,65 @@ def curvatures(start):
 
 
 def test_silent_factors_start_nearly_flat_with_the_sign_of_their_letter():
-    flat, curved = starts("H2xS2xE1", DISTANCES, "graph", 0)
+    flat, curved = starts("H2xS2xE1", SCALING, "graph", 0)
     assert [round(k * 3**2, 6) for k in curvatures(flat)] == [-0.01, 0.01, 0]
     assert [round(k * 3**2, 4) for k in curvatures(curved)] == [-10, 0.01, 0]
     assert flat.points.shape == (40, 5)
 
 
 def test_curvatures_that_are_named_stay():
-    (start,) = starts("H2(-1)xS3(1)xU2", DISTANCES, "graph", 0)
-    assert curvatures(start) == [-1, 1, 0]
+    (one,) = starts("H2(-1)xS3(1)xU2", SCALING, "graph", 0)
+    assert curvatures(one) == [-1, 1, 0]
+
+
+def test_curvatures_that_are_held_are_not_flat():
+    """A sphere whose curvature may not move has to be one, as wide as the graph."""
+    (product,) = starts("H2xS2", SCALING, "graph", 0, held=True)
+    assert curvatures(product)[0] * 3**2 == pytest.approx(-10, rel=1e-4)
+    assert np.pi / curvatures(product)[1] ** 0.5 == pytest.approx(6, rel=1e-4)
+    spheres = [curvatures(each) for each in starts("S3", SCALING, "graph", 0, held=True)]
+    assert spheres[0] == spheres[-1]
+
+
+def test_scaling_is_computed_once_for_all_spaces_of_a_dimension(monkeypatch):
+    calls, own = [], start.classical_mds
+    monkeypatch.setattr(start, "classical_mds", lambda *a: calls.append(a[1]) or own(*a))
+    scaling = Scaling(GraphDistances.of(TREE))
+    for space in ("H4", "S4", "H2xS2", "E3"):
+        starts(space, scaling, "graph", 0)
+    assert calls == [4, 3]
 
 
 def test_the_papers_start_is_small_and_random():
-    (start,) = starts("H2xS2", DISTANCES, "paper", 0)
-    assert curvatures(start) == [-1, 1]
-    assert 0.05 < float(start.points.std()) < 0.2
+    (one,) = starts("H2xS2", SCALING, "paper", 0)
+    assert curvatures(one) == [-1, 1]
+    assert 0.05 < float(one.points.std()) < 0.2
 
 
 def test_a_line_starts_where_it_ends():
-    start = starts("E2", GraphDistances.of(path(30)), "graph", 0)[0]
-    quality = measure(start.points, ProductManifold.from_signature(start.space).double(), GraphDistances.of(path(30)))
+    one = starts("E2", Scaling(GraphDistances.of(path(30))), "graph", 0)[0]
+    quality = measure(one.points, ProductManifold.from_signature(one.space).double(), GraphDistances.of(path(30)))
     assert quality.d_avg < 0.02
 
 
 def test_a_cycle_starts_on_its_circle():
     distances = GraphDistances.of(cycle(20))
-    start = starts("S2", distances, "graph", 0)[-1]
-    quality = measure(start.points, ProductManifold.from_signature(start.space).double(), distances)
+    one = starts("S2", Scaling(distances), "graph", 0)[-1]
+    quality = measure(one.points, ProductManifold.from_signature(one.space).double(), distances)
     assert quality.d_avg < 0.02
 
 
 def test_columns_are_dealt_to_the_factors():
     """The two directions of a grid go to one factor each."""
     grid = torch.cartesian_prod(torch.arange(9.0), torch.arange(4.0))
-    start = starts("E1xE1", GraphDistances(torch.cdist(grid, grid)), "graph", 0)[0]
-    first, second = (abs(np.corrcoef(2 * start.points[:, k], grid[:, k])[0, 1]) for k in (0, 1))
+    one = starts("E1xE1", Scaling(GraphDistances(torch.cdist(grid, grid))), "graph", 0)[0]
+    first, second = (abs(np.corrcoef(2 * one.points[:, k], grid[:, k])[0, 1]) for k in (0, 1))
     assert min(first, second) > 0.99
 
 
 def test_landmarks_are_enough():
-    everything, some = DISTANCES, GraphDistances.of(TREE, torch.arange(0, 40, 2))
+    everything, some = SCALING, Scaling(GraphDistances.of(TREE, torch.arange(0, 40, 2)))
     one, two = (starts("E5", each, "graph", 0)[0].points for each in (everything, some))
-    assert torch.cdist(one, one).corrcoef().shape == (40, 40)
     pairs = torch.stack([torch.cdist(one, one).flatten(), torch.cdist(two, two).flatten()])
     assert pairs.corrcoef()[0, 1] > 0.9
 

@@ -108,7 +108,8 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
         with reporting("embedding", self.epochs) if shown else nullcontext() as report:
             trainer = run.trainer(resumed=resumed)
             callbacks = [] if report is None else [report]
-            identity = run.identity() | {"options": {**run.identity()["options"], "space": self.space}}
+            identity = run.identity()
+            identity["options"]["space"] = self.space  # the chosen one of several is a result of the run
             try:
                 result = run_training(trainer, folder, identity, resume=resume, callbacks=callbacks)
             except KeyboardInterrupt:
@@ -132,10 +133,9 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
     def _finish(self, points: Any, run: EmbeddingRun, result: TrainingResult, folder: Path | None) -> None:
         """Measure the points, and write them where there is a folder."""
         self.result_, self.history_ = result, result.history
-        counted = None if folder is None else ratio_histogram(points().detach(), points.manifold, run.distances)
-        self._keep(points, run)
-        if folder is not None and counted is not None:
-            self._write(folder, run, counted)
+        v = self._keep(points, run)
+        if folder is not None:
+            self._write(folder, run, ratio_histogram(v, points.manifold, run.distances))
 
     def fit_transform(
         self, graph: Any, y: Any = None, *, folder: str | Path | None = None, resume: bool = False
@@ -174,7 +174,8 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
             parse_signature(self.space)
 
     @torch.no_grad()
-    def _keep(self, points: FreePoints | NetworkPoints, run: EmbeddingRun) -> None:
+    def _keep(self, points: FreePoints | NetworkPoints, run: EmbeddingRun) -> torch.Tensor:
+        """Measure the points and take them in the graph's own unit of length; return them in that of the run."""
         data, unit = run.data, run.unit
         manifold, v = points.manifold, points().detach().double()
         self.curvature_intervals_ = self._intervals(points, run)
@@ -196,6 +197,7 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
                 "between them and did not count: how far apart components lie means nothing.",
                 stacklevel=5,
             )
+        return v
 
     def _rescale(self, manifold: ProductManifold, v: torch.Tensor, factor: float) -> torch.Tensor:
         """The same points with all distances multiplied."""

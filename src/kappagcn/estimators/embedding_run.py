@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from kappagcn.distributed import Communicator
 from kappagcn.errors import GraphError, TrainingError
 from kappagcn.estimators.settings import EmbeddingSettings
-from kappagcn.estimators.start import Start, in_units, scaled, starts
+from kappagcn.estimators.start import Scaling, Start, in_units, scaled, starts
 from kappagcn.geometry import Curvature, ProductManifold
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.models.points import FreePoints, NetworkPoints
@@ -70,6 +70,7 @@ class EmbeddingRun:
         self.measured = None if drawn is None else drawn[WATCHED:]
         self.distances = GraphDistances.of(self.data, self.measured)
         self.diameter = self.distances.longest or 1.0
+        self.scaling = Scaling(self.distances)
         self.space = settings.space if settings.space == AUTO else scaled(settings.space, self.unit)
         if communicator.world_size > 1 and not self.sources:
             raise TrainingError(
@@ -110,7 +111,7 @@ class EmbeddingRun:
 
     def identity(self) -> dict[str, Any]:
         """What must be the same for a run in a folder to go on."""
-        names = ("space", "objective", "method", "start", "hidden_channels", "act", "random_state")
+        names = ("space", "dim", "objective", "method", "start", "hidden_channels", "act", "random_state")
         return {
             "model": "embedding",
             "options": {**{name: getattr(self.settings, name) for name in names}, "sources": self.sources},
@@ -122,7 +123,8 @@ class EmbeddingRun:
     def trainer(self, *, resumed: bool = False) -> Trainer:
         """A trainer at the best of the starts; one that is about to load a state needs no trials."""
         settings = self.settings
-        candidates = starts(self.space, self.distances, settings.start, settings.random_state)
+        held = settings.curvature_lr == 0
+        candidates = starts(self.space, self.scaling, settings.start, settings.random_state, held=held)
         if resumed or len(candidates) == 1 or settings.epochs <= TRIAL or self.sources:
             return self._trainer(candidates[0])
         values = [self._trial(candidate) for candidate in candidates]

@@ -90,7 +90,9 @@ def choose_space(run: EmbeddingRun, dim: int, report: Any = None) -> SpaceChoice
     while True:
         for candidate in left:
             own = run.in_space(candidate.space)
-            trainer = trainers.setdefault(candidate.space, own.trainer())
+            if candidate.space not in trainers:
+                trainers[candidate.space] = own.trainer()
+            trainer = trainers[candidate.space]
             while trainer.epoch < min(epochs, run.settings.epochs) and not trainer.is_over():
                 trainer.run_epoch()
             _measure(candidate, trainer, own)

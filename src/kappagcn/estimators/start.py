@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from kappagcn.estimators.mds import Array, classical_mds, landmark_mds, spherica
 from kappagcn.geometry.signature import format_signature, parse_signature
 from kappagcn.training.graph_distances import GraphDistances
 
-__all__ = ["Start", "in_units", "scaled", "starts"]
+__all__ = ["Scaling", "Start", "in_units", "scaled", "starts"]
 
 FLAT, CURVED = 0.01, 10.0  # |κ|R² at the start, with R half the diameter: nearly flat, and clearly curved
 NOISE = 0.01  # of the distance to the nearest node: coordinates that scaling leaves at 0 have to begin to move
@@ -64,7 +65,47 @@ def _silent(space: str) -> list[bool]:
     return [one != two for one, two in pairs]
 
 
-def starts(space: str, distances: GraphDistances, start: str, random_state: int) -> list[Start]:
+class Scaling:
+    """Coordinates of a graph's nodes by multidimensional scaling, computed once for each dimension.
+
+    Args:
+        distances: From all nodes, or from some that then serve as landmarks.
+    """
+
+    def __init__(self, distances: GraphDistances) -> None:
+        self.distances = distances
+        self._columns: dict[int, Array] = {}
+
+    @cached_property
+    def lengths(self) -> Array:
+        """All distances; nodes without a path are as far apart as the farthest with one."""
+        sources, lengths = self.distances.sources, self.distances.lengths().numpy()
+        rows = np.arange(len(lengths))
+        apart = lengths == 0
+        apart[rows, rows if sources is None else sources.numpy()] = False
+        lengths[apart] = self.distances.longest
+        return lengths
+
+    @cached_property
+    def nearest(self) -> Array:
+        """The distance of each node to the nearest other one, of those that are known, (N, 1)."""
+        nearest: Array = np.where(self.lengths > 0, self.lengths, np.inf).min(0, initial=self.distances.longest)
+        return nearest[:, None]
+
+    def columns(self, dim: int) -> Array:
+        """Tangent vectors at the origin of flat space, whose length is half the distance from it, (N, dim)."""
+        if dim not in self._columns:
+            sources = self.distances.sources
+            points = (
+                classical_mds(self.lengths, dim)
+                if sources is None
+                else landmark_mds(self.lengths, sources.numpy(), dim)
+            )
+            self._columns[dim] = points / 2
+        return self._columns[dim]
+
+
+def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held: bool = False) -> list[Start]:
     """Starts to try; the best after a few steps is the one to train from.
 
     Curvatures that the signature names are where they start. Others start nearly flat, with the sign of their letter:
@@ -73,59 +114,39 @@ def starts(space: str, distances: GraphDistances, start: str, random_state: int)
 
     Args:
         space: The signature.
-        distances: From all nodes, or from some that then serve as landmarks.
+        scaling: Of the graph's distances.
         start: ``"graph"``, or ``"paper"``: κ = ±1 and small random points.
         random_state: Seed of the noise.
+        held: Whether curvatures stay where they start: then spheres are as wide as the graph, and hyperbolic factors
+            clearly curved.
     """
+    distances = scaling.distances
     rng, factors, silent = np.random.default_rng(random_state), parse_signature(space), _silent(space)
     n, dim = len(distances), sum(f.dim for f in factors)
     if start == "paper" or distances.pairs == 0:
         return [Start(space, torch.from_numpy(RANDOM * rng.standard_normal((n, dim))))]
-    lengths = _lengths(distances)
-    radius = distances.longest / 2
-    flat = _dealt(_scaled_points(lengths, distances, dim), [f.dim for f in factors])
-    noise = NOISE * _nearest(lengths, distances) * rng.standard_normal((n, dim))
+    radius, round_ = distances.longest / 2, (math.pi / distances.longest) ** 2
+    flat = _dealt(scaling.columns(dim), [f.dim for f in factors])
+    noise = NOISE * scaling.nearest * rng.standard_normal((n, dim))
 
-    def with_curvatures(hyperbolic: float) -> str:
-        kappa = {"H": -hyperbolic / radius**2, "S": FLAT / radius**2}
+    def with_curvatures(hyperbolic: float, spherical: float) -> str:
+        kappa = {"H": -hyperbolic / radius**2, "S": spherical}
         chosen = [
             f._replace(kappa=kappa[f.letter]) if free and f.letter in kappa else f
             for f, free in zip(factors, silent, strict=True)
         ]
         return format_signature(chosen)
 
-    candidates = [Start(with_curvatures(FLAT), torch.from_numpy(flat + noise))]
+    points = torch.from_numpy(flat + noise)
     free = [f.letter for f, each in zip(factors, silent, strict=True) if each]
-    if "H" in free:
-        candidates.append(Start(with_curvatures(CURVED), torch.from_numpy(flat + noise)))
+    curved = Start(with_curvatures(CURVED, round_ if held else FLAT / radius**2), points)
+    candidates = [] if held else [Start(with_curvatures(FLAT, FLAT / radius**2), points)]
+    if held or "H" in free:
+        candidates.append(curved)
     if free == ["S"] and len(factors) == 1 and distances.sources is None:
-        kappa = (math.pi / distances.longest) ** 2
-        points = spherical_mds(lengths, dim, kappa)
-        candidates.append(Start(format_signature([factors[0]._replace(kappa=kappa)]), torch.from_numpy(points + noise)))
+        on_sphere = torch.from_numpy(spherical_mds(scaling.lengths, dim, round_) + noise)
+        candidates.append(Start(with_curvatures(CURVED, round_), on_sphere))
     return candidates
-
-
-def _lengths(distances: GraphDistances) -> Array:
-    """All distances; nodes without a path are as far apart as the farthest with one."""
-    lengths = distances.lengths().numpy()
-    rows = np.arange(len(lengths))
-    apart = lengths == 0
-    apart[rows, rows if distances.sources is None else distances.sources.numpy()] = False
-    lengths[apart] = distances.longest
-    return lengths
-
-
-def _nearest(lengths: Array, distances: GraphDistances) -> Array:
-    """The distance of each node to the nearest other one, of those that are known, (N, 1)."""
-    nearest: Array = np.where(lengths > 0, lengths, np.inf).min(0, initial=distances.longest)[:, None]
-    return nearest
-
-
-def _scaled_points(lengths: Array, distances: GraphDistances, dim: int) -> Array:
-    """Tangent vectors at the origin, whose length is half the distance from it."""
-    if distances.sources is None:
-        return classical_mds(lengths, dim) / 2
-    return landmark_mds(lengths, distances.sources.numpy(), dim) / 2
 
 
 def _dealt(columns: Array, dims: list[int]) -> Array:

@@ -133,14 +133,14 @@ class _Pairs(torch.autograd.Function):
     def forward(
         ctx: Any, v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances, objective: str, norm: float
     ) -> Tensor:
-        slopes = any(ctx.needs_input_grad[:2])
-        (total, *_), by_v, by_k = pair_sums(v, k, dims, distances, objective, slopes=slopes)
+        slopes, rows = any(ctx.needs_input_grad[:2]), compiled_rows(v, k, dims)
+        (total, *_), by_v, by_k = pair_sums(v, k, dims, distances, objective, slopes=slopes, rows=rows)
         ordered = 1 / (max(1, len(distances.weights)) * norm)
         counted = 2 * ordered if distances.sources is None else ordered  # all pairs are summed once
         total, by_v, by_k = counted * total, 2 * ordered * by_v, counted * by_k
         if distances.near is not None:
             both_ways = 2 / (len(v) * norm)
-            near_total, own_v, own_k = _near(v, k, dims, distances.near, objective)
+            near_total, own_v, own_k = _near(v, k, dims, distances.near, objective, rows)
             total += both_ways * near_total
             if slopes:
                 by_v, by_k = by_v + both_ways * own_v, by_k + both_ways * own_k
@@ -155,7 +155,10 @@ class _Pairs(torch.autograd.Function):
         return grad * by_v, grad * by_k, None, None, None, None
 
 
-def compiled_rows(v: Tensor, k: Tensor, dims: list[int]) -> tuple[Any, Any]:
+CompiledRows = tuple[Any, Any]
+
+
+def compiled_rows(v: Tensor, k: Tensor, dims: list[int]) -> CompiledRows:
     """The compiled routines and the points as they take them; None and None where torch has to do it."""
     kernels = compiled("point_pairs", v)
     if kernels is None:
@@ -164,23 +167,42 @@ def compiled_rows(v: Tensor, k: Tensor, dims: list[int]) -> tuple[Any, Any]:
 
 
 def pair_sums(
-    v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances, objective: str, *, slopes: bool
+    v: Tensor,
+    k: Tensor,
+    dims: list[int],
+    distances: GraphDistances,
+    objective: str,
+    *,
+    slopes: bool,
+    rows: CompiledRows | None = None,
 ) -> tuple[tuple[float, float, float], Tensor, Tensor]:
-    """The sum over unordered pairs, or pairs with sources, least and largest d²w; gradients by v and κ."""
-    kernels, rows = compiled_rows(v, k, dims)
+    """The sum over unordered pairs, or pairs with sources, least and largest d²w; gradients by v and κ.
+
+    Args:
+        v: Tangent vectors at the origin, (N, D).
+        k: Curvatures of the factors, (F,).
+        dims: Their dimensions.
+        distances: Of the graph.
+        objective: One of `PAIR_OBJECTIVES`.
+        slopes: Whether to compute gradients.
+        rows: Result of `compiled_rows`, where it is known.
+    """
+    kernels, points = compiled_rows(v, k, dims) if rows is None else rows
     if kernels is None:
         return _by_torch(v, k, dims, distances, objective, slopes=slopes)
     sources = None if distances.sources is None else distances.sources.numpy()
-    sums, by_v, by_k = kernels.all_pairs(rows, distances.weights.numpy(), sources, objective=objective, slopes=slopes)
+    sums, by_v, by_k = kernels.all_pairs(points, distances.weights.numpy(), sources, objective=objective, slopes=slopes)
     return tuple(sums.tolist()), torch.from_numpy(by_v), torch.from_numpy(by_k)
 
 
-def _near(v: Tensor, k: Tensor, dims: list[int], near: NearPairs, objective: str) -> tuple[float, Tensor, Tensor]:
+def _near(
+    v: Tensor, k: Tensor, dims: list[int], near: NearPairs, objective: str, rows: CompiledRows
+) -> tuple[float, Tensor, Tensor]:
     """The sum over unordered pairs of a list, and its gradients by v and κ."""
-    kernels, rows = compiled_rows(v, k, dims)
+    kernels, points = rows
     if kernels is not None:
         lists = near.places.numpy(), near.others.numpy(), near.weights.numpy()
-        total, by_v, by_k = kernels.listed_pairs(rows, *lists, objective=objective)
+        total, by_v, by_k = kernels.listed_pairs(points, *lists, objective=objective)
         return total, torch.from_numpy(by_v), torch.from_numpy(by_k)
     v, k = v.detach().double().requires_grad_(), k.detach().double().requires_grad_()
     sums, by_v, by_k = 0.0, torch.zeros_like(v), torch.zeros_like(k)
