@@ -177,7 +177,8 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
     def _keep(self, points: FreePoints | NetworkPoints, run: EmbeddingRun) -> torch.Tensor:
         """Measure the points and take them in the graph's own unit of length; return them in that of the run."""
         data, unit = run.data, run.unit
-        manifold, v = points.manifold, points().detach().double()
+        manifold = points.manifold
+        v: torch.Tensor = points().detach().double()
         self.curvature_intervals_ = self._intervals(points, run)
         if self.objective == "neighbours":  # ranks have no unit of length: take the one that fits the graph
             v = self._rescale(manifold, v, best_scale(v, manifold, run.distances))
