@@ -29,6 +29,7 @@ NETWORKS = {"E16": "GCN", "H16": "κ-GCN"}
 FULL = "tree", "the paper's tree, 1365 nodes", 3  # graph, its title, splits of the epidemic
 QUICK = "small_tree", "a tree of 85 nodes", 2
 QUICK_EPOCHS = 100
+SMALL_EPOCHS = 40  # κ is then near −1, where the disk still shows the whole tree
 DEPTH, BRANCHING = 5, 2
 SMALL = {
     "sphere": ("S2(0.05)", 0.0),
@@ -63,7 +64,7 @@ def run(out: Path, *, seed: int, epochs: int, quick: bool = False, console: Cons
     Args:
         out: Folder for pictures and reports.
         seed: Seed of all random numbers.
-        epochs: Epochs of the tree's embeddings; the others are in proportion.
+        epochs: Epochs of the tree's embeddings, and of the networks in proportion.
         quick: Take a smaller tree, at most 100 epochs and two splits.
         console: For lines and bars.
     """
@@ -76,7 +77,7 @@ def run(out: Path, *, seed: int, epochs: int, quick: bool = False, console: Cons
         console.print("2 of 3: who was infected? an epidemic on 1000 nodes, a flat and a curved network")
         disease = [_classify(space, runs, seed=seed, epochs=epochs, splits=splits) for space in NETWORKS]
         console.print("3 of 3: a small tree in two dimensions, to look at")
-        small, panels = _embed_small(runs, seed=seed, epochs=2 * epochs)
+        small, panels = _embed_small(runs, seed=seed, epochs=min(epochs, SMALL_EPOCHS))
         picture = None
         if importlib.util.find_spec("matplotlib") is not None:
             from kappagcn.figures.embedding import draw_embeddings
