@@ -11,6 +11,7 @@ import busy_core
 import curvature as graph_curvature
 import demo
 import distortion as distortion_speed
+import embedding_quality
 import embeddings
 import geometry as speed
 import graphs as paths_speed
@@ -89,6 +90,7 @@ def test_the_readmes_links_lead_somewhere(target):
         ("growing", growing_page, "growing.md"),
         ("busy_core", busy_core, "busy-core.md"),
         ("portable", portable, "portability.md"),
+        ("embedding_quality", embedding_quality, "embedding-quality.md"),
     ],
 )
 def test_pages_are_made_from_their_records(name, module, page):

@@ -1,6 +1,5 @@
 """KappaGCNClassifier: the same whatever the graph comes as, for new graphs, saved and loaded."""
 
-import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -20,26 +19,6 @@ from kappagcn.training import (
 from kappagcn.training.checkpoint import load_tensors, save_tensors
 
 FEW = {"epochs": 15, "verbose": False}
-
-
-@pytest.fixture(scope="module")
-def data():
-    data = disease(200)
-    del data.class_names
-    return data
-
-
-@pytest.fixture(scope="module")
-def fitted(data):
-    return KappaGCNClassifier("H4xS2", **FEW).fit(data)
-
-
-def as_networkx(data, labels):
-    graph = nx.Graph()
-    for i, row in enumerate(data.x.tolist()):
-        graph.add_node(i, x=row, kind=labels[i])
-    graph.add_edges_from(data.edge_index.T.tolist())
-    return graph
 
 
 def test_it_learns_and_scores(data):

@@ -15,18 +15,6 @@ from kappagcn.graphs.io.undirected import adjacency
 FEW = {"epochs": 15, "verbose": False}
 
 
-@pytest.fixture(scope="module")
-def data():
-    data = disease(200)
-    del data.class_names
-    return data
-
-
-@pytest.fixture(scope="module")
-def fitted(data):
-    return KappaGCNClassifier("H4xS2", **FEW).fit(data)
-
-
 def as_networkx(data, labels):
     graph = nx.Graph()
     for i, row in enumerate(data.x.tolist()):
