@@ -40,7 +40,7 @@ NARROWER = {
     "figures": {"geometry", "run_folder", "io_atomic"},
     "report": {"geometry", "run_folder", "io_atomic"},
     "testing": {"geometry"},
-    "__main__": {"cli"},
+    "__main__": {"cli", "estimators"},
     "__init__": {"_version", "geometry", "graphs", "optim", "nn", "models", "training", "estimators"},
 }
 ONLY_FROM = {

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from command_runs import run
+from command_runs import message_of, run
 
 
 def test_weights_are_lengths_unless_told_otherwise(tmp_path):
@@ -21,3 +21,16 @@ def test_a_graph_without_edges_is_embedded_without_a_word_too_many(tmp_path):
     result = run("embed", str(tmp_path / "loops.csv"), "--space", "H2", "--epochs", "2", "--out", str(tmp_path / "r"))
     assert result.exit_code == 0, result.output
     assert "no edges" in result.stdout
+
+
+def test_points_for_other_tools(tmp_path):
+    exported, table = tmp_path / "points.vec", tmp_path / "points.csv"
+    options = ("--space", "E2", "--epochs", "5", "--out", tmp_path / "run", "--export", exported, "--csv", table)
+    result = run("embed", "path", *options)
+    assert result.exit_code == 0, result.output
+    points = np.load(tmp_path / "run" / "embedding.npz")["points"]
+    assert exported.read_text().splitlines()[0] == "5 2"
+    assert np.array_equal(np.loadtxt(table, delimiter=",", skiprows=1)[:, 1:], points)
+    words = message_of(run("embed", "path", "--out", tmp_path / "other", "--export", tmp_path / "points.xlsx"))
+    assert "expected a file ending in .csv" in words
+    assert not (tmp_path / "other").exists()

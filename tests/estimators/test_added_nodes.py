@@ -6,7 +6,7 @@ import pytest
 
 from kappagcn import GraphEmbedder
 from kappagcn.errors import CheckpointError, GraphError
-from kappagcn.estimators.added_nodes import add_nodes, write_csv
+from kappagcn.estimators.added_nodes import add_nodes
 from kappagcn.graphs import from_networkx
 from kappagcn.run_folder import SavedRun
 
@@ -43,12 +43,3 @@ def test_a_folder_with_files_is_not_touched(run, tmp_path):
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     with pytest.raises(CheckpointError, match="expected a new folder"):
         add_nodes(run, from_networkx(nx.Graph([("f", "g")])), tmp_path / "mine")
-
-
-def test_points_as_a_table(run, tmp_path):
-    write_csv(tmp_path / "points.csv", SavedRun(run).embedded)
-    head, *rows = (tmp_path / "points.csv").read_text().splitlines()
-    assert head == "node,x1,x2"
-    assert [row.split(",")[0] for row in rows] == list("abcdef")
-    values = np.array([[float(x) for x in row.split(",")[1:]] for row in rows])
-    assert np.array_equal(values, SavedRun(run).embedded.points)

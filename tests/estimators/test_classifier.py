@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 
 from kappagcn.errors import CheckpointError, ConfigError, GraphError, SplitError, TrainingError
 from kappagcn.estimators import KappaGCNClassifier
-from kappagcn.estimators.classifier import _split
+from kappagcn.estimators.labelled import mask_split
 from kappagcn.estimators.network import build_network, training_config
 from kappagcn.graphs import classic, disease, random_split
 from kappagcn.graphs.io.undirected import adjacency
@@ -34,7 +34,7 @@ def test_it_learns_and_scores(data):
     assert classifier.score(nodes=[0, 1, 2]) == right[:3].mean()
     assert classifier.score(data) == right.mean()
     assert classifier.score(data, nodes=[5]) == right[5]
-    assert classifier.score(sp.csr_array(adjacency(data)), data.x, data.y) == right.mean()
+    assert classifier.score(sp.csr_array(adjacency(data)), data.y, x=data.x) == right.mean()
     assert len(classifier.curvatures_) == 1
     assert classifier.curvatures_[0] != 0.1
     scrambled = masked.clone()
@@ -197,7 +197,7 @@ def test_by_default_the_classifier_trains_on_the_whole_graph():
     classifier = KappaGCNClassifier("H4", epochs=3, verbose=False).fit(data)
     with seeded(0):
         model = build_network(classifier._settings, 10, 2)
-    result = fit(model, classifier._data, _split(classifier._data, 0), training_config(classifier._settings, 0))
+    result = fit(model, classifier._data, mask_split(classifier._data, 0), training_config(classifier._settings, 0))
     assert result.history == classifier.history_
 
 

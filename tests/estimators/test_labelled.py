@@ -27,10 +27,10 @@ def test_the_same_from_pyg_scipy_and_networkx(data, fitted):
     words = np.array(["well", "ill"])[data.y.numpy()]
     order = [1, 0]  # "ill" comes before "well"
     matrix = sp.csr_array(adjacency(data))
-    from_scipy = KappaGCNClassifier("H4xS2", **FEW).fit(matrix, data.x.numpy(), data.y.numpy())
-    dense = KappaGCNClassifier("H4xS2", **FEW).fit(matrix.toarray(), data.x, data.y.tolist())
-    from_networkx = KappaGCNClassifier("H4xS2", **FEW).fit(as_networkx(data, words), ["x"], "kind")
-    by_array = KappaGCNClassifier("H4xS2", **FEW).fit(as_networkx(data, words), data.x.numpy(), words)
+    from_scipy = KappaGCNClassifier("H4xS2", **FEW).fit(matrix, data.y.numpy(), x=data.x.numpy())
+    dense = KappaGCNClassifier("H4xS2", **FEW).fit(matrix.toarray(), data.y.tolist(), x=data.x)
+    from_networkx = KappaGCNClassifier("H4xS2", **FEW).fit(as_networkx(data, words), "kind", x=["x"])
+    by_array = KappaGCNClassifier("H4xS2", **FEW).fit(as_networkx(data, words), words, x=data.x.numpy())
     wanted = fitted.predict_proba()
     assert wanted.shape == (200, 2)
     np.testing.assert_allclose(wanted.sum(axis=1), 1, rtol=1e-6)
@@ -39,7 +39,7 @@ def test_the_same_from_pyg_scipy_and_networkx(data, fitted):
     assert from_networkx.classes_.tolist() == ["ill", "well"]
     assert np.array_equal(from_networkx.predict_proba(), by_array.predict_proba())
     assert np.array_equal(from_networkx.predict(), from_networkx.classes_[from_networkx.predict_proba().argmax(1)])
-    swapped = KappaGCNClassifier("H4xS2", **FEW).fit(matrix, data.x.numpy(), np.array(order)[data.y.numpy()])
+    swapped = KappaGCNClassifier("H4xS2", **FEW).fit(matrix, np.array(order)[data.y.numpy()], x=data.x.numpy())
     assert np.array_equal(from_networkx.predict_proba(), swapped.predict_proba())
 
 
@@ -59,7 +59,7 @@ def test_named_classes_of_a_graph():
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        (lambda d: ("cora",), GraphError, "expected PyG's Data"),
+        (lambda d: (3,), GraphError, "expected PyG's Data"),
         (lambda d: (Data(x=d.x, edge_index=d.edge_index),), GraphError, "expected labels"),
         (lambda d: (sp.csr_array(adjacency(d)), d.x[:50], d.y), GraphError, "expected features of 200 nodes"),
         (lambda d: (sp.csr_array(adjacency(d)), d.x, d.y[:50]), GraphError, "expected labels of 200 nodes"),
@@ -72,17 +72,18 @@ def test_named_classes_of_a_graph():
     ],
 )
 def test_wrong_graphs_are_refused(data, arguments, error, words):
+    graph, x, y = (*arguments(data), None, None)[:3]
     with pytest.raises(error, match=words):
-        KappaGCNClassifier(**FEW).fit(*arguments(data))
+        KappaGCNClassifier(**FEW).fit(graph, y, x=x)
 
 
 def test_features_and_labels_in_many_forms(data):
     matrix = sp.csr_array(adjacency(data))
-    plain = KappaGCNClassifier("S4", feature_norm="rows", **FEW).fit(matrix, data.x, data.y).predict_proba()
+    plain = KappaGCNClassifier("S4", feature_norm="rows", **FEW).fit(matrix, data.y, x=data.x).predict_proba()
     for x in (sp.csr_array(data.x.numpy()), data.x.to_sparse_csr(), data.x.clone().requires_grad_(), data.x.double()):
-        found = KappaGCNClassifier("S4", feature_norm="rows", dropout=0.0, l2=0.0, **FEW).fit(matrix, x, data.y)
+        found = KappaGCNClassifier("S4", feature_norm="rows", dropout=0.0, l2=0.0, **FEW).fit(matrix, data.y, x=x)
         np.testing.assert_allclose(found.predict_proba(), plain, atol=1e-5)
-    dense = KappaGCNClassifier("S4", **FEW).fit(matrix, data.x, data.y)
+    dense = KappaGCNClassifier("S4", **FEW).fit(matrix, data.y, x=data.x)
     sparse = dense.predict_proba(matrix, sp.csr_array(data.x.numpy()))
     np.testing.assert_allclose(sparse, dense.predict_proba(), atol=1e-6)
     wanted = dense.predict_proba()

@@ -14,6 +14,7 @@ from kappagcn.estimators.settings import EmbeddingSettings
 
 WEIGHTS_HELP = "Whether weights are lengths of edges, or edges are steps."
 ADD_HELP = "Folder of an embedding: place the nodes of GRAPH that it does not have, without moving the others."
+EXPORT_HELP = "Also write the points for other tools: .vec (word2vec, gensim), .parquet, .npy, .npz or .csv."
 NAMED = 5  # nodes that share a place, named one by one
 
 
@@ -26,6 +27,7 @@ def embed(
     run: RunOptions,
     weights: Annotated[bool, typer.Option("--weights/--no-weights", help=WEIGHTS_HELP)] = True,
     csv: Annotated[Path | None, typer.Option(help="Also write the points as a table to this file.")] = None,
+    export: Annotated[Path | None, typer.Option(help=EXPORT_HELP)] = None,
     add: Annotated[Path | None, typer.Option(help=ADD_HELP)] = None,
     files: FileOptions,
     as_json: AsJson = False,
@@ -36,6 +38,10 @@ def embed(
 
     embedder = GraphEmbedder(**asdict(settings))
     embedder.check()
+    if export is not None:
+        from kappagcn.estimators.embedding_files import check_ending
+
+        check_ending(export)
     loaded = files.load(graph)
     if loaded.get("edge_weight") is not None and weights:
         say("Weights are taken as lengths of edges; --no-weights counts edges as steps.")
@@ -55,14 +61,21 @@ def embed(
         if messages.quiet:
             return
         _print(graph, embedder, directory, loaded.get("node_names"), as_json=as_json)
-    if csv is not None:
-        from kappagcn.estimators.added_nodes import write_csv
-        from kappagcn.run_folder import SavedRun
-
-        write_csv(csv, SavedRun(directory).embedded)
-        say(f"Points: {csv}")
+    for file in (csv, export):
+        if file is not None:
+            _export(directory, file, ".csv" if file is csv else file.suffix.lower())
+            say(f"Points: {file}")
     if not as_json:
         say(f"Look at it: kappagcn report {directory}")
+
+
+def _export(run: Path, file: Path, ending: str) -> None:
+    """Write the points of a run in the format of an ending."""
+    from kappagcn.estimators.embedding_files import export_vectors
+    from kappagcn.run_folder import SavedRun
+
+    embedded = SavedRun(run).embedded
+    export_vectors(file, [embedded.name(i) for i in range(len(embedded.points))], embedded.points, ending)
 
 
 def _add(run: Path, new: Any, directory: Path, *, as_json: bool) -> None:

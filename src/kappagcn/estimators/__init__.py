@@ -8,16 +8,20 @@ if TYPE_CHECKING:
     from kappagcn.estimators.cross_validation import splits_of
     from kappagcn.estimators.embedder import GraphEmbedder
     from kappagcn.estimators.estimate import Estimate, bootstrapped
+    from kappagcn.estimators.graph_nodes import GraphNodes
     from kappagcn.estimators.settings import ClassificationSettings, EmbeddingSettings
 
+WITH_SKLEARN = True  # the command line, which has no use for scikit-learn, sets it to False before the first import
+
 # Imported on first use, in this order: the command line reads settings without waiting for torch.
-_MODULES = ("settings", "estimate", "embedder", "classifier", "cross_validation")
+_MODULES = ("settings", "estimate", "graph_nodes", "embedder", "classifier", "cross_validation")
 
 __all__ = [
     "ClassificationSettings",
     "EmbeddingSettings",
     "Estimate",
     "GraphEmbedder",
+    "GraphNodes",
     "KappaGCNClassifier",
     "bootstrapped",
     "splits_of",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +14,10 @@ from torch_geometric.data import Data
 from kappagcn.errors import CheckpointError, GraphError
 from kappagcn.estimators.embedder import GraphEmbedder
 from kappagcn.graphs import assemble
-from kappagcn.run_folder import Embedded, SavedRun, save_embedded, save_json, writing
+from kappagcn.run_folder import Embedded, SavedRun, save_embedded, save_json
 from kappagcn.training import GraphDistances, measure
 
-__all__ = ["add_nodes", "extended_graph", "write_csv"]
+__all__ = ["add_nodes", "extended_graph"]
 
 
 def add_nodes(run: str | Path, new: Data, folder: str | Path) -> dict[str, Any]:
@@ -84,14 +82,3 @@ def extended_graph(embedded: Embedded, new: Data) -> tuple[Data, list[str]]:
     if weighted and embedded.lengths is not None:
         lengths = np.concatenate([embedded.lengths, new.edge_weight.double().numpy()[once]])
     return assemble(rows, cols, len(names), weights=lengths), names
-
-
-def write_csv(path: str | Path, embedded: Embedded) -> None:
-    """Write the points as a table: the name of a node, then its coordinates x1, x2, … in the stereographic model."""
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(["node", *(f"x{k + 1}" for k in range(embedded.points.shape[1]))])
-    for node, point in enumerate(embedded.points.tolist()):
-        table.writerow([embedded.name(node), *(f"{x:.17g}" for x in point)])
-    with writing(Path(path)) as file:
-        file.write(text.getvalue().encode())

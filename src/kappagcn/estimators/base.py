@@ -7,15 +7,17 @@ from typing import Any, Self
 
 from kappagcn.errors import TrainingError
 from kappagcn.estimators.settings import Settings
+from kappagcn.estimators.sklearn_base import BaseEstimator, SparseCopies, graph_tags
 
 __all__ = ["Estimator"]
 
 
-class Estimator(Settings):
+class Estimator(SparseCopies, BaseEstimator, Settings):
     """Arguments of the constructor that can be read, changed and printed."""
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, **options: Any) -> None:
         """Describe the arguments in the docstring, before its attributes."""
+        super().__init_subclass__(**options)
         if cls.__doc__ is not None and "    Attributes:\n" in cls.__doc__:
             arguments = (each for each in fields(cls) if each.default is not MISSING)
             lines = "".join(f"        {each.name}: {each.metadata['help']}\n" for each in arguments)
@@ -35,6 +37,10 @@ class Estimator(Settings):
                 raise TrainingError(f"expected {', '.join(self.get_params())}, found {name!r}.")
             setattr(self, name, value)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may expect of this estimator."""
+        return graph_tags(super().__sklearn_tags__())  # type: ignore[misc]
 
     def __repr__(self) -> str:
         values = ((each, getattr(self, each.name)) for each in fields(self))

@@ -21,11 +21,13 @@ from kappagcn.errors import CheckpointError, GraphError, KappaGCNError, SplitErr
 from kappagcn.estimators.base import Estimator
 from kappagcn.estimators.curvature_interval import CurvatureInterval
 from kappagcn.estimators.curvature_profile import classifier_intervals
-from kappagcn.estimators.labelled import encode_labels, label_array, read_labelled, unlabelled
+from kappagcn.estimators.graph_nodes import GraphNodes, as_indices, chosen_rows
+from kappagcn.estimators.labelled import encode_labels, label_array, mask_split, read_labelled, unlabelled
 from kappagcn.estimators.network import build_network, prepare_features, resolved, start_space, training_config
 from kappagcn.estimators.settings import ClassificationSettings
+from kappagcn.estimators.sklearn_base import ClassifierMixin, NotFittedError
 from kappagcn.geometry.signature import learned_signature, parse_signature
-from kappagcn.graphs import Split, random_split
+from kappagcn.graphs import Split
 from kappagcn.graphs.datasets.preprocess import column_statistics
 from kappagcn.graphs.io.node_data import one_hot
 from kappagcn.models import NodeClassifier, build_model
@@ -37,16 +39,16 @@ from kappagcn.training.tasks import inputs
 __all__ = ["KappaGCNClassifier"]
 
 Array = NDArray[Any]
-STOPPING = 0.1  # share of the labelled nodes, without masks
 
 
-class KappaGCNClassifier(Estimator, ClassificationSettings):
+class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
     """Node classification by a κ-GCN.
 
-    A graph is PyG's ``Data``; a SciPy or NumPy adjacency matrix with features `x` (N, D) and labels `y` (N,); or a
-    NetworkX graph with `x` as names of node attributes and `y` as the name of one. Directed edges count in both
-    directions. Labels may be numbers or words; −1, None, NaN and "" mean that there is none. Without features every
-    node is a feature of its own, and the classifier cannot predict for other graphs.
+    A graph is PyG's ``Data``; a SciPy or NumPy adjacency matrix, a data frame or list of edges with labels `y` (N,) and
+    features `x` (N, D); a NetworkX graph with `y` as the name of a node attribute and `x` as names of some; a path; or
+    `GraphNodes`, some nodes of a graph, which scikit-learn can divide. Directed edges count in both directions. Labels
+    may be numbers or words; −1, None, NaN and "" mean that there is none. Without features every node is a feature of
+    its own, and the classifier cannot predict for other graphs.
 
     Nodes of ``data.train_mask`` train, those of ``val_mask`` decide when to stop, those of ``test_mask`` do neither.
     Without masks all labelled nodes train, except a tenth of each class, which decides when to stop; without stopping
@@ -65,6 +67,8 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
     ((1000,), (1000, 8))
     """
 
+    _source: Data | None = None  # graph of the `GraphNodes` that it was fitted to
+
     def check(self) -> None:
         """Refuse arguments that are wrong for any graph."""
         super().check()
@@ -78,9 +82,9 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
     def fit(
         self,
         graph: Any,
-        x: Any = None,
         y: Any = None,
         *,
+        x: Any = None,
         folder: str | Path | None = None,
         resume: bool = False,
         group: ProcessGroup | Communicator | None = None,
@@ -88,15 +92,17 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
         """Train on the labelled nodes of a graph.
 
         Args:
-            graph: The graph.
-            x: Features, where the graph does not have them.
+            graph: The graph, or `GraphNodes` of it with their labels as `y`.
             y: Labels, where the graph does not have them.
+            x: Features, where the graph does not have them.
             folder: Run folder; None to keep nothing.
             resume: Continue the run in `folder`, if there is one, to the same numbers as without the interruption.
             group: Process group of torch.distributed to train with, by parts of the graph or of each batch; all its
                 processes call `fit` with the same arguments, and rank 0 alone writes. None for one process.
         """
-        data, labels = read_labelled(graph, x, y)
+        self._source = graph.data if isinstance(graph, GraphNodes) else None
+        nodes = isinstance(graph, GraphNodes)
+        data, labels = graph.training_data(y) if nodes else read_labelled(graph, x, y)
         if labels is None:
             raise GraphError("expected labels, data.y or y, found none.")
         return self.fit_split(data, labels, None, folder=folder, resume=resume, group=group)
@@ -118,7 +124,7 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
         data.x = data.x.float() if own_features else one_hot(data.num_nodes)
         settings = self.settings(data.x)
         classes, data.y = encode_labels(labels, data.get("class_names"))
-        split = _split(data, self.random_state) if split is None else split
+        split = mask_split(data, self.random_state) if split is None else split
         statistics = column_statistics(data.x) if settings.feature_norm == "columns" else None
         data.x = prepare_features(settings, data.x, statistics)
         with seeded(self.random_state):
@@ -162,7 +168,7 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
 
     def _fitted(self) -> NodeClassifier:
         if not hasattr(self, "model_"):
-            raise TrainingError("expected a classifier that was fitted or loaded, found a new one. Call fit first.")
+            raise NotFittedError("expected a classifier that was fitted or loaded, found a new one. Call fit first.")
         model: NodeClassifier = self.model_
         return model
 
@@ -175,7 +181,12 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
             if x is not None:
                 raise GraphError("expected a graph with the features x, found features alone.")
             return self._data, None if y is None else label_array(y, self._data.num_nodes)
-        data, labels = read_labelled(graph, x, y)
+        if isinstance(graph, GraphNodes):
+            if self._data is not None and (graph.data is self._source or self._knows(graph)):
+                return self._data, None
+            data, labels = copy(graph.data), None
+        else:
+            data, labels = read_labelled(graph, x, y)
         if not self._own_features:
             raise GraphError(
                 "expected no other graph: this classifier was fitted without features, so it knows its own nodes only."
@@ -185,6 +196,10 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
             raise GraphError(f"expected {expected} features, as in fit, found {width}.")
         data.x = prepare_features(self._settings, data.x, self._statistics)
         return data, labels
+
+    def _knows(self, nodes: GraphNodes) -> bool:
+        """Whether these are nodes of the fitted graph, which has no features of its own."""
+        return not self._own_features and nodes.is_of(self._data)
 
     @torch.no_grad()
     def _rows(self, data: Data) -> Tensor:
@@ -196,7 +211,8 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
 
     def scores(self, graph: Any = None, x: Any = None) -> Tensor:
         """Logits of the classes, (N, C)."""
-        return self._rows(self._graph(graph, x)[0])
+        scores: Tensor = chosen_rows(self._rows(self._graph(graph, x)[0]), graph)
+        return scores
 
     def predict_proba(self, graph: Any = None, x: Any = None) -> Array:
         """Probabilities of the classes, (N, C): for the fitted graph, or another with the same features."""
@@ -223,27 +239,32 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
         model: Any = self.model_
         logits, model.logits = model.logits, None  # without them the network ends in its hidden layer
         try:
-            vectors: Array = self._rows(data).numpy()
+            vectors: Array = chosen_rows(self._rows(data), graph).numpy()
         finally:
             model.logits = logits
         return vectors
 
-    def score(self, graph: Any = None, x: Any = None, y: Any = None, *, nodes: Sequence[int] | None = None) -> float:
+    def score(self, graph: Any = None, y: Any = None, *, x: Any = None, nodes: Sequence[int] | None = None) -> float:
         """Accuracy on `nodes`, by default those of ``data.test_mask``, or all labelled nodes of another graph.
 
         Args:
-            graph: A graph with labels; the fitted one by default.
-            x: Its features, where it does not have them.
+            graph: A graph with labels; the fitted one by default; or `GraphNodes` with their labels as `y`.
             y: Labels, where the graph does not have them.
+            x: Its features, where it does not have them.
             nodes: Nodes to compare, as indices or a mask.
         """
+        if isinstance(graph, GraphNodes):
+            labels = graph.labels if y is None else label_array(y, len(graph))
+            if labels is None:
+                raise GraphError("expected labels of the nodes as y, found none.")
+            return float((self.scores(graph).argmax(1).numpy() == self._class_indices(labels)).mean())
         data, labels = self._graph(graph, x, y)
         if labels is None and graph is None:
             labels = np.array([None, *self.classes_], object)[data.y.numpy() + 1]
         if labels is None:
             raise GraphError("expected labels to compare with, data.y or y, found none.")
         if nodes is not None:
-            where = _indices(nodes, data.num_nodes)
+            where = as_indices(nodes, data.num_nodes)
         elif data.get("test_mask") is not None:
             where = data.test_mask.nonzero().flatten().numpy()
         elif graph is None:
@@ -307,28 +328,3 @@ class KappaGCNClassifier(Estimator, ClassificationSettings):
         classifier._data, classifier._params = None, classifier.get_params()
         classifier._settings, classifier._statistics, classifier._own_features = settings, statistics, True
         return classifier
-
-
-def _split(data: Data, seed: int) -> Split:
-    """The split of a graph's masks as far as it has some; nodes of a test mask neither train nor stop."""
-    if data.get("train_mask") is not None:
-        return Split.from_masks(data)
-    labels, masks = data.y.clone(), {key: data.get(f"{key}_mask") for key in ("val", "test")}
-    for mask in masks.values():
-        if mask is not None:
-            labels[mask] = -1
-    if masks["val"] is None:
-        return random_split(labels, seed, train=1 - STOPPING, stopping=STOPPING, validation=0.0)
-    stopping = (masks["val"] & (data.y >= 0)).nonzero().flatten().numpy()
-    return Split((labels >= 0).nonzero().flatten().numpy(), stopping, [], [], name="masks")
-
-
-def _indices(nodes: Any, count: int) -> Array:
-    """Nodes as indices, from indices or a mask."""
-    indices = np.asarray(nodes)
-    if indices.dtype == bool and indices.shape == (count,):
-        return np.flatnonzero(indices)
-    whole = indices.ndim == 1 and indices.dtype.kind in "iu"
-    if not whole or (indices.size and not 0 <= indices.min() <= indices.max() < count):
-        raise GraphError(f"nodes: expected numbers from 0 to {count - 1}, or a mask of {count}, found others.")
-    return indices

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +12,27 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch.distributed import ProcessGroup
+from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import CheckpointError, EmbeddingFailedError, TrainingError
+from kappagcn.errors import ConfigError, GraphError
 from kappagcn.estimators.added_points import place
 from kappagcn.estimators.base import Estimator
 from kappagcn.estimators.curvature_interval import CurvatureInterval, curvature_intervals
-from kappagcn.estimators.embedding_arrays import arrays_of
-from kappagcn.estimators.embedding_measures import best_scale, coincident_nodes, ratio_histogram
+from kappagcn.estimators.embedding_files import export_vectors, restore, save_embedder, summary_of, write_run
+from kappagcn.estimators.embedding_measures import best_scale, check_result, coincident_nodes, ratio_histogram
 from kappagcn.estimators.embedding_run import AUTO, EmbeddingRun, curvature_values
+from kappagcn.estimators.graph_nodes import GraphNodes, chosen_rows
 from kappagcn.estimators.settings import EmbeddingSettings
+from kappagcn.estimators.sklearn_base import NotFittedError, TransformerMixin
 from kappagcn.estimators.space_choice import SpaceChoice, choose_space
 from kappagcn.geometry import Curvature, ProductManifold
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import as_graph, components
 from kappagcn.models.points import FreePoints, NetworkPoints
 from kappagcn.progress import line
-from kappagcn.run_folder import SavedRun, read_json, save_embedded, save_json
-from kappagcn.training import TrainingResult, mean_average_precision, measure, reporting, run_training
+from kappagcn.run_folder import read_json
+from kappagcn.training import GraphDistances, TrainingResult, mean_average_precision, measure, reporting, run_training
 from kappagcn.training.pair_objectives import distances_from
 
 __all__ = ["GraphEmbedder"]
@@ -39,11 +40,12 @@ __all__ = ["GraphEmbedder"]
 Array = NDArray[Any]
 
 
-class GraphEmbedder(Estimator, EmbeddingSettings):
+class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
     """Points of a space, one for each node, whose distances are those of the graph as nearly as possible.
 
-    A graph is PyG's ``Data``, a SciPy or NumPy adjacency matrix, or a NetworkX graph. Directed edges count in both
-    directions; weights are lengths. Pairs of nodes without a path do not count.
+    A graph is PyG's ``Data``, a SciPy or NumPy adjacency matrix, a NetworkX graph, a data frame or list of edges, or a
+    path; of `GraphNodes` the whole graph is embedded. Directed edges count in both directions; weights are lengths.
+    Pairs of nodes without a path do not count.
 
     Up to 5000 nodes every step takes all pairs and is one of L-BFGS, which goes downhill in each of them; larger graphs
     are trained by Adam on sampled pairs.
@@ -64,6 +66,7 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
         coincident_nodes_: Numbers of nodes that share a place with another one, of those that were measured.
         unreachable_pairs_: Ordered pairs of nodes without a path, which do not count.
         map_: Mean average precision, of 256 nodes where pairs are sampled.
+        node_names_: Names of the nodes; None where they are numbered.
         history_: Numbers of each epoch; curvatures in units of the mean edge.
 
     >>> from kappagcn.graphs import balanced_tree
@@ -99,7 +102,10 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
         """
         self.check()
         communicator = Communicator.of(group)
-        run = EmbeddingRun(self, as_graph(graph), communicator)
+        data = _read(graph)
+        run = EmbeddingRun(self, data, communicator)
+        names = data.get("node_names")
+        self.node_names_: list[str] | None = None if names is None else [str(name) for name in names]
         resumed = resume and folder is not None and (Path(folder) / "config.json").exists()
         self.choice_ = self._choose(run, Path(folder) if resumed and folder is not None else None)
         if self.choice_ is not None:
@@ -120,7 +126,7 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
         self._finish(
             trainer.model, run, result, Path(folder) if folder is not None and communicator.rank == 0 else None
         )
-        self._check_result(run)
+        check_result(self, run)
         return self
 
     def _choose(self, run: EmbeddingRun, resumed: Path | None) -> SpaceChoice | None:
@@ -135,31 +141,40 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
         self.result_, self.history_ = result, result.history
         v = self._keep(points, run)
         if folder is not None:
-            self._write(folder, run, ratio_histogram(v, points.manifold, run.distances))
+            write_run(self, folder, run, ratio_histogram(v, points.manifold, run.distances))
 
     def fit_transform(
         self, graph: Any, y: Any = None, *, folder: str | Path | None = None, resume: bool = False
     ) -> Array:
         """Embed a graph; its points, (N, D)."""
-        points: Array = self.fit(graph, y, folder=folder, resume=resume).embedding_
+        points: Array = chosen_rows(self.fit(graph, y, folder=folder, resume=resume).embedding_, graph)
         return points
 
     def transform(self, graph: Any) -> Array:
         """Points of a graph that has all embedded nodes first and new ones after them; those embedded do not move.
 
         Args:
-            graph: N embedded nodes in their order and M new ones, with the edges of all.
+            graph: N embedded nodes in their order and M ≥ 0 new ones, with the edges of all; or `GraphNodes` of it.
 
         Returns:
-            All points, (N + M, D).
+            All points, (N + M, D), or those of the chosen nodes.
         """
+        self._fitted()
         points: Array = self.manifold_.expmap0(torch.from_numpy(self.placed(graph))).detach().numpy()
-        return points
+        rows: Array = chosen_rows(points, graph)
+        return rows
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns of `transform`, as scikit-learn asks for them."""
+        self._fitted()
+        return np.array([f"x{k + 1}" for k in range(self.embedding_.shape[1])], object)
 
     def placed(self, graph: Any) -> Array:
         """Tangent vectors at the origin of embedded and new nodes as in `transform`, (N + M, D)."""
         self._fitted()
-        data = as_graph(graph)
+        data = _read(graph)
+        if data.num_nodes == len(self._v):
+            return self.tangent_
         if data.get("edge_weight") is not None:
             data = data.clone()
             data.edge_weight = data.edge_weight.double()
@@ -229,17 +244,9 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
         self._v = v
         self.tangent_, self.embedding_ = v.numpy(), self.manifold_.expmap0(v).numpy()
 
-    def _check_result(self, run: EmbeddingRun) -> None:
-        """Refuse a result that is no better than all points at one place."""
-        trivial = run.distances.pairs / max(1, run.distances.weights.numel())
-        if self.objective == "distortion" and trivial > 0 and not self.distortion_ < trivial:
-            raise EmbeddingFailedError("average distortion", self.distortion_, trivial, self.space)
-        if self.objective in ("relative", "stress") and not self.d_avg_ < 1:
-            raise EmbeddingFailedError("D_avg", self.d_avg_, 1.0, self.space)
-
     def _fitted(self) -> None:
         if not hasattr(self, "manifold_"):
-            raise TrainingError("expected an embedder that was fitted, found a new one. Call fit first.")
+            raise NotFittedError("expected an embedder that was fitted, found a new one. Call fit first.")
 
     @property
     def curvatures_(self) -> list[float]:
@@ -260,76 +267,76 @@ class GraphEmbedder(Estimator, EmbeddingSettings):
         return distances
 
     def score(self, graph: Any = None, y: Any = None) -> float:
-        """Minus D_avg of the embedded graph, so that larger is better, as scikit-learn expects."""
+        """Minus D_avg, so that larger is better, as scikit-learn expects.
+
+        Args:
+            graph: A graph as in `transform`, or `GraphNodes` for the distances from these nodes to all; the embedded
+                graph by default.
+            y: Not looked at; scikit-learn passes it.
+        """
         self._fitted()
-        return -self.d_avg_
+        if graph is None:
+            return -self.d_avg_
+        sources = torch.from_numpy(graph.indices) if isinstance(graph, GraphNodes) else None
+        data = _read(graph)
+        return -measure(torch.from_numpy(self.placed(data)), self.manifold_, GraphDistances.of(data, sources)).d_avg
 
     def summary(self) -> dict[str, Any]:
         """What it came to, as plain numbers and words; None for what is not finite, or was not timed."""
         self._fitted()
-        own = self.result_.epochs - self.result_.resumed_after  # a run that was interrupted is timed by its last part
-        seconds = round(self.result_.seconds * self.result_.epochs / own, 2) if own else None
-        intervals = self.curvature_intervals_
-        values = {
-            "space": self.space,
-            "learned_space": self.space_,
-            "curvatures": self.curvatures_,
-            "curvature_intervals": None if intervals is None else [each and each.as_dict() for each in intervals],
-            "objective": self.objective,
-            "distortion": self.distortion_,
-            "d_avg": self.d_avg_,
-            "worst_distortion": self.worst_distortion_,
-            "distortion_std_error": self.distortion_std_error_,
-            "map": self.map_,
-            "unreachable_pairs": self.unreachable_pairs_,
-            "coincident_nodes": len(self.coincident_nodes_),
-            "epochs": self.result_.epochs,
-            "best_epoch": self.result_.best_epoch,
-            "stopped_by": self.result_.stopped_by,
-            "seconds": seconds,
-        }
-        if self.choice_ is not None:
-            values |= {"chosen_space": self.choice_.space, "choice": self.choice_.as_dict()}
-        return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in values.items()}
+        return summary_of(self)
 
-    def _write(self, folder: Path, run: EmbeddingRun, counted: tuple[Array, Array]) -> None:
-        """The points and what they came to, beside the run's other files."""
-        embedded = arrays_of(run, self.manifold_.dims, self.curvatures_, self.tangent_, self.embedding_, counted)
-        save_embedded(folder / "embedding.npz", embedded)
-        if self.choice_ is not None:
-            save_json(folder / "choice.json", self.choice_.as_dict())
-        summary = {"graph": str(run.data.get("name") or "graph"), "edge_unit": run.unit, **self.summary()}
-        save_json(folder / "summary.json", summary)
-
-    @classmethod
-    def load(cls, folder: str | Path) -> GraphEmbedder:
-        """The embedder of a run folder, finished or interrupted.
+    def most_similar(self, node: Any, k: int = 10) -> list[tuple[Any, float]]:
+        """The `k` nearest other nodes and their distances in the space, nearest first.
 
         Args:
-            folder: Folder that `fit` or `kappagcn embed` wrote.
+            node: Name of a node, or its number where nodes have no names.
+            k: Number of nodes.
+
+        >>> from kappagcn.graphs import path
+        >>> [near for near, _ in GraphEmbedder("E1", epochs=100, verbose=False).fit(path(5)).most_similar(0, k=2)]
+        [1, 2]
         """
-        run = SavedRun(Path(folder))
-        if run.kind != "embedding":
-            raise CheckpointError(f"{folder}: expected the run of an embedding, found a {run.kind}.")
-        summary, options, embedded = run.summary, run.config["options"], run.embedded
-        names = {each.name for each in fields(cls)}
-        embedder = cls(**{name: value for name, value in options.items() if name in names})
-        embedder._place(
-            embedded.dims.tolist(), embedded.curvatures.tolist(), torch.from_numpy(embedded.tangent).double()
-        )
-        for name in ("distortion", "d_avg", "worst_distortion", "distortion_std_error", "map", "unreachable_pairs"):
-            value = summary[name]
-            setattr(embedder, f"{name}_", math.nan if value is None else value)
-        embedder.choice_ = SpaceChoice.from_dict(summary["choice"]) if "choice" in summary else None
-        embedder._asked = parse_signature(summary.get("chosen_space") or embedder.space)
-        intervals = summary["curvature_intervals"]
-        embedder.curvature_intervals_ = intervals and [CurvatureInterval.from_dict(each) for each in intervals]
-        embedder.coincident_nodes_ = np.arange(0)
-        embedder.history_ = run.metrics
-        embedder.result_ = TrainingResult(
-            summary["epochs"], summary["best_epoch"], summary["stopped_by"], summary["seconds"] or 0.0, run.metrics
-        )
+        self._fitted()
+        names: Any = self.node_names_ or range(len(self._v))
+        if (str(node) if self.node_names_ else node) not in names:
+            raise GraphError(f"expected a node such as {names[0]!r}, found {node!r}.")
+        number = names.index(str(node) if self.node_names_ else node)
+        distances = self.distances([number])[0]
+        order = [i for i in np.argsort(distances, kind="stable").tolist() if i != number]
+        return [(names[i], float(distances[i])) for i in order[:k]]
+
+    def export(self, path: str | Path, *, vectors: str = "points") -> Path:
+        """Write a vector for each node, for other tools; the ending says in which format.
+
+        Args:
+            path: ``.vec``, ``.w2v`` or ``.txt`` for word2vec's text format, ``.csv``, ``.npy``, ``.npz``, ``.parquet``.
+            vectors: ``"points"`` of the space, or ``"tangent"`` vectors at the origin.
+        """
+        self._fitted()
+        if vectors not in ("points", "tangent"):
+            raise ConfigError(f"vectors: expected points or tangent, found {vectors!r}.")
+        names = self.node_names_ or [str(i) for i in range(len(self._v))]
+        return export_vectors(path, names, self.embedding_ if vectors == "points" else self.tangent_)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the embedder, without the graph, to a safetensors file."""
+        self._fitted()
+        return save_embedder(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> GraphEmbedder:
+        """The embedder of a file that `save` wrote, or of a run folder, finished or interrupted.
+
+        Args:
+            path: File, or folder that `fit` or `kappagcn embed` wrote.
+        """
+        embedder: GraphEmbedder = restore(cls, Path(path))
         return embedder
+
+
+def _read(graph: Any) -> Data:
+    return graph.data if isinstance(graph, GraphNodes) else as_graph(graph)
 
 
 def _interrupted(trainer: Any) -> TrainingResult:

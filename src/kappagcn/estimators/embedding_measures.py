@@ -9,11 +9,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kappagcn.errors import EmbeddingFailedError
 from kappagcn.nn.functional import Manifold
 from kappagcn.training.graph_distances import GraphDistances
 from kappagcn.training.pair_objectives import distances_from
 
-__all__ = ["best_scale", "coincident_nodes", "ratio_histogram"]
+__all__ = ["best_scale", "check_result", "coincident_nodes", "ratio_histogram"]
 
 Array = NDArray[Any]
 LARGEST, BINS = 2.0, 50  # of the histogram of d/d_G
@@ -58,3 +59,12 @@ def _blocks(distances: GraphDistances) -> Any:
     sources = torch.arange(len(distances)) if distances.sources is None else distances.sources
     for some in torch.arange(len(sources)).split(BLOCK):
         yield sources[some], distances.weights[some].double().numpy()
+
+
+def check_result(embedder: Any, run: Any) -> None:
+    """Refuse an embedding that is no better than all points at one place."""
+    trivial = run.distances.pairs / max(1, run.distances.weights.numel())
+    if embedder.objective == "distortion" and trivial > 0 and not embedder.distortion_ < trivial:
+        raise EmbeddingFailedError("average distortion", embedder.distortion_, trivial, embedder.space)
+    if embedder.objective in ("relative", "stress") and not embedder.d_avg_ < 1:
+        raise EmbeddingFailedError("D_avg", embedder.d_avg_, 1.0, embedder.space)

@@ -1,4 +1,4 @@
-"""Graphs with labels from PyG, SciPy, NumPy or NetworkX; labels as numbers or words."""
+"""Graphs with labels from any object that holds one; labels as numbers or words."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs import as_graph, from_networkx, from_pyg
+from kappagcn.graphs import Split, as_graph, from_networkx, from_pyg, random_split
 from kappagcn.graphs.io.node_data import as_features
 
-__all__ = ["encode_labels", "label_array", "read_labelled", "read_labels", "unlabelled"]
+__all__ = ["encode_labels", "label_array", "mask_split", "read_labelled", "read_labels", "unlabelled"]
 
 Array = NDArray[Any]
+STOPPING = 0.1  # share of the labelled nodes that decides when to stop, without masks
 
 
 def read_labelled(graph: Any, x: Any, y: Any) -> tuple[Data, Array | None]:
@@ -40,7 +41,8 @@ def read_labelled(graph: Any, x: Any, y: Any) -> tuple[Data, Array | None]:
             labels[:] = [graph.nodes[node].get(label) for node in graph]
         x = None if named else x
     else:
-        data = as_graph(graph)
+        data = as_graph(graph, num_nodes=next((rows for rows in map(_row_count, (x, y)) if rows is not None), None))
+        labels = read_labels(data) if data.get("y") is not None else None
     if x is not None:
         data.x = as_features(x, sparse=sp.issparse(x) or (isinstance(x, Tensor) and x.layout != torch.strided))
     if data.get("x") is not None:
@@ -48,6 +50,13 @@ def read_labelled(graph: Any, x: Any, y: Any) -> tuple[Data, Array | None]:
         if data.x.shape[0] != data.num_nodes:
             raise GraphError(f"expected features of {data.num_nodes} nodes, found {data.x.shape[0]} rows.")
     return data, labels if y is None else label_array(y, data.num_nodes)
+
+
+def _row_count(values: Any) -> int | None:
+    """Number of rows of features or labels; None for names of attributes and what is no array or list."""
+    if hasattr(values, "shape"):
+        return int(values.shape[0]) if len(values.shape) else None
+    return len(values) if isinstance(values, Sequence) and not isinstance(values, str) else None
 
 
 def read_labels(data: Data) -> Array:
@@ -93,3 +102,17 @@ def encode_labels(labels: Array, order: Sequence[str] | None = None) -> tuple[Ar
     y = np.full(len(labels), -1)
     y[~unknown] = indices
     return classes, torch.from_numpy(y)
+
+
+def mask_split(data: Data, seed: int) -> Split:
+    """The split of a graph's masks as far as it has some; nodes of a test mask neither train nor stop."""
+    if data.get("train_mask") is not None:
+        return Split.from_masks(data)
+    labels, masks = data.y.clone(), {key: data.get(f"{key}_mask") for key in ("val", "test")}
+    for mask in masks.values():
+        if mask is not None:
+            labels[mask] = -1
+    if masks["val"] is None:
+        return random_split(labels, seed, train=1 - STOPPING, stopping=STOPPING, validation=0.0)
+    stopping = (masks["val"] & (data.y >= 0)).nonzero().flatten().numpy()
+    return Split((labels >= 0).nonzero().flatten().numpy(), stopping, [], [], name="masks")

@@ -9,7 +9,7 @@ try S16 first: a cycle: it closes on itself
 """
 
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset, cache_folder
-from kappagcn.graphs.datasets.names import BUILT_IN, CLASSICS, classic, load_graph
+from kappagcn.graphs.datasets.names import BUILT_IN, CLASSICS, as_graph, classic, load_graph
 from kappagcn.graphs.datasets.preprocess import (
     airport_features,
     airport_labels,
@@ -28,7 +28,8 @@ from kappagcn.graphs.datasets.splits import (
     random_split,
 )
 from kappagcn.graphs.generators import balanced_tree, cycle, disease, path, sphere, star, torus
-from kappagcn.graphs.io.files import as_graph, from_scipy, read_graph
+from kappagcn.graphs.io.edge_table import from_edges
+from kappagcn.graphs.io.files import from_scipy, read_graph
 from kappagcn.graphs.io.graphml import from_networkx
 from kappagcn.graphs.io.npz import read_npz, save_npz
 from kappagcn.graphs.io.pyg import from_pyg, save_data
@@ -67,6 +68,7 @@ __all__ = [
     "cycle",
     "describe",
     "disease",
+    "from_edges",
     "from_networkx",
     "from_pyg",
     "from_scipy",

@@ -1,18 +1,23 @@
-"""Graphs by name: generated graphs, NetworkX's classics, published datasets; or from a path."""
+"""Graphs by name: generated graphs, NetworkX's classics, published datasets; from a path; or from any object."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
+import scipy.sparse as sp
+from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset
 from kappagcn.graphs.datasets.sources import catalogue, suggestion
 from kappagcn.graphs.generators import balanced_tree, cycle, disease, path, sphere, star, torus
-from kappagcn.graphs.io.files import read_graph
+from kappagcn.graphs.io.edge_table import from_edges, is_frame
+from kappagcn.graphs.io.files import from_scipy, read_graph
 from kappagcn.graphs.io.graphml import from_networkx
+from kappagcn.graphs.io.pyg import from_pyg
 
 CLASSICS: dict[str, tuple[Callable[[], Any], str | None]] = {
     "karate": (nx.karate_club_graph, "club"),
@@ -93,3 +98,32 @@ def load_graph(
     if not Path(name).suffix and not Path(name).exists():
         raise GraphError(f"expected a file or a built-in name, found {str(name)!r}. {suggestion(str(name), built_in)}")
     return read_graph(name, features=features, labels=labels, header=header, sparse=sparse)
+
+
+def as_graph(graph: Any, *, num_nodes: int | None = None) -> Data:
+    """A graph from whatever holds one.
+
+    Args:
+        graph: PyG's ``Data``; a SciPy or NumPy adjacency matrix; a NetworkX graph; edges as `from_edges` takes them,
+            such as a data frame or a list of pairs; a path or a name that `load_graph` takes.
+        num_nodes: Number of nodes of edges whose nodes are numbered; None: those that have edges.
+
+    >>> import networkx as nx
+    >>> as_graph(nx.path_graph(4)).num_nodes
+    4
+    """
+    if isinstance(graph, Data):
+        return from_pyg(graph)
+    if isinstance(graph, nx.Graph):
+        return from_networkx(graph)
+    if isinstance(graph, str | Path):
+        return load_graph(graph, sparse=True)
+    pairs = isinstance(graph, np.ndarray) and graph.ndim == 2 and graph.shape[1] == 2 != graph.shape[0]
+    if is_frame(graph) or isinstance(graph, list | tuple | Tensor) or pairs:
+        return from_edges(graph, num_nodes=num_nodes)
+    if sp.issparse(graph) or isinstance(graph, np.ndarray):
+        return from_scipy(graph)
+    raise GraphError(
+        "expected PyG's Data, a SciPy or NumPy adjacency matrix, a NetworkX graph, a data frame or list of edges, or a "
+        f"path, found {type(graph).__name__}."
+    )

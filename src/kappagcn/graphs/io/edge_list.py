@@ -55,12 +55,12 @@ def read_edge_list(path: str | Path, *, header: bool | None = None) -> EdgeList:
             f"{path}, line {number}: expected two columns, or three with weights, found {len(cells)}. "
             "Add a heading with source, target and weight."
         )
-    source, target, weight = _named_columns(cells) if header else (0, 1, 2 if len(cells) == 3 else None)
+    source, target, weight = named_columns(cells) if header else (0, 1, 2 if len(cells) == 3 else None)
     kinds: dict[int, Kind] = {source: "name", target: "name"}
     if weight is not None:
         kinds[weight] = "number"
     sources, targets, *weights = file.columns(kinds, heading=header, words=EXPECTED)
-    names, rows, cols = _number_nodes(sources, targets)
+    names, rows, cols = number_nodes(sources, targets)
     del file, sources, targets
     pa.default_memory_pool().release_unused()  # as much as the graph takes later
     notes = [f"heading: {', '.join(cell.strip() for cell in cells)}"] if header else []
@@ -71,16 +71,21 @@ def read_edge_list(path: str | Path, *, header: bool | None = None) -> EdgeList:
     return EdgeList(rows, cols, weights[0] if weights else None, names, tuple(notes))
 
 
+def names_ends(heading: list[str]) -> bool:
+    """Whether a heading names a source and a target column."""
+    names = {cell.strip().lower() for cell in heading}
+    return bool(names & SOURCES and names & TARGETS)
+
+
 def _is_heading(first: list[str], second: list[str]) -> bool:
-    names = {cell.strip().lower() for cell in first}
-    return bool(names & SOURCES and names & TARGETS) or (
+    return names_ends(first) or (
         len(first) == len(second) > 1
         and not any(map(is_number, first))
         and (all(map(is_number, second[:2])) or any(map(is_number, second[2:])))
     )
 
 
-def _named_columns(heading: list[str]) -> tuple[int, int, int | None]:
+def named_columns(heading: list[str]) -> tuple[int, int, int | None]:
     """Positions of the source, target and weight columns under a heading."""
     names = [cell.strip().lower() for cell in heading]
     source = next((i for i, name in enumerate(names) if name in SOURCES), 0)
@@ -89,8 +94,8 @@ def _named_columns(heading: list[str]) -> tuple[int, int, int | None]:
     return source, target, weight
 
 
-def _number_nodes(sources: Any, targets: Any) -> tuple[Array | list[str], Array, Array]:
-    """Names of the nodes, and the position in them of each edge's source and target, from columns of text."""
+def number_nodes(sources: Any, targets: Any) -> tuple[Array | list[str], Array, Array]:
+    """Names of the nodes, and the position in them of each source and target, from columns of text or integers."""
     encoded = _as_integers(pa.chunked_array([*sources.chunks, *targets.chunks])).dictionary_encode()
     codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
     distinct = encoded.chunk(0).dictionary

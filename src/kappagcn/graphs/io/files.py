@@ -4,19 +4,18 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import scipy.sparse as sp
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.io.edge_list import EdgeList, read_edge_list
-from kappagcn.graphs.io.graphml import from_networkx, read_graphml
+from kappagcn.graphs.io.graphml import read_graphml
 from kappagcn.graphs.io.matrix import read_matrix, read_matrix_table
 from kappagcn.graphs.io.node_data import as_features, as_labels
 from kappagcn.graphs.io.node_table import NodeTable, number_classes, read_features, read_labels
 from kappagcn.graphs.io.npz import read_npz
-from kappagcn.graphs.io.pyg import from_pyg, read_torch
+from kappagcn.graphs.io.pyg import read_torch
 from kappagcn.graphs.io.undirected import assemble, counted, name_source_in_errors, node_index
 
 Tables = dict[str, tuple[str, NodeTable]]  # by role, "features" or "labels": the file and its content
@@ -170,24 +169,6 @@ def _add_tables(data: Data, index: dict[str, int], tables: Tables, sparse: bool)
                 data.report += f"; {counted(unknown, 'node')} without label" if unknown else ""
             data.update({key: value for key, value in names.items() if value})
     return data
-
-
-def as_graph(graph: Any) -> Data:
-    """A graph from PyG's ``Data``, a SciPy or NumPy adjacency matrix, or a NetworkX graph.
-
-    >>> import networkx as nx
-    >>> as_graph(nx.path_graph(4)).num_nodes
-    4
-    """
-    if isinstance(graph, Data):
-        return from_pyg(graph)
-    if isinstance(graph, nx.Graph):
-        return from_networkx(graph)
-    if sp.issparse(graph) or isinstance(graph, np.ndarray):
-        return from_scipy(graph)
-    raise GraphError(
-        f"expected PyG's Data, a SciPy or NumPy adjacency matrix or a NetworkX graph, found {type(graph).__name__}."
-    )
 
 
 def from_scipy(matrix: Any, *, x: Any = None, y: Any = None, name: str = "graph", sparse: bool = False) -> Data:
