@@ -43,3 +43,8 @@ def test_a_folder_with_files_is_not_touched(run, tmp_path):
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     with pytest.raises(CheckpointError, match="expected a new folder"):
         add_nodes(run, from_networkx(nx.Graph([("f", "g")])), tmp_path / "mine")
+
+
+def test_a_graph_without_new_nodes_is_refused(run, tmp_path):
+    with pytest.raises(GraphError, match="expected nodes that .* does not have"):
+        add_nodes(run, from_networkx(nx.Graph([("a", "b")])), tmp_path / "more")

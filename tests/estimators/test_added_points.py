@@ -7,7 +7,7 @@ import torch
 
 from kappagcn import GraphEmbedder
 from kappagcn.errors import GraphError
-from kappagcn.graphs import balanced_tree, from_networkx, shortest_paths
+from kappagcn.graphs import balanced_tree, from_networkx, path, shortest_paths
 
 
 def grown(graph, extra):
@@ -33,10 +33,11 @@ def test_new_leaves_find_their_place_and_the_others_stay(space):
     assert np.abs(ratio - 1).mean() < max(0.1, 2 * embedder.d_avg_)
 
 
-def test_a_node_without_a_path_and_no_new_node_are_refused():
+def test_a_node_without_a_path_and_fewer_nodes_are_refused():
     tree = balanced_tree(2, 2)
     embedder = GraphEmbedder("H2", epochs=20, verbose=False).fit(tree)
     with pytest.raises(GraphError, match="found none from node 7"):
         embedder.transform(grown(tree, [(7, 8)]))
+    assert np.array_equal(embedder.transform(tree), embedder.embedding_)
     with pytest.raises(GraphError, match="expected more than the 7 nodes"):
-        embedder.transform(tree)
+        embedder.transform(path(6))

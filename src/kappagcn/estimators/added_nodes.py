@@ -38,6 +38,8 @@ def add_nodes(run: str | Path, new: Data, folder: str | Path) -> dict[str, Any]:
     graph, names = extended_graph(old.embedded, new)
     tangent = embedder.placed(graph)
     added = len(tangent) - len(old.embedded.tangent)
+    if added < 1:
+        raise GraphError(f"expected nodes that {run} does not have, found none. Nodes are matched by name.")
     sources = torch.arange(len(tangent) - added, len(tangent))
     v = torch.from_numpy(tangent)
     quality = measure(v, embedder.manifold_, GraphDistances.of(graph, sources))
