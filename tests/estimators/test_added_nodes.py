@@ -46,5 +46,5 @@ def test_a_folder_with_files_is_not_touched(run, tmp_path):
 
 
 def test_a_graph_without_new_nodes_is_refused(run, tmp_path):
-    with pytest.raises(GraphError, match="expected nodes that .* does not have"):
+    with pytest.raises(GraphError, match=r"expected nodes that .* does not have"):
         add_nodes(run, from_networkx(nx.Graph([("a", "b")])), tmp_path / "more")

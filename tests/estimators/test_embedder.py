@@ -251,7 +251,7 @@ def test_arguments_as_scikit_learn_asks_for_them():
 @pytest.mark.parametrize(
     ("graph", "options", "error", "words"),
     [
-        ("tree", {}, GraphError, "expected PyG's Data, a SciPy or NumPy adjacency matrix .* found str"),
+        (7, {}, GraphError, "expected PyG's Data, a SciPy or NumPy adjacency matrix, .* found int"),
         (nx.empty_graph(0), {}, GraphError, "expected a graph with nodes, found none"),
         (TREE, {"space": "X3"}, SignatureError, "found 'X'"),
         (TREE, {"method": "gcn"}, ConfigError, "method: expected free, kappa-gcn, found 'gcn'"),
