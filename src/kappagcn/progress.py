@@ -82,6 +82,6 @@ def _numbers(record: dict[str, Any]) -> str:
     for name in METRICS.values():
         if name in record:
             return f"{name.replace('_', ' ')} {record[name]:.5f}"
-    score = record.get("stopping_accuracy")
-    accuracy = "" if score is None else f", accuracy {score:.3f}"
-    return f"loss {record['train_loss']:.4f}{accuracy}"
+    names = {"stopping_accuracy": "accuracy", "validation_auc": "AUC"}
+    scores = "".join(f", {word} {record[name]:.3f}" for name, word in names.items() if name in record)
+    return f"loss {record['train_loss']:.4f}{scores}"

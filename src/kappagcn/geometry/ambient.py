@@ -166,8 +166,8 @@ def tangent_dist(u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> T
     lead = read_vectors(u=u, v=v)
     dtype = u.dtype
     k = as_curvature(k, u, lead).double()
-    u, a = _within_range(u.double(), k, "u")
-    v, b = _within_range(v.double(), k, "v")
+    u, a = within_range(u.double(), k, "u")
+    v, b = within_range(v.double(), k, "v")
     # |u||v||û ∓ v̂|². Directions do not cancel for far points; at the origin there are none, but an equal expression.
     at_origin = (a == 0) | (b == 0)
     to_u, to_v = u / torch.where(a == 0, 1, a), v / torch.where(b == 0, 1, b)
@@ -182,7 +182,7 @@ def tangent_dist(u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> T
 def tangent_cdist(u: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
     """All distances of exp_0(u) and exp_0(v) in float64, without gradients: (N, D), (M, D) → (N, M)."""
     k = as_curvature(k, u, read_sets(u=u, v=v), trailing=2).double()
-    (u, a), (v, b) = _within_range(u.double(), k, "u"), _within_range(v.double(), k, "v")
+    (u, a), (v, b) = within_range(u.double(), k, "u"), within_range(v.double(), k, "v")
     to_u, to_v, product = vectors.unit(u), vectors.unit(v), a * b.mT
     apart, facing = (product * torch.cdist(to_u, t, compute_mode=EXACT) ** 2 for t in (to_v, -to_v))
     return _haversine(a, b.mT, apart, facing, k)
@@ -199,7 +199,7 @@ def _haversine(a: Tensor, b: Tensor, apart: Tensor, facing: Tensor, k: Tensor) -
     return 2 * arc(sine, cosine, k)
 
 
-def _within_range(v: Tensor, k: Tensor, name: str) -> tuple[Tensor, Tensor]:
+def within_range(v: Tensor, k: Tensor, name: str) -> tuple[Tensor, Tensor]:
     """The same points by vectors, and their lengths, that sines can be taken of.
 
     For κ < 0 cut where the product of two hyperbolic sines would overflow; for κ > 0 less the full turns round the

@@ -8,6 +8,8 @@ line what it is and what was changed. Nothing in this package knows of manifolds
 try S16 first: a cycle: it closes on itself
 """
 
+from kappagcn.graphs.datasets.edge_split_files import read_edge_split, save_edge_split
+from kappagcn.graphs.datasets.edge_splits import EdgeSplit, LabelledPairs, edge_split, time_split
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset, cache_folder
 from kappagcn.graphs.datasets.names import BUILT_IN, CLASSICS, as_graph, classic, load_graph
 from kappagcn.graphs.datasets.preprocess import (
@@ -40,6 +42,7 @@ from kappagcn.graphs.measures.curvature import GraphCurvature, clustering, paral
 from kappagcn.graphs.measures.hyperbolicity import Hyperbolicity, hyperbolicity
 from kappagcn.graphs.measures.paths import path_blocks, shortest_paths
 from kappagcn.graphs.measures.statistics import GraphStatistics, describe
+from kappagcn.graphs.negatives import NegativeSampler
 
 __all__ = [
     "BUILT_IN",
@@ -47,10 +50,13 @@ __all__ = [
     "TEST_SEEDS",
     "VALIDATION_SEEDS",
     "Advice",
+    "EdgeSplit",
     "GraphCurvature",
     "GraphDataset",
     "GraphStatistics",
     "Hyperbolicity",
+    "LabelledPairs",
+    "NegativeSampler",
     "Split",
     "adjacency",
     "advise",
@@ -68,6 +74,7 @@ __all__ = [
     "cycle",
     "describe",
     "disease",
+    "edge_split",
     "from_edges",
     "from_networkx",
     "from_pyg",
@@ -83,15 +90,18 @@ __all__ = [
     "ppnp_split",
     "public_splits",
     "random_split",
+    "read_edge_split",
     "read_graph",
     "read_npz",
     "read_split",
     "save_data",
+    "save_edge_split",
     "save_npz",
     "save_split",
     "shortest_paths",
     "sphere",
     "standardize_columns",
     "star",
+    "time_split",
     "torus",
 ]

@@ -45,7 +45,7 @@ class Sums(NamedTuple):
 
 
 @compiled
-def _slope_near(z: float) -> float:
+def slope_near(z: float) -> float:
     """arsinc′(z) for small z."""
     terms = 5 * A5 + z * (6 * A6 + z * (7 * A7 + z * 8 * A8))
     return A1 + z * (2 * A2 + z * (3 * A3 + z * (4 * A4 + z * terms)))
@@ -73,7 +73,7 @@ def add_gradients(
         for j in range(m):
             z = kappa * s[j]
             y = min(max(z, -NEAR), NEAR)
-            bent = s[j] * _slope_near(y) if y == z else half * (root[j] - arc[j])  # s arsinc′(κs)
+            bent = s[j] * slope_near(y) if y == z else half * (root[j] - arc[j])  # s arsinc′(κs)
             curving += 8 * pull[j] * s[j] * arc[j] * bent
         for j in range(m):
             x[j] = 4 * pull[j] * arc[j] * root[j]  # ∂/∂S

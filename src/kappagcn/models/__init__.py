@@ -6,15 +6,18 @@ from kappagcn.errors import GraphError
 from kappagcn.models.baselines import GCN, HGCN, MLP
 from kappagcn.models.classifier import NodeClassifier, Step
 from kappagcn.models.kappa_gcn import KappaGCN
+from kappagcn.models.link_predictor import DECODERS, LinkPredictor
 from kappagcn.models.points import FreePoints, NetworkPoints, hidden_space
 
 __all__ = [
+    "DECODERS",
     "GCN",
     "HGCN",
     "MLP",
     "MODELS",
     "FreePoints",
     "KappaGCN",
+    "LinkPredictor",
     "NetworkPoints",
     "NodeClassifier",
     "Step",

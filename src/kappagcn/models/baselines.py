@@ -15,14 +15,17 @@ from kappagcn.nn.inputs import Adjacency, Features
 __all__ = ["GCN", "HGCN", "MLP"]
 
 
-def _sizes(in_channels: int, hidden_channels: int, num_layers: int) -> list[tuple[int, int]]:
+def _sizes(
+    in_channels: int, hidden_channels: int, num_layers: int, num_classes: int | None = None
+) -> list[tuple[int, int]]:
     if not isinstance(hidden_channels, int):
         raise GraphError(f"hidden_channels: expected a number of columns, found {hidden_channels!r}.")
     if num_layers < 1 or hidden_channels < 1:
         raise GraphError(
             f"expected at least one hidden layer of at least one column, found {num_layers} of {hidden_channels}."
         )
-    return list(pairwise([in_channels, *[hidden_channels] * num_layers]))
+    outputs = [] if num_classes is None else [num_classes]
+    return list(pairwise([in_channels, *[hidden_channels] * num_layers, *outputs]))
 
 
 class GCN(NodeClassifier):
@@ -30,7 +33,7 @@ class GCN(NodeClassifier):
 
     Args:
         in_channels: Number of features.
-        num_classes: Number of classes C.
+        num_classes: Number of classes C; None for a network that ends in its last hidden layer.
         hidden_channels: Dimension of the hidden layers.
         num_layers: Number of hidden layers.
         dropout: Dropout probability of hidden rows.
@@ -52,7 +55,7 @@ class GCN(NodeClassifier):
     def __init__(
         self,
         in_channels: int,
-        num_classes: int,
+        num_classes: int | None,
         hidden_channels: int = 16,
         *,
         num_layers: int = 1,
@@ -65,7 +68,7 @@ class GCN(NodeClassifier):
         bias: bool = True,
     ) -> None:
         super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, act=act)
-        *inner, self.output = (
+        layers = nn.ModuleList(
             KappaGCNConv(
                 *size,
                 0.0,
@@ -75,13 +78,16 @@ class GCN(NodeClassifier):
                 dropconnect=dropconnect,
                 adjacency_dropout=adjacency_dropout,
             )
-            for size in [*_sizes(in_channels, hidden_channels, num_layers), (hidden_channels, num_classes)]
+            for size in _sizes(in_channels, hidden_channels, num_layers, num_classes)
         )
-        self.hidden = nn.ModuleList(inner)
+        self.hidden = layers[:num_layers]
+        self.output = None if num_classes is None else layers[-1]
 
     def output_step(self) -> Step:
         """A convolution."""
-        return Step(lambda v, block: self.output(self.dropout(v), block), aggregates=True)
+        assert self.output is not None
+        output = self.output
+        return Step(lambda v, block: output(self.dropout(v), block), aggregates=True)
 
 
 class HGCN(NodeClassifier):
@@ -89,7 +95,7 @@ class HGCN(NodeClassifier):
 
     Args:
         in_channels: Number of features.
-        num_classes: Number of classes C.
+        num_classes: Number of classes C; None for a network that ends in its last hidden layer.
         hidden_channels: Dimension of the hidden spaces, each with a trained curvature of its own.
         num_layers: Number of hidden layers.
         curvature: Initial curvature κ, below 0.
@@ -113,7 +119,7 @@ class HGCN(NodeClassifier):
     def __init__(
         self,
         in_channels: int,
-        num_classes: int,
+        num_classes: int | None,
         hidden_channels: int = 16,
         *,
         num_layers: int = 1,
@@ -141,7 +147,7 @@ class HGCN(NodeClassifier):
             for size in _sizes(in_channels, hidden_channels, num_layers)
         )
         self.manifold, self.needs_all_neighbors = self.hidden[-1].manifold, attention
-        self.decoder = KappaLinear(hidden_channels, num_classes)
+        self.decoder = None if num_classes is None else KappaLinear(hidden_channels, num_classes)
 
     def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""
@@ -150,7 +156,9 @@ class HGCN(NodeClassifier):
 
     def output_step(self) -> Step:
         """The decoder, without neighbours."""
-        return Step(lambda v: self.decoder(self.dropout(v)), aggregates=False)
+        assert self.decoder is not None
+        decoder = self.decoder
+        return Step(lambda v: decoder(self.dropout(v)), aggregates=False)
 
 
 class MLP(NodeClassifier):
@@ -158,7 +166,7 @@ class MLP(NodeClassifier):
 
     Args:
         in_channels: Number of features.
-        num_classes: Number of classes C.
+        num_classes: Number of classes C; None for a network that ends in its last hidden layer.
         hidden_channels: Dimension of the hidden layers.
         num_layers: Number of hidden layers.
         dropout: Dropout probability of hidden rows.
@@ -178,7 +186,7 @@ class MLP(NodeClassifier):
     def __init__(
         self,
         in_channels: int,
-        num_classes: int,
+        num_classes: int | None,
         hidden_channels: int = 16,
         *,
         num_layers: int = 1,
@@ -188,9 +196,10 @@ class MLP(NodeClassifier):
         act: str = "relu",
     ) -> None:
         super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, act=act)
-        sizes = [*_sizes(in_channels, hidden_channels, num_layers), (hidden_channels, num_classes)]
-        *inner, self.output = (KappaLinear(*size, dropconnect=dropconnect) for size in sizes)
-        self.hidden = nn.ModuleList(inner)
+        sizes = _sizes(in_channels, hidden_channels, num_layers, num_classes)
+        layers = nn.ModuleList(KappaLinear(*size, dropconnect=dropconnect) for size in sizes)
+        self.hidden = layers[:num_layers]
+        self.output = None if num_classes is None else layers[-1]
 
     def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Any:
         """The edges, unchanged."""
@@ -198,7 +207,9 @@ class MLP(NodeClassifier):
 
     def output_step(self) -> Step:
         """A linear layer."""
-        return Step(lambda v: self.output(self.dropout(v)), aggregates=False)
+        assert self.output is not None
+        output = self.output
+        return Step(lambda v: output(self.dropout(v)), aggregates=False)
 
     def forward(self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""

@@ -63,6 +63,7 @@ class NodeClassifier(nn.Module):
     options: dict[str, Any]
     aggregates = True
     needs_all_neighbors = False
+    activates_last = True  # whether the last hidden layer has its activation
 
     def __init__(self, options: dict[str, Any], *, dropout: float, input_dropout: float, act: str) -> None:
         super().__init__()
@@ -81,14 +82,20 @@ class NodeClassifier(nn.Module):
         return self.hidden[0].adjacency(x, edge_index, edge_weight)
 
     def steps(self) -> list[Step]:
-        """The network as steps: its hidden layers, then its output.
+        """The network as steps: its hidden layers, then, where it has classes, its output.
 
         >>> from kappagcn.models import HGCN
         >>> [step.aggregates for step in HGCN(10, 2).steps()]  # its decoder looks at no neighbours
         [True, False]
         """
         hidden = [partial(self._hidden_step, i) for i in range(len(self.hidden))]
-        return [*(Step(run, self.aggregates, self.needs_all_neighbors) for run in hidden), self.output_step()]
+        steps = [Step(run, self.aggregates, self.needs_all_neighbors) for run in hidden]
+        return [*steps, self.output_step()] if self.has_output else steps
+
+    @property
+    def has_output(self) -> bool:
+        """Whether there are classes; otherwise the network ends in its last hidden layer."""
+        return self.options.get("num_classes") is not None
 
     def output_step(self) -> Step:
         """The step from the last hidden layer to logits."""
@@ -103,8 +110,11 @@ class NodeClassifier(nn.Module):
             # The layer needs the nodes themselves: extend the block to a square matrix, and keep its first rows.
             (block,) = graph
             square = SparseMatrix(block.rows, block.cols, block.values, (block.shape[1], block.shape[1]))
-            return self.act(layer(v, square)[: block.shape[0]])
-        return self.act(layer(v, *graph))
+            return self._activated(i, layer(v, square)[: block.shape[0]])
+        return self._activated(i, layer(v, *graph))
+
+    def _activated(self, i: int, v: Tensor) -> Tensor:
+        return self.act(v) if self.activates_last or i < len(self.hidden) - 1 else v
 
     def _run(self, steps: Sequence[Step], x: Features, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """Steps over the whole graph."""
@@ -112,11 +122,11 @@ class NodeClassifier(nn.Module):
         return _run_steps(steps, self.hidden[0].features(x), [adjacency] * len(steps))
 
     def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits of the classes, (N, C)."""
+        """Logits of the classes, (N, C); without classes the last hidden layer, (N, D)."""
         return self._run(self.steps(), x, edge_index, edge_weight)
 
     def forward_blocks(self, x: Features, blocks: Sequence[SparseMatrix]) -> Tensor:
-        """Logits of the seeds of a sample, (B, C).
+        """Logits of the seeds of a sample, (B, C), or without classes their last hidden layer.
 
         Args:
             x: Features of the nodes of the sample, (M, D).

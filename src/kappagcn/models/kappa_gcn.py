@@ -103,9 +103,10 @@ class KappaGCN(NodeClassifier):
         self.logits = None if num_classes is None else KappaLogits(sizes[-1], num_classes, manifolds[-1])
         self.adjacency_dropout = adjacency_dropout
 
-    def steps(self) -> list[Step]:
-        """Hidden layers, then logits averaged over neighbours where there are classes."""
-        return super().steps()[: None if self.logits is not None else -1]
+    @property
+    def has_output(self) -> bool:
+        """Whether there are classes."""
+        return self.logits is not None
 
     def output_step(self) -> Step:
         """Logits averaged over neighbours."""

@@ -1,13 +1,17 @@
 """Layers for PyTorch Geometric in spaces of constant curvature. Tangent vectors at the origin go in and come out."""
 
 from kappagcn.nn.conv import KappaGCNConv
+from kappagcn.nn.decoders import DotDecoder, FermiDiracDecoder
 from kappagcn.nn.features import PointFeatures, TangentFeatures, point_features, tangent_features
 from kappagcn.nn.functional import aggregate, capped_rows, linear, logits, pool
 from kappagcn.nn.hgcn import HGCNConv
 from kappagcn.nn.layers import KappaActivation, KappaDropout, KappaLinear, KappaLogits, KappaPool
+from kappagcn.nn.pair_distances import pair_squares
 from kappagcn.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
 
 __all__ = [
+    "DotDecoder",
+    "FermiDiracDecoder",
     "HGCNConv",
     "KappaActivation",
     "KappaDropout",
@@ -24,6 +28,7 @@ __all__ = [
     "linear",
     "logits",
     "normalized_adjacency",
+    "pair_squares",
     "point_features",
     "pool",
     "tangent_features",

@@ -9,6 +9,9 @@ from kappagcn.training.evaluation import final_evaluation, load_model, predict
 from kappagcn.training.fitting import FullGraph, Strategy, fit
 from kappagcn.training.graph_distances import GraphDistances
 from kappagcn.training.layerwise import layerwise
+from kappagcn.training.link_fitting import fit_links, link_task
+from kappagcn.training.link_metrics import average_precision, hits_at, link_metrics, mean_reciprocal_rank, roc_auc
+from kappagcn.training.links import LinkBatches, LinkPrediction, evaluate_links
 from kappagcn.training.memory import keep_freed_memory
 from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
 from kappagcn.training.near_pairs import NearPairs
@@ -28,6 +31,8 @@ __all__ = [
     "EmbeddingTask",
     "FullGraph",
     "GraphDistances",
+    "LinkBatches",
+    "LinkPrediction",
     "MiniBatch",
     "MiniBatchTrainer",
     "MiniBatches",
@@ -46,19 +51,27 @@ __all__ = [
     "Trainer",
     "TrainingConfig",
     "TrainingResult",
+    "average_precision",
     "distances_from",
     "distortion",
+    "evaluate_links",
     "final_evaluation",
     "fit",
+    "fit_links",
+    "hits_at",
     "keep_freed_memory",
     "layerwise",
+    "link_metrics",
+    "link_task",
     "load_model",
     "mean_average_precision",
+    "mean_reciprocal_rank",
     "measure",
     "pair_loss",
     "predict",
     "ranking_loss",
     "reporting",
+    "roc_auc",
     "run_training",
     "seeded",
     "train",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributed import ProcessGroup
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
@@ -21,10 +21,10 @@ from kappagcn.models import NodeClassifier
 from kappagcn.sparse import NeighbourSampler, SparseMatrix, SparseRows
 from kappagcn.training.config import TrainingConfig, check_count
 from kappagcn.training.layerwise import BATCH, Inference, take_rows
-from kappagcn.training.tasks import NodeClassification
+from kappagcn.training.tasks import NodeClassification, Task
 from kappagcn.training.trainer import Trainer
 
-__all__ = ["MiniBatch", "MiniBatchTrainer", "MiniBatches", "check_neighbors"]
+__all__ = ["MiniBatch", "MiniBatchTrainer", "MiniBatches", "check_neighbors", "mixed_seed"]
 
 
 def check_neighbors(num_neighbors: Any, hops: int) -> tuple[int, ...]:
@@ -96,9 +96,9 @@ class MiniBatches(NodeClassification):
     def batches(self, seed: int, epoch: int) -> Iterator[int]:
         """Sizes of an epoch's batches over all ranks; `loss` is this rank's share of the current one."""
         rank, train = self.communicator.rank, self.nodes["train"]
-        order = torch.Generator().manual_seed(_mixed(seed, epoch))
+        order = torch.Generator().manual_seed(mixed_seed(seed, epoch))
         if self.sampler is not None:
-            self.sampler.manual_seed(_mixed(seed, epoch, 1 + rank))
+            self.sampler.manual_seed(mixed_seed(seed, epoch, 1 + rank))
         for batch in train[torch.randperm(len(train), generator=order)].split(self.batch_size):
             own = batch[rank :: self.communicator.world_size]
             # A rank without a share computes something of weight 0, as gradients of all ranks are added up.
@@ -143,6 +143,15 @@ class MiniBatches(NodeClassification):
         return self.model.capped_rows(take_rows(self.rows, nodes), square)
 
 
+class BatchedTask(Task, Protocol):
+    """A task whose loss is that of the current one of an epoch's batches."""
+
+    communicator: Communicator
+
+    def batches(self, seed: int, epoch: int) -> Iterator[int]:
+        """Sizes of an epoch's batches; `loss` is this rank's share of the current one."""
+
+
 class MiniBatchTrainer(Trainer):
     """A trainer whose epoch is a step for each batch; the task's communicator shares each batch among processes.
 
@@ -156,19 +165,19 @@ class MiniBatchTrainer(Trainer):
     1
     """
 
-    task: MiniBatches
+    task: BatchedTask
 
-    def __init__(self, model: NodeClassifier, task: MiniBatches, config: TrainingConfig, **options: Any) -> None:
+    def __init__(self, model: nn.Module, task: BatchedTask, config: TrainingConfig, **options: Any) -> None:
         super().__init__(model, task, config, communicator=task.communicator, **options)
         self._in_epoch = False
 
     def _step(self, epoch: int) -> float:
-        torch.manual_seed(_mixed(self.config.seed, epoch, 1 + self.communicator.rank))
-        total, self._in_epoch = 0.0, False
+        torch.manual_seed(mixed_seed(self.config.seed, epoch, 1 + self.communicator.rank))
+        total, items, self._in_epoch = 0.0, 0, False
         for count in self.task.batches(self.config.seed, epoch):
-            total += count * super()._step(epoch)
+            total, items = total + count * super()._step(epoch), items + count
             self._in_epoch = True
-        return total / len(self.task.nodes["train"])
+        return total / items
 
     def _save_backup(self) -> None:
         """Back up the state before the epoch, to which a failed step goes back."""
@@ -214,6 +223,6 @@ class MiniBatch:
         return MiniBatchTrainer(model, task, config, regularised=model.first_layer())
 
 
-def _mixed(*numbers: int) -> int:
+def mixed_seed(*numbers: int) -> int:
     """One seed from several numbers."""
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> np.uint64(1))

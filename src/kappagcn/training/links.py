@@ -1,0 +1,259 @@
+"""Link prediction as a training task: training edges against pairs drawn anew; whole graph or mini-batches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
+from torch_geometric.data import Data
+
+from kappagcn.distributed import Communicator
+from kappagcn.errors import TrainingError
+from kappagcn.graphs import EdgeSplit, NegativeSampler
+from kappagcn.graphs.negatives import pair_keys
+from kappagcn.models import FreePoints, LinkPredictor
+from kappagcn.sparse import NeighbourSampler, SparseMatrix, SparseRows
+from kappagcn.training.config import check_count
+from kappagcn.training.layerwise import BATCH, Inference, take_rows
+from kappagcn.training.link_metrics import link_metrics, roc_auc
+from kappagcn.training.minibatch import check_neighbors, mixed_seed
+from kappagcn.training.tasks import inputs
+
+__all__ = ["LinkBatches", "LinkPrediction", "evaluate_links"]
+
+
+class LinkPrediction:
+    """Cross-entropy of training edges and as many pairs without one, drawn anew each step; validation loss and AUC.
+
+    Messages pass along training edges alone, and pairs are drawn from all that are no training edges: nothing here
+    knows validation or test edges, so a pair that is drawn may, rarely, be one of them.
+
+    With `folds` above 1 the training edges are divided into as many parts, and each step predicts the edges of one part
+    from messages along the others. Otherwise every edge that is predicted in training has carried a message, unlike
+    those that count later: on a tree a network then learns nothing but to tell where messages have passed.
+
+    Args:
+        model: Encoder and decoder.
+        data: The whole graph; only the split's training view of it is used.
+        split: Edges for training and validation.
+        folds: Number of parts of the training edges, 1 for none.
+        negatives: How pairs are drawn, ``"uniform"`` or ``"degree"``, see `kappagcn.graphs.NegativeSampler`.
+        evaluate_every: Epochs between evaluations on validation pairs; the first epoch has one.
+        communicator: Connects processes that share the pairs of each step; one process by default.
+
+    >>> from kappagcn.graphs import disease, edge_split
+    >>> from kappagcn.models import KappaGCN
+    >>> data, model = disease(200), LinkPredictor(KappaGCN(10, None, "H4"))
+    >>> task = LinkPrediction(model, data, edge_split(data, 0))
+    >>> with torch.no_grad():
+    ...     sorted(task.metrics())
+    ['validation_auc', 'validation_loss']
+    """
+
+    def __init__(
+        self,
+        model: LinkPredictor,
+        data: Data,
+        split: EdgeSplit,
+        *,
+        folds: int = 1,
+        negatives: str = "uniform",
+        evaluate_every: int = 1,
+        communicator: Communicator | None = None,
+    ) -> None:
+        if not (split.validation.edges.numel() and split.validation.others.numel()):
+            raise TrainingError(f"{split.name}: expected validation edges and non-edges to stop by, found none.")
+        view = split.training_view(data)
+        self.model, self.communicator = model, communicator or Communicator()
+        self.x: Any = None
+        self.adjacency: Any = None
+        if not isinstance(model.encoder, FreePoints):
+            self.x, self.adjacency = inputs(model.encoder, view)
+        self.edges, self.validation = split.train, split.validation
+        self.folds = min(check_count("folds", folds), self.edges.shape[1])
+        if self.adjacency is None or not self._aggregates():
+            self.folds = 1
+        self.parts = [(self.edges, self.adjacency)] if self.folds == 1 else self._parts(view)
+        self.sampler = NegativeSampler(view.edge_index, view.num_nodes, negatives)
+        self.negatives, self.evaluate_every = negatives, check_count("evaluate_every", evaluate_every)
+
+    def _aggregates(self) -> bool:
+        encoder = self.model.encoder
+        return not isinstance(encoder, FreePoints) and any(step.aggregates for step in encoder.steps())
+
+    def _parts(self, view: Data) -> list[tuple[Tensor, Any]]:
+        """Edges of each part, divided by a fixed seed, and the matrix of all other training edges."""
+        encoder = self.model.encoder
+        assert not isinstance(encoder, FreePoints)
+        keys, parts = pair_keys(view.edge_index, view.num_nodes), []
+        order = torch.randperm(self.edges.shape[1], generator=torch.Generator().manual_seed(0))
+        for own in order.chunk(self.folds):
+            edges = self.edges[:, own]
+            kept = ~torch.isin(keys, pair_keys(edges, view.num_nodes))
+            weight = view.get("edge_weight")
+            weight = None if weight is None else weight[kept]
+            parts.append((edges, encoder.adjacency(self.x, view.edge_index[:, kept], weight)))
+        return parts
+
+    def loss(self) -> Tensor:
+        """Mean cross-entropy of one part; those of all ranks add up to it."""
+        edges, adjacency = self.parts[int(torch.randint(len(self.parts), ())) if self.folds > 1 else 0]
+        count, rank, size = edges.shape[1], self.communicator.rank, self.communicator.world_size
+        others = self.sampler.sample(count)
+        return self._loss(self.model(self.x, adjacency), edges[:, rank::size], others[:, rank::size], count)
+
+    def _loss(self, v: Tensor, edges: Tensor, others: Tensor, count: int) -> Tensor:
+        """This rank's share of the mean over `count` edges and as many others."""
+        scores = self.model.decode(v, torch.cat((edges, others), 1))
+        labels = torch.zeros_like(scores)
+        labels[: edges.shape[1]] = 1
+        return binary_cross_entropy_with_logits(scores, labels, reduction="sum") / (2 * count)
+
+    def metrics(self) -> dict[str, float]:
+        """Loss and AUC on the validation pairs, every few epochs."""
+        if (self.communicator.epoch - 1) % self.evaluate_every:
+            return {}
+        return self._metrics(self.scores(self.validation.both))
+
+    def _metrics(self, scores: Tensor) -> dict[str, float]:
+        labels, values = self.validation.labels.to(scores.dtype), scores.double().numpy()
+        count = self.validation.edges.shape[1]
+        return {
+            "validation_loss": float(binary_cross_entropy_with_logits(scores, labels)),
+            "validation_auc": roc_auc(values[:count], values[count:]),
+        }
+
+    @torch.no_grad()
+    def scores(self, pairs: Tensor) -> Tensor:
+        """Log-odds of pairs, (P,)."""
+        return self.model.decode(self.model(self.x, self.adjacency), pairs)
+
+    def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
+        """Validation loss and AUC; nothing in epochs without an evaluation."""
+        return metrics.get("validation_loss", math.inf), metrics.get("validation_auc", -math.inf)
+
+    def identity(self) -> dict[str, Any]:
+        """Settings, beside network, data and configuration, that a resumed run must share."""
+        return {"negatives": self.negatives, "evaluate_every": self.evaluate_every, "folds": self.folds}
+
+
+class LinkBatches(LinkPrediction):
+    """The same in mini-batches of training edges, whose ends get a sample of their neighbours.
+
+    Evaluation uses all neighbours, layer by layer. The processes of a group share each batch.
+
+    Args:
+        model: Encoder and decoder.
+        data: The whole graph; only the split's training view of it is used.
+        split: Edges for training and validation.
+        batch_size: Training edges in a batch, over all ranks; as many other pairs are drawn for them.
+        num_neighbors: Neighbours sampled for each node: one number, or one for each hop.
+        inference_batch_size: Rows in a block of the evaluation.
+        options: Further arguments of `LinkPrediction`.
+
+    >>> from kappagcn.graphs import disease, edge_split
+    >>> from kappagcn.models import KappaGCN
+    >>> data, model = disease(200), LinkPredictor(KappaGCN(10, None, "H4"))
+    >>> task = LinkBatches(model, data, edge_split(data, 0), batch_size=64)
+    >>> [task.loss().dim() for count in task.batches(seed=0, epoch=1)]
+    [0, 0, 0]
+    """
+
+    def __init__(
+        self,
+        model: LinkPredictor,
+        data: Data,
+        split: EdgeSplit,
+        *,
+        batch_size: int = 4096,
+        num_neighbors: int | Sequence[int] = 10,
+        inference_batch_size: int = BATCH,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, data, split, **options)
+        self.batch_size = check_count("batch_size", batch_size)
+        self.neighbours: NeighbourSampler | None = None
+        self.num_neighbors: tuple[int, ...] = ()
+        encoder = model.encoder
+        if not isinstance(encoder, FreePoints):
+            hops = sum(step.aggregates for step in encoder.steps())
+            self.num_neighbors = check_neighbors(num_neighbors, hops)
+            if any(step.needs_all_neighbors for step in encoder.steps()) and set(self.num_neighbors) != {-1}:
+                raise TrainingError("expected num_neighbors=-1 for a network with attention, found a sample.")
+            self.rows: Any = SparseRows(self.x) if isinstance(self.x, SparseMatrix) else self.x
+            self.neighbours = NeighbourSampler(self.adjacency, self.num_neighbors) if hops else None
+            rows = check_count("inference_batch_size", inference_batch_size)
+            self.inference = Inference(encoder, self.rows, self.neighbours, batch_size=rows)
+        self._batch: tuple[Tensor, Tensor, int] | None = None
+
+    def batches(self, seed: int, epoch: int) -> Iterator[int]:
+        """Sizes of an epoch's batches over all ranks; `loss` is this rank's share of the current one."""
+        rank, size = self.communicator.rank, self.communicator.world_size
+        shared = torch.Generator().manual_seed(mixed_seed(seed, epoch))
+        if self.neighbours is not None:
+            self.neighbours.manual_seed(mixed_seed(seed, epoch, 1 + rank))
+        order = torch.randperm(self.edges.shape[1], generator=shared)
+        for batch in order.split(self.batch_size):
+            edges, others = self.edges[:, batch], self.sampler.sample(len(batch), shared)
+            self._batch = edges[:, rank::size], others[:, rank::size], len(batch)
+            yield len(batch)
+
+    def loss(self) -> Tensor:
+        """Cross-entropy of the current batch; those of all ranks add up to its mean."""
+        if self._batch is None:
+            raise TrainingError("expected a current batch, found none: iterate over batches() first.")
+        edges, others, count = self._batch
+        nodes, places = torch.cat((edges, others), 1).unique(return_inverse=True)
+        if not len(nodes):
+            nodes = self.edges[0, :1]  # a rank without a share takes part in the sums of gradients, with a loss of 0
+        edges, others = places.split([edges.shape[1], others.shape[1]], 1)
+        return self._loss(self._vectors(nodes), edges, others, count)
+
+    def _vectors(self, nodes: Tensor) -> Tensor:
+        """Tangent vectors of some nodes, from newly sampled neighbours."""
+        encoder = self.model.encoder
+        if isinstance(encoder, FreePoints):
+            points: Tensor = encoder()
+            return points[nodes]
+        if self.neighbours is None:
+            return encoder.forward_blocks(take_rows(self.rows, nodes), [])
+        sample = self.neighbours.sample(nodes)
+        return encoder.forward_blocks(take_rows(self.rows, sample.nodes), sample.blocks)
+
+    @torch.no_grad()
+    def scores(self, pairs: Tensor) -> Tensor:
+        """Log-odds of pairs from all neighbours, (P,)."""
+        nodes, places = pairs.unique(return_inverse=True)
+        encoder = self.model.encoder
+        v = encoder()[nodes] if isinstance(encoder, FreePoints) else self.inference.scores(nodes)
+        return self.model.decode(v, places)
+
+    def metrics(self) -> dict[str, float]:
+        """Loss and AUC from all neighbours, computed on rank 0, so that all ranks stop together."""
+        return self.communicator.run_on_rank0(super().metrics)
+
+    def identity(self) -> dict[str, Any]:
+        """Batch size and numbers of neighbours too."""
+        batches = {"batch_size": self.batch_size, "num_neighbors": list(self.num_neighbors)}
+        return {**super().identity(), "batches": batches}
+
+
+def evaluate_links(task: LinkPrediction, split: EdgeSplit) -> dict[str, float]:
+    """ROC AUC, average precision, hits@k and MRR on the test pairs. Choose nothing by its results.
+
+    >>> from kappagcn.graphs import disease, edge_split
+    >>> from kappagcn.models import KappaGCN
+    >>> data, model = disease(200), LinkPredictor(KappaGCN(10, None, "H4"))
+    >>> split = edge_split(data, 0)
+    >>> 0 <= evaluate_links(LinkPrediction(model, data, split), split)["roc_auc"] <= 1
+    True
+    """
+    pairs = split.final_test_pairs()
+    task.model.eval()
+    scores = task.scores(pairs.both).double().numpy()
+    count = pairs.edges.shape[1]
+    return link_metrics(scores[:count], scores[count:])
