@@ -53,6 +53,8 @@ class Embedded:
     class_names: Array | None = None  # (C,)
     probabilities: Array | None = None  # of the classes, (N, C)
     parts: Array | None = None  # role of each node, indices into PARTS, (N,)
+    columns: Array | None = None  # numbers of a node table, where they are few, (N, K)
+    column_names: Array | None = None  # (K,)
     ratio_edges: Array | None = None  # borders of the histogram of d/d_G over all pairs, (B + 1,)
     ratio_counts: Array | None = None  # pairs in each bin, (B,)
 
@@ -68,6 +70,7 @@ class Embedded:
             "labels": (n,),
             "parts": (n,),
             "probabilities": (n, len(self.class_names) if self.class_names is not None else 0),
+            "columns": (n, len(self.column_names) if self.column_names is not None else 0),
         }
         for name, shape in shapes.items():
             value = getattr(self, name)

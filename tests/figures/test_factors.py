@@ -26,3 +26,19 @@ def test_odd_graphs_are_drawn(dims, tmp_path):
     with styled(LIGHT):
         for each in (told, alone):
             embedding(LIGHT, each, "few").savefig(tmp_path / "few.png")
+
+
+def test_the_locator_of_a_close_up_covers_no_node():
+    rng = np.random.default_rng(0)
+    near = embedded((2,), nodes=40)
+    tangent = 0.1 * rng.uniform(-1, 1, near.tangent.shape)
+    close = Embedded(**{**vars(near), "tangent": tangent, "points": tangent})
+    with styled(LIGHT):
+        figure = embedding(LIGHT, close, "close")
+    figure.draw_without_rendering()
+    (axis,) = [each for each in figure.axes if each.child_axes]
+    box = axis.child_axes[0].get_window_extent()
+    drawn = np.concatenate([each.get_offsets() for each in axis.collections if len(each.get_offsets()) > 1])
+    inside = [box.contains(*place) for place in axis.transData.transform(drawn)]
+    assert len(drawn) >= 40
+    assert not any(inside)

@@ -1,9 +1,8 @@
-import numpy as np
 import pytest
 import torch
 
-from figure_runs import KAPPAS, tree_edges
-from kappagcn.figures.plane import best_plane, central_node, depths
+from figure_runs import KAPPAS
+from kappagcn.figures.plane import best_plane
 from kappagcn.geometry import tangent_dist
 
 
@@ -35,9 +34,3 @@ def test_points_go_to_the_best_plane_at_right_angles(k):
     within = (tangent @ directions[:2].T).norm(dim=1) / tangent.norm(dim=1)
     # In a triangle with a right angle, tan_κ(adjacent) = tan_κ(hypotenuse) · cos(angle), whatever κ.
     torch.testing.assert_close(tan_k(2 * shown.norm(dim=1), k), tan_k(2 * tangent.norm(dim=1), k) * within)
-
-
-def test_the_middle_of_a_graph_and_depths_from_it():
-    edges = tree_edges(40)  # three children each: the root is the middle
-    assert central_node(edges, 40) == 0
-    assert depths(edges, 42, 0).tolist()[39:] == [3, np.inf, np.inf]

@@ -5,7 +5,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from kappagcn.errors import ConfigError
-from kappagcn.figures.style import LIGHT, MARKERS, THEMES, _oklab, blend, save, short_names, styled, theme_named
+from kappagcn.figures.style import LIGHT, THEMES, _oklab, blend, save, styled, theme_named
 
 
 def contrast(one, two):
@@ -28,7 +28,7 @@ def test_a_theme_can_be_read(theme):
 
 
 def test_no_two_classes_look_the_same():
-    marks = [LIGHT.mark(label) for label in range(len(LIGHT.palette) * len(MARKERS))]
+    marks = [LIGHT.mark(label) for label in range(40)]
     assert len(set(marks)) == len(marks)
 
 
@@ -61,9 +61,3 @@ def test_files_are_whole_and_names_are_checked(tmp_path):
         save(Figure(), tmp_path / "a.jpeg")
     with pytest.raises(ConfigError, match="expected a theme, one of light, dark, found 'grey'"):
         theme_named("grey")
-
-
-def test_names_of_classes_lose_only_what_all_share():
-    assert short_names(["a/b/one", "a/b/two", "a/bc"]) == ["b/one", "b/two", "bc"]
-    assert short_names(["x" * 40])[0].endswith("…")
-    assert short_names([]) == []

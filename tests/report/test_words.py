@@ -26,3 +26,12 @@ def test_a_classifier_that_was_not_tested(tmp_path):
     run = classified_run(tmp_path / "papers")
     run.summary.update(accuracy=None, interval=None, macro_f1=None)
     assert "no nodes were set aside" in written(run, tmp_path)
+
+
+def test_an_unbounded_distortion_says_how_many_nodes_share_a_place(tmp_path):
+    run = tree_run(tmp_path / "tree")
+    run.summary.update(worst_distortion=1.385e16, coincident_nodes=7)
+    worst = next(fact for fact in facts(run) if fact.label == "Worst-case distortion")
+    assert worst[1:] == ("unbounded", "7 nodes share a place with another node")
+    run.summary.update(worst_distortion=2.5)
+    assert ("Worst-case distortion", "2.5") in [fact[:2] for fact in facts(run)]

@@ -18,6 +18,7 @@ from kappagcn._version import __version__
 from kappagcn.distributed import Communicator
 from kappagcn.errors import CheckpointError, GraphError, PrecisionWarning, SplitError
 from kappagcn.estimators.classifier import KappaGCNClassifier
+from kappagcn.estimators.embedding_arrays import node_columns
 from kappagcn.estimators.estimate import bootstrapped
 from kappagcn.estimators.labelled import read_labels
 from kappagcn.graphs import BUILT_IN, TEST_SEEDS, Split, catalogue, random_split
@@ -251,4 +252,5 @@ def _embedded(fitted: KappaGCNClassifier, data: Data, split: Split) -> Embedded:
         class_names=np.array([str(name) for name in fitted.classes_]),
         probabilities=fitted.predict_proba(),
         parts=parts,
+        **node_columns(data),
     )

@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from torch_geometric.data import Data
 
 from kappagcn.estimators.embedding_run import EmbeddingRun
+from kappagcn.graphs.io.node_data import from_tensor
 from kappagcn.run_folder import Embedded
 
-__all__ = ["arrays_of"]
+__all__ = ["arrays_of", "node_columns"]
 
 Array = NDArray[Any]
+MOST_COLUMNS = 32
 
 
 def arrays_of(
@@ -46,7 +50,21 @@ def arrays_of(
         class_names=_words(names),
         ratio_counts=histogram[0],
         ratio_edges=histogram[1],
+        **node_columns(data),
     )
+
+
+def node_columns(data: Data) -> dict[str, Array]:
+    """Features of nodes by name, for pages to colour by; empty where there are none or too many."""
+    x = data.get("x")
+    if x is None or not 0 < x.shape[1] <= MOST_COLUMNS:
+        return {}
+    columns = from_tensor(x)
+    names = data.get("attr_names") or [f"feature {place}" for place in range(x.shape[1])]
+    return {
+        "columns": np.asarray(columns.toarray() if sp.issparse(columns) else columns, np.float32),
+        "column_names": np.array([str(name) for name in names]),
+    }
 
 
 def _words(names: Any) -> Array | None:

@@ -11,10 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 from torch import Tensor
 
-from kappagcn.figures.plane import best_plane, central_node, depths
+from kappagcn.drawing.centre import CLOSE, central_node, depths
+from kappagcn.drawing.class_names import short_names
+from kappagcn.figures.plane import best_plane
 from kappagcn.figures.space import arcs, axes_for, draw_arcs, ground, minus, radius
 from kappagcn.figures.sphere import default_view, draw_globe, draw_great_arcs, great_arcs, scatter_globe, seen
-from kappagcn.figures.style import Theme, short_names
+from kappagcn.figures.style import Theme
 from kappagcn.geometry import expmap0, lift, project
 from kappagcn.run_folder import Array, Embedded, factor_name
 
@@ -22,7 +24,7 @@ MOST_FACTORS = 6
 RASTER_EDGES = 800  # more would make an SVG of many megabytes
 MOST_EDGES = 20_000
 NAMED_CLASSES = 18  # more would not fit beside the picture
-CLOSE = 0.55  # of the disk or globe: points that stay within are drawn larger
+LOCATOR = 0.19  # of the picture, below it
 
 
 class Nodes:
@@ -135,17 +137,20 @@ def _globe(axis: Any, tangent: Tensor, edges: Array, k: float, nodes: Nodes, lin
 
 
 def _zoom(axis: Any, flat: Array, whole: float, theme: Theme) -> None:
-    """Show only the small part of the disk or globe that has all points, if so, and in a corner where it is."""
+    """Show only the small part of the disk or globe that has all points, if so, and below it where that is."""
+    extent = float(np.linalg.norm(flat, axis=1).max())
+    if not 0 < extent < CLOSE * whole:
+        return
     low, high = flat.min(axis=0), flat.max(axis=0)
     middle, half = (low + high) / 2, float((high - low).max()) / 2 * 1.1
-    if not 0 < half < CLOSE * whole:
-        return
     left, bottom = middle - half
     axis.set(xlim=(left, left + 2 * half), ylim=(bottom, bottom + 2 * half))
     if not math.isfinite(whole):
         return
-    corner = axis.inset_axes((0, 0, 0.17, 0.17), zorder=9)
+    axis.set_ylim(bottom - 2 * half * LOCATOR, bottom + 2 * half)  # a strip without points, for the locator
+    corner = axis.inset_axes((0, 0, LOCATOR, LOCATOR / (1 + LOCATOR)), zorder=9)
     corner.set(xlim=(-1.1 * whole, 1.1 * whole), ylim=(-1.1 * whole, 1.1 * whole), aspect="equal")
     corner.axis("off")
     corner.add_patch(Circle((0, 0), whole, facecolor=theme.background, edgecolor=theme.ink, linewidth=0.8))
     corner.add_patch(Rectangle((left, bottom), 2 * half, 2 * half, color=theme.palette[1], linewidth=0))
+    corner.text(1.25 * whole, 0, "part of the space\nthat is shown", va="center", size=8, color=theme.muted)

@@ -4,8 +4,9 @@ import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from kappagcn.drawing.class_names import short_names
 from kappagcn.figures.space import axes_for
-from kappagcn.figures.style import Theme, blend, short_names
+from kappagcn.figures.style import Theme, blend
 from kappagcn.run_folder import SavedRun
 
 WRITTEN = 16  # number of classes up to which each field has its count

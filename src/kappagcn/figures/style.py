@@ -1,7 +1,6 @@
 """Style of all pictures: a light and a dark theme, and files with the same bytes every time."""
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +11,11 @@ import numpy as np
 from cycler import cycler
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 
+from kappagcn.drawing.palette import COLOURS, mark
 from kappagcn.errors import ConfigError, RecordError
 from kappagcn.io_atomic import atomic_write
 
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")  # classes stay apart in grey print too
-LONGEST = 24  # letters of a class name in a legend
+MARKERS = {"disc": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "P"}
 DPI = 150
 FIXED: Any = {"svg.hashsalt": "kappagcn", "svg.fonttype": "path"}  # paths: no font needed
 STYLE: Any = {
@@ -89,7 +88,7 @@ class Theme:
     ink: str  # text and main lines
     muted: str  # axes and edges of graphs
     grid: str
-    palette: tuple[str, ...]  # classes, after Okabe and Ito: distinct for colour-blind readers
+    palette: tuple[str, ...]  # classes: distinct for colour-blind readers
     sequential: str  # colour map for sizes, even in lightness
     span: tuple[float, float]  # part of that map for markers: its ends would be lost on the background
     poles: tuple[str, str]  # ends of the diverging map
@@ -107,9 +106,9 @@ class Theme:
         return LinearSegmentedColormap.from_list(f"{self.sequential}-{self.name}", list(colours))
 
     def mark(self, label: int) -> tuple[str, str]:
-        """Colour and marker of a class; no two of the first 64 share both."""
-        turn, colour = divmod(label, len(self.palette))
-        return self.palette[colour], MARKERS[(colour + turn) % len(MARKERS)]
+        """Colour and marker of a class; no two of the first 40 share both."""
+        colour, shape = mark(label, self.name)
+        return colour, MARKERS[shape]
 
 
 LIGHT = Theme(
@@ -118,7 +117,7 @@ LIGHT = Theme(
     ink="#1a1a1a",
     muted="#8c8c8c",
     grid="#e3e3e3",
-    palette=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5b4a9c", "#8a8a00"),
+    palette=COLOURS["light"],
     sequential="viridis",
     span=(0.0, 0.88),
     poles=("#0a5a94", "#c24e00"),
@@ -130,7 +129,7 @@ DARK = Theme(
     ink="#eceff4",
     muted="#828a96",
     grid="#2d333c",
-    palette=("#56b4e9", "#ff8a3d", "#2bc79a", "#e59cc4", "#f0e442", "#4a8fe0", "#b8a5ff", "#c9ced6"),
+    palette=COLOURS["dark"],
     sequential="viridis",
     span=(0.3, 1.0),
     poles=("#6cc0f5", "#ff9d57"),
@@ -180,15 +179,3 @@ def save(figure: Any, path: Path) -> Path:
     except OSError as error:
         raise RecordError(f"{path}: cannot be written ({error.strerror}).") from None
     return path
-
-
-def short_names(names: Iterable[object]) -> list[str]:
-    """Names of classes for a legend: without the path that all share, cut after some letters.
-
-    >>> short_names(["AI/ML/Theory", "AI/ML/Rule_Learning"])
-    ['Theory', 'Rule Learning']
-    """
-    full = [str(name) for name in names]
-    start = os.path.commonprefix(full).rfind("/") + 1  # noqa: RUF071 (letters, then whole folders)
-    plain = [name[start:].replace("_", " ") or name for name in full]
-    return [name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…" for name in plain]

@@ -19,7 +19,11 @@ from kappagcn.report.tables import confusion_table, facts_list, records_table
 from kappagcn.report.words import facts, sentences, space_name
 from kappagcn.run_folder import SavedRun
 
-SCRIPTS = ("marks", "disk", "sphere", "plane", "camera", "canvas", "pointer", "panel", "charts", "main")
+SCRIPTS = (
+    *("data", "marks", "projection", "graph", "camera", "disk", "sphere", "plane", "raster", "svg"),
+    *("state", "overlay", "view", "pointer", "search", "legend", "lists", "panel", "saving", "address"),
+    *("charts", "main"),
+)
 LEADING = 5  # facts that are shown large
 
 
@@ -60,6 +64,7 @@ def page(run: SavedRun) -> str:
         confusion=confusion_table(run),
         choice=choice_section(run),
         intervals=intervals_section(run),
+        film="",
         version=escape(kappagcn.__version__),
         folder=escape(run.path.resolve().name),
     )

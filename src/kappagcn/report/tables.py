@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from kappagcn.drawing.class_names import short_names
 from kappagcn.report.words import Fact, number, percent
 from kappagcn.run_folder import Array, SavedRun
 
 SHADES = 9
+LONGEST, UPRIGHT = 40, 4  # letters of a class name; of one that need not be turned
 COLUMNS: dict[str, tuple[str, Any]] = {
     "split_name": ("Split", number),
     "run": ("Run", number),
@@ -34,8 +36,10 @@ def confusion_table(run: SavedRun) -> str:
     counts = run.confusion()
     if counts is None or not counts.sum() or run.embedded.class_names is None:
         return ""
-    names = [escape(str(name)) for name in run.embedded.class_names]
-    head = "".join(f'<th scope="col"><span>{name}</span></th>' for name in names)
+    names = [escape(name) for name in short_names(run.embedded.class_names, LONGEST)]
+    # Names turned on their side keep columns narrow; short ones are easier to read as they are.
+    turned = ' class="turned"' if max(map(len, names)) > UPRIGHT else ""
+    head = "".join(f'<th scope="col" title="{name}"><span{turned}>{name}</span></th>' for name in names)
     rows = "\n".join(_row(name, row, place) for place, (name, row) in enumerate(zip(names, counts, strict=True)))
     return (
         '<section class="card" id="confusion"><h2>Which classes are mistaken for which</h2>'

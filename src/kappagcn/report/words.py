@@ -87,6 +87,7 @@ KNOWN: dict[str, tuple[str, Callable[[Any], str], str]] = {
     "edge_unit": ("Mean length of an edge", number, "distances are in the graph's own unit"),
     "space": ("Space asked for", lambda value: _shortened(str(value)), ""),
 }
+MOST_RATIO = 1e6  # of a worst-case distortion that says more than that nodes share a place
 FIRST = ("accuracy", "interval", "macro_f1", "distortion", "d_avg", "worst_distortion", "map", "epochs", "seconds")
 # Values that say nothing: no pair left out, nothing estimated, edges of length 1.
 TRIVIAL = {
@@ -108,10 +109,24 @@ def facts(run: SavedRun) -> list[Fact]:
         if key not in ELSEWHERE and not (key in TRIVIAL and value == TRIVIAL[key])
     }
     order = [*(key for key in FIRST if key in shown), *(key for key in shown if key not in FIRST)]
-    return [_fact(key, shown[key]) for key in order]
+    return [_fact(run, key, shown[key]) for key in order]
 
 
-def _fact(key: str, value: Any) -> Fact:
+def _worst(run: SavedRun) -> Fact:
+    """The worst-case distortion; where nodes share a place it is no number, and their count says more."""
+    value, together = run.summary.get("worst_distortion"), run.summary.get("coincident_nodes") or 0
+    label, _, meaning = KNOWN["worst_distortion"]
+    unbounded = value is None or not isinstance(value, int | float) or value > MOST_RATIO
+    if not unbounded:
+        return Fact(label, number(value), meaning)
+    if together:
+        return Fact(label, "unbounded", f"{number(together)} nodes share a place with another node")
+    return Fact(label, "unbounded", "some nodes all but share a place")
+
+
+def _fact(run: SavedRun, key: str, value: Any) -> Fact:
+    if key == "worst_distortion":
+        return _worst(run)
     if key in KNOWN:
         label, write, meaning = KNOWN[key]
         return Fact(label, write(value), meaning)

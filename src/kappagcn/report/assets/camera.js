@@ -12,8 +12,9 @@ class Camera {
     this.unit = 0.47 * Math.min(width, height);
   }
 
-  home(reach) {
-    this.start = 1 / (reach || 1) * (reach < 1 ? 0.95 : 1);
+  // Points that reach only this far from the middle fill the picture.
+  home(extent) {
+    this.start = extent < 1 && extent > 0 ? 0.95 / extent : 1;
     [this.zoom, this.x, this.y] = [this.start, 0, 0];
   }
 

@@ -1,6 +1,6 @@
 // Curves and bars, as SVG.
 const SVG = "http://www.w3.org/2000/svg"; // a name, not an address: nothing is fetched
-const EDGES = { left: 52, right: 14, top: 12, bottom: 38 };
+const EDGES = { left: 52, right: 16, top: 22, bottom: 38 };
 const HEIGHT = 250;
 const DASHES = ["", "7 4", "2 3", "9 3 2 3"];
 
@@ -39,7 +39,11 @@ function frame(width, title, xTicks, yTicks, x, y, xLabel, label = written) {
     svg.append(shape("line", { class: "grid", x1: EDGES.left, x2: width - EDGES.right, y1: y(at), y2: y(at) }));
     svg.append(shape("text", { class: "tick", x: EDGES.left - 8, y: y(at) + 4, "text-anchor": "end" }, label(at)));
   }
-  for (const at of xTicks) svg.append(shape("text", { class: "tick", x: x(at), y: HEIGHT - EDGES.bottom + 18, "text-anchor": "middle" }, written(at)));
+  for (const at of xTicks) {
+    const text = written(at), half = 3.4 * text.length; // a tick at the edge stays inside
+    const place = Math.min(Math.max(x(at), half), width - half);
+    svg.append(shape("text", { class: "tick", x: place, y: HEIGHT - EDGES.bottom + 18, "text-anchor": "middle" }, text));
+  }
   svg.append(shape("text", { class: "axis", x: (EDGES.left + width - EDGES.right) / 2, y: HEIGHT - 4, "text-anchor": "middle" }, xLabel));
   return svg;
 }
@@ -82,11 +86,11 @@ function lineChart(box, chart) {
 }
 
 function nearestPlace(epochs, at, x) {
-  let found = 0;
+  let nearest = 0;
   epochs.forEach((epoch, i) => {
-    if (Math.abs(x(epoch) - at) < Math.abs(x(epochs[found]) - at)) found = i;
+    if (Math.abs(x(epoch) - at) < Math.abs(x(epochs[nearest]) - at)) nearest = i;
   });
-  return found;
+  return nearest;
 }
 
 // A line under the pointer and what it meets.
@@ -120,8 +124,9 @@ function histogramChart(box, { borders, counts }) {
     const top = y(count / total), left = x(borders[i]) + 0.5;
     svg.append(shape("rect", { class: "bar", x: left, y: top, width: Math.max(0.5, x(borders[i + 1]) - left - 0.5), height: HEIGHT - EDGES.bottom - top }));
   });
-  svg.append(shape("line", { class: "perfect", x1: x(1), x2: x(1), y1: EDGES.top, y2: HEIGHT - EDGES.bottom }));
-  svg.append(shape("text", { class: "tick", x: x(1) + 6, y: EDGES.top + 9 }, "perfect"));
+  svg.append(shape("line", { class: "perfect", x1: x(1), x2: x(1), y1: EDGES.top - 14, y2: HEIGHT - EDGES.bottom }));
+  const right = x(1) > width - 90; // above the bars, on the side that has room
+  svg.append(shape("text", { class: "axis", x: x(1) + (right ? -6 : 6), y: EDGES.top - 8, "text-anchor": right ? "end" : "start" }, "1: perfect"));
   box.replaceChildren(svg);
   followPointer(box, svg, (at) => {
     const value = low + ((at - EDGES.left) / (width - EDGES.left - EDGES.right)) * (high - low);

@@ -2,6 +2,7 @@
 // first; an isometry is (α, β), |α|² − |β|² = 1: u' = αu + βw, w' = β̄u + ᾱw. Nothing cancels towards the boundary, and
 // 1 − |z|² is 1/|w|².
 const RIM = 0.995;
+const RINGS = 8, RAYS = 6; // of the grid
 
 class Disk {
   constructor(points) {
@@ -25,11 +26,17 @@ class Disk {
     this.translate([1, 0, 0, 0], -Math.min(Math.atanh(Math.min(n / d, 1 - 1e-12)) / 2, 3), nx / n, ny / n);
   }
 
+  // The origin of the space in the middle.
+  centre() {
+    this.state = [1, 0, 0, 0];
+    this.project();
+  }
+
   // Radius of view, from the middle, that holds all points.
-  reach() {
+  extent() {
     let most = 0;
     for (let i = 0; i < this.count; i++) most = Math.max(most, Math.hypot(this.x[i], this.y[i]));
-    return most < 0.6 ? most : 1;
+    return most;
   }
 
   project() {
@@ -87,20 +94,23 @@ class Disk {
     return 0.5 + 0.5 * this.gap[i];
   }
 
-  // The arc of the circle through both points that meets the boundary at right angles.
   addEdge(path, camera, i, j) {
-    const x1 = this.x[i], y1 = this.y[i], x2 = this.x[j], y2 = this.y[j];
+    this.arc(path, camera, this.x[i], this.y[i], this.gap[i], this.x[j], this.y[j], this.gap[j]);
+  }
+
+  // The arc of the circle through both points that meets the boundary at right angles; gaps are 1 − |z|².
+  arc(path, camera, x1, y1, gap1, x2, y2, gap2) {
     const k = camera.scale, X1 = camera.toX(x1), Y1 = camera.toY(y1), X2 = camera.toX(x2), Y2 = camera.toY(y2);
     const chord = (X2 - X1) * (X2 - X1) + (Y2 - Y1) * (Y2 - Y1);
     if (chord < 0.25) return;
     path.moveTo(X1, Y1);
-    const det = 2 * (x1 * y2 - x2 * y1), s1 = 2 - this.gap[i], s2 = 2 - this.gap[j];
+    const det = 2 * (x1 * y2 - x2 * y1), s1 = 2 - gap1, s2 = 2 - gap2;
     const cx = (y2 * s1 - y1 * s2) / det, cy = (x1 * s2 - x2 * s1) / det;
     const radius = k * Math.sqrt(Math.max(cx * cx + cy * cy - 1, 0));
     if (!(chord > 2 * radius) || radius > 1e6) return path.lineTo(X2, Y2); // bulges by less than a quarter of a pixel
     const X = camera.toX(cx), Y = camera.toY(cy);
-    if (this.hasty && chord < radius * radius) {
-      // Less than a sixth of a turn: a parabola through its middle is as good while things move.
+    if (chord < radius * radius && !path.exact) {
+      // Less than a sixth of a turn: a parabola through its middle is as good.
       const mx = (X1 + X2) / 2 - X, my = (Y1 + Y2) / 2 - Y, out = (2 * radius) / Math.hypot(mx, my) - 1;
       return path.quadraticCurveTo(X + out * mx, Y + out * my, X2, Y2);
     }
@@ -113,11 +123,39 @@ class Disk {
     this.addEdge(front, camera, i, j);
   }
 
-  outline(ctx, camera) {
-    ctx.beginPath();
-    ctx.arc(camera.toX(0), camera.toY(0), camera.scale, 0, 2 * Math.PI);
-    ctx.fill();
-    ctx.stroke();
+  // The disk, its rim, and a grid that moves along: geodesics through the origin of the space, and circles about it
+  // whose radii are whole multiples of the radius of curvature.
+  drawSpace(ctx, camera, newPath) {
+    const rim = newPath(), grid = newPath();
+    rim.moveTo(camera.toX(1), camera.toY(0));
+    rim.arc(camera.toX(0), camera.toY(0), camera.scale, 0, 2 * Math.PI);
+    ctx.fillStyle = themed("--space");
+    ctx.fill(rim);
+    const [ar, ai, br, bi] = this.state, size = ar * ar + ai * ai;
+    const ox = (br * ar - bi * ai) / size, oy = (bi * ar + br * ai) / size, r2 = ox * ox + oy * oy; // β/ᾱ
+    for (let radius = 1; radius <= RINGS; radius++) {
+      const t2 = Math.tanh(radius / 2) ** 2, under = 1 - t2 * r2, R = (Math.sqrt(t2) * (1 - r2)) / under;
+      if (R * camera.scale < 3) continue;
+      const X = camera.toX((ox * (1 - t2)) / under), Y = camera.toY((oy * (1 - t2)) / under);
+      grid.moveTo(X + R * camera.scale, Y);
+      grid.arc(X, Y, R * camera.scale, 0, 2 * Math.PI);
+    }
+    for (let ray = 0; ray < RAYS; ray++) {
+      const angle = (Math.PI * ray) / RAYS, ends = [0, Math.PI].map((more) => this.ideal(angle + more));
+      this.arc(grid, camera, ...ends[0], 0, ...ends[1], 0);
+    }
+    [ctx.strokeStyle, ctx.lineWidth] = [themed("--grid"), 1];
+    ctx.stroke(grid);
+    [ctx.strokeStyle, ctx.lineWidth] = [themed("--rim"), 1.5];
+    ctx.stroke(rim);
+  }
+
+  // Where the isometry takes a point of the boundary.
+  ideal(angle) {
+    const [ar, ai, br, bi] = this.state, c = Math.cos(angle), s = Math.sin(angle);
+    const ur = ar * c - ai * s + br, ui = ar * s + ai * c + bi, wr = br * c + bi * s + ar, wi = br * s - bi * c - ai;
+    const size = wr * wr + wi * wi;
+    return [(ur * wr + ui * wi) / size, (ui * wr - ur * wi) / size];
   }
 
   position(i) {
@@ -125,6 +163,6 @@ class Disk {
   }
 
   hint() {
-    return "Drag to move through the space: the picture is a disk whose edge is infinitely far away, and moving keeps all distances.";
+    return "The disk is a whole hyperbolic plane, its edge infinitely far away: drag to move through it, which keeps all distances. Circles of the grid are one radius of curvature apart.";
   }
 }

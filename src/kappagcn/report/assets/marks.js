@@ -1,27 +1,26 @@
-// Colours and shapes of nodes: Okabe and Ito's colours, which colour-blind readers tell apart; their yellow, too pale
-// on white, gives way to a purple. From the ninth class on the shape changes.
-const COLOURS = {
-  light: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b87a00", "#3fa0d8", "#5b3a8c", "#4a4a4a"],
-  dark: ["#4aa3df", "#f0803c", "#2cc295", "#e29bc2", "#e6b03c", "#8fd0f5", "#a78bda", "#c8c8c8"],
-};
+// Colours and shapes of nodes. The eight colours stay apart for colour-blind readers; from the fifth class on the shape
+// changes too, so that forty classes look different.
 const RAMPS = {
   light: ["#0b1f5b", "#1d4a8a", "#24739b", "#2b9a96", "#58b97e", "#a6c852"],
   dark: ["#fde725", "#a5d938", "#4ac16d", "#21a585", "#2a889c", "#4b74b8"],
 };
-const NO_CLASS = { light: "#9a9a9a", dark: "#777777" };
-const SHAPES = ["disc", "square", "triangle", "diamond", "cross"];
+const UNKNOWN = { light: "#9a9a9a", dark: "#777777" };
 const STEPS = 24;
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const theme = () => (dark.matches ? "dark" : "light");
-const themed = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+let themedValues = {};
+dark.addEventListener("change", () => (themedValues = {}));
+const themed = (name) => (themedValues[name] ??= getComputedStyle(document.documentElement).getPropertyValue(name).trim());
 
 function classColour(place) {
-  return place < 0 ? NO_CLASS[theme()] : COLOURS[theme()][place % 8];
+  const colours = data.palette.colours[theme()];
+  return place < 0 ? UNKNOWN[theme()] : colours[place % colours.length];
 }
 
 function classShape(place) {
-  return place < 0 ? "disc" : SHAPES[Math.floor(place / 8) % SHAPES.length];
+  const { shapes } = data.palette;
+  return place < 0 ? "disc" : shapes[Math.floor(place / 4) % shapes.length];
 }
 
 function rampColour(t) {
@@ -32,37 +31,31 @@ function rampColour(t) {
     const [a, b] = [ramp[i], ramp[i + 1]].map((hex) => parseInt(hex.slice(p, p + 2), 16));
     return Math.round(a + (b - a) * (at - i));
   });
-  return `rgb(${mixed.join(",")})`;
+  return `#${mixed.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
 }
+
+const CORNERS = {
+  triangle: [[0, -1.25], [1.1, 0.75], [-1.1, 0.75]],
+  diamond: [[0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]],
+  square: [[-0.88, -0.88], [0.88, -0.88], [0.88, 0.88], [-0.88, 0.88]],
+  cross: [[-0.4, -1.2], [0.4, -1.2], [0.4, -0.4], [1.2, -0.4], [1.2, 0.4], [0.4, 0.4], [0.4, 1.2], [-0.4, 1.2], [-0.4, 0.4], [-1.2, 0.4], [-1.2, -0.4], [-0.4, -0.4]],
+};
 
 function addMark(path, shape, x, y, r) {
   if (shape === "disc") {
     path.moveTo(x + r, y);
     path.arc(x, y, r, 0, 2 * Math.PI);
-  } else if (shape === "square") {
-    path.rect(x - 0.88 * r, y - 0.88 * r, 1.76 * r, 1.76 * r);
-  } else if (shape === "cross") {
-    path.rect(x - 1.2 * r, y - 0.4 * r, 2.4 * r, 0.8 * r);
-    path.rect(x - 0.4 * r, y - 1.2 * r, 0.8 * r, 0.8 * r);
-    path.rect(x - 0.4 * r, y + 0.4 * r, 0.8 * r, 0.8 * r);
-  } else {
-    const corners = shape === "triangle" ? [[0, -1.25], [1.1, 0.75], [-1.1, 0.75]] : [[0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]];
-    corners.forEach(([dx, dy], i) => path[i ? "lineTo" : "moveTo"](x + dx * r, y + dy * r));
-    path.closePath();
+    return;
   }
+  CORNERS[shape].forEach(([dx, dy], i) => path[i ? "lineTo" : "moveTo"](x + dx * r, y + dy * r));
+  path.closePath();
 }
 
-const written = (x) => {
-  if (x === 0) return "0";
-  const size = Math.abs(x);
-  const text = size >= 1e6 || size < 1e-3 ? x.toExponential(2) : Number(x.toPrecision(4)).toLocaleString("en");
-  return text.replace("-", "−");
-};
-const share = (x) => `${(100 * x).toFixed(1)} %`;
-
-function element(tag, attributes = {}, ...inside) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...inside); // strings become text, never markup
-  return made;
+function swatch(key) {
+  const canvas = element("canvas", { width: 32, height: 32, class: "swatch", "aria-hidden": "true" });
+  const ctx = canvas.getContext("2d"), path = new Path2D();
+  addMark(path, classShape(key), 16, 16, 10);
+  ctx.fillStyle = classColour(key);
+  ctx.fill(path);
+  return canvas;
 }

@@ -21,7 +21,11 @@ class Plane {
     this.project();
   }
 
-  reach() {
+  centre() {
+    this.home();
+  }
+
+  extent() {
     return 1;
   }
 
@@ -55,13 +59,27 @@ class Plane {
     front.lineTo(camera.toX(this.x[j]), camera.toY(this.y[j]));
   }
 
-  outline() {}
+  // A grid of squares that moves along.
+  drawSpace(ctx, camera, newPath) {
+    const grid = newPath(), [left, top] = camera.from(0, 0), [right, bottom] = camera.from(camera.width, camera.height);
+    const step = 0.25 * 2 ** -Math.floor(Math.log2(camera.zoom)), [dx, dy] = this.state;
+    for (let x = Math.ceil((left - dx) / step) * step + dx; x < right; x += step) {
+      grid.moveTo(camera.toX(x), 0);
+      grid.lineTo(camera.toX(x), camera.height);
+    }
+    for (let y = Math.ceil((bottom - dy) / step) * step + dy; y < top; y += step) {
+      grid.moveTo(0, camera.toY(y));
+      grid.lineTo(camera.width, camera.toY(y));
+    }
+    [ctx.strokeStyle, ctx.lineWidth] = [themed("--grid"), 1];
+    ctx.stroke(grid);
+  }
 
   position(i) {
     return [this.x[i], this.y[i]];
   }
 
   hint() {
-    return "Drag to move.";
+    return "The plane: distances are as they look. Drag to move.";
   }
 }

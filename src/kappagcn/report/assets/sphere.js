@@ -26,6 +26,19 @@ function orthonormal(m) {
   return [...first, ...second, ...cross(first, second)];
 }
 
+// Meridians and parallels every 30 degrees about an axis that leans a little towards the reader.
+const LEAN = 0.42;
+const GLOBE = [];
+{
+  const turn = Array.from({ length: 73 }, (_, i) => (2 * Math.PI * i) / 72);
+  const leaned = ([x, y, z]) => [x, y * Math.cos(LEAN) - z * Math.sin(LEAN), y * Math.sin(LEAN) + z * Math.cos(LEAN)];
+  for (let step = 0; step < 6; step++) {
+    const a = (Math.PI * step) / 6, b = (Math.PI * (step - 2)) / 6;
+    GLOBE.push(turn.map((t) => leaned([Math.cos(t) * Math.cos(a), Math.sin(t), Math.cos(t) * Math.sin(a)])));
+    if (step < 5) GLOBE.push(turn.map((t) => leaned([Math.cos(b) * Math.cos(t), Math.sin(b), Math.cos(b) * Math.sin(t)])));
+  }
+}
+
 class Sphere {
   constructor(points) {
     this.kind = "sphere";
@@ -40,11 +53,15 @@ class Sphere {
     this.project();
   }
 
-  reach() {
+  centre() {
+    this.home();
+  }
+
+  extent() {
     let most = 0;
     for (let i = 0; i < this.points.length; i += 3)
       most = this.points[i + 2] > 0 ? Math.max(most, Math.hypot(this.points[i], this.points[i + 1])) : 1;
-    return most < 0.6 ? most : 1;
+    return most;
   }
 
   project() {
@@ -118,11 +135,35 @@ class Sphere {
     path.lineTo(camera.toX(to[0]), camera.toY(to[1]));
   }
 
-  outline(ctx, camera) {
-    ctx.beginPath();
-    ctx.arc(camera.toX(0), camera.toY(0), camera.scale, 0, 2 * Math.PI);
-    ctx.fill();
-    ctx.stroke();
+  // A shaded ball with meridians and parallels, those behind it fainter.
+  drawSpace(ctx, camera, newPath) {
+    const ball = newPath(), front = newPath(), back = newPath(), X = camera.toX(0), Y = camera.toY(0), r = camera.scale;
+    ball.moveTo(X + r, Y);
+    ball.arc(X, Y, r, 0, 2 * Math.PI);
+    const light = ctx.createRadialGradient(X - 0.35 * r, Y - 0.4 * r, 0.05 * r, X, Y, r);
+    ["--ball-light", "--ball", "--ball-dark"].forEach((name, i) => light.addColorStop([0, 0.6, 1][i], themed(name)));
+    ctx.fillStyle = light;
+    ctx.fill(ball);
+    for (const line of GLOBE) this.addLine(front, back, camera, line);
+    [ctx.strokeStyle, ctx.lineWidth] = [themed("--globe"), 1];
+    ctx.globalAlpha = 0.25;
+    ctx.stroke(back);
+    ctx.globalAlpha = 0.8;
+    ctx.stroke(front);
+    ctx.globalAlpha = 1;
+    [ctx.strokeStyle, ctx.lineWidth] = [themed("--rim"), 1.5];
+    ctx.stroke(ball);
+  }
+
+  addLine(front, back, camera, line) {
+    const m = this.state;
+    let last = null, path = null;
+    for (const [a, b, c] of line) {
+      const next = [m[0] * a + m[1] * b + m[2] * c, m[3] * a + m[4] * b + m[5] * c, m[6] * a + m[7] * b + m[8] * c];
+      const side = next[2] < 0 ? back : front;
+      if (last) this.addPiece(side, path, camera, last, next);
+      [last, path] = [next, last ? side : null];
+    }
   }
 
   position(i) {
@@ -130,6 +171,6 @@ class Sphere {
   }
 
   hint() {
-    return "Drag to turn the sphere; what is behind is faded.";
+    return "Drag to turn the sphere; what is behind it is faded.";
   }
 }

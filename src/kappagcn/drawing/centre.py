@@ -1,0 +1,53 @@
+"""The middle of a graph, and what is near it."""
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, dijkstra
+
+from kappagcn.run_folder import Array
+
+CLOSE = 0.6  # of the disk or globe: points that stay within it are drawn larger
+
+
+def central_node(edges: Array, nodes: int) -> int:
+    """The middle of a longest path of the largest component, by three searches; exact in trees.
+
+    >>> central_node(np.array([[0, 1], [1, 2], [2, 3], [3, 4]]), 5)
+    2
+    """
+    graph = adjacency(edges, nodes)
+    parts = connected_components(graph, directed=False)[1]
+    start = int(np.flatnonzero(parts == np.bincount(parts).argmax())[0])
+    from_one = depths(edges, nodes, _farthest(depths(edges, nodes, start)))
+    from_other = depths(edges, nodes, _farthest(from_one))
+    longest, both = np.maximum(from_one, from_other), from_one + from_other
+    return int(np.lexsort((np.arange(nodes), -np.diff(graph.indptr), both, longest))[0])
+
+
+def depths(edges: Array, nodes: int, start: int) -> Array:
+    """Steps from a node to all, (N,); infinite where there is no path."""
+    return np.asarray(dijkstra(adjacency(edges, nodes), directed=True, indices=start, unweighted=True))
+
+
+def nodes_near(edges: Array, nodes: int, start: int, most: int) -> Array:
+    """All nodes, or the `most` that are the fewest steps from a node, in order; components it does not reach come last.
+
+    >>> nodes_near(np.array([[0, 1], [1, 2], [2, 3]]), 5, 1, 3).tolist()
+    [0, 1, 2]
+    """
+    if nodes <= most:
+        return np.arange(nodes)
+    return np.sort(np.lexsort((np.arange(nodes), depths(edges, nodes, start)))[:most])
+
+
+def adjacency(edges: Array, nodes: int, lengths: Array | None = None) -> Any:
+    """Both directions of all edges as a sparse matrix, of ones or of their lengths."""
+    both = np.concatenate([edges, edges[:, ::-1]])
+    values = np.ones(len(both), np.int8) if lengths is None else np.concatenate([lengths, lengths])
+    return csr_array((values, (both[:, 0], both[:, 1])), shape=(nodes, nodes))
+
+
+def _farthest(steps: Array) -> int:
+    return int(np.where(np.isfinite(steps), steps, -1).argmax())
