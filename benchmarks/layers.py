@@ -59,12 +59,12 @@ def networks(features: int, classes: int) -> dict[str, Net]:
     def curved(kappa: float, **options: Any) -> Net:
         space = Stereographic(Curvature(kappa, trainable=True))
         sizes = ((features, HIDDEN), (HIDDEN, classes))
-        return Net(*(KappaGCNConv(*size, space, **options) for size in sizes))
+        return Net(*(KappaGCNConv(*size, manifold=space, **options) for size in sizes))
 
     def flat() -> Net:
         return Net(
-            KappaGCNConv(features, HIDDEN, 0.0, aggregation="tangential"),
-            KappaGCNConv(HIDDEN, classes, 0.0, aggregation="tangential"),
+            KappaGCNConv(features, HIDDEN, manifold=0.0, aggregation="tangential"),
+            KappaGCNConv(HIDDEN, classes, manifold=0.0, aggregation="tangential"),
         )
 
     return {

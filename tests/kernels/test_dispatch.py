@@ -27,7 +27,7 @@ sys.modules["numba"] = None
 import torch
 from kappagcn.nn import KappaGCNConv
 from kappagcn.kernels.dispatch import compiled
-out = KappaGCNConv(3, 2, -1.0)(torch.ones(4, 3), torch.tensor([[0, 1], [1, 2]]))
+out = KappaGCNConv(3, 2, manifold=-1.0)(torch.ones(4, 3), torch.tensor([[0, 1], [1, 2]]))
 assert out.shape == (4, 2) and compiled("rows") is None
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -25,7 +25,7 @@ def test_as_curvature_vanishes_the_network_is_gcn_at_first_order(signature):
     torch.manual_seed(0)
     flat = KappaGCN(10, 3, "E4").double()
     first = GCNConv(10, 4).double()
-    first.lin.weight.data = flat.hidden[0].weight.data.t().clone()
+    first.lin.weight.data = flat.hidden[0].lin.weight.data.clone()
     second = GCNConv(4, 3, bias=False).double()
     second.lin.weight.data = 4 * flat.logits.normals.data.clone()
     want = second(first(x, data.edge_index).relu(), data.edge_index)
@@ -60,9 +60,9 @@ def test_a_network_without_classes_ends_in_its_space(data):
 def test_rows_beyond_the_precision_are_counted(data):
     model = KappaGCN(10, 2, "H4", act="none")
     data.x = torch.ones(150, 10)  # all in one place: midpoints as far out as the points
-    model.hidden[0].weight.data.fill_(0.3)  # 12 from the origin
+    model.hidden[0].lin.weight.data.fill_(0.3)  # 12 from the origin
     assert model.capped_rows(data.x, data.edge_index) == 0
-    model.hidden[0].weight.data.fill_(0.5)
+    model.hidden[0].lin.weight.data.fill_(0.5)
     assert model.capped_rows(data.x, data.edge_index) == 150
     assert torch.isfinite(model(data.x, data.edge_index)).all()
 

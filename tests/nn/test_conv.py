@@ -27,11 +27,10 @@ def pair(kappa, in_channels, out_channels, **options):
     """Ours with κ, and PyG's, with the same weights in float64."""
     theirs = GCNConv(in_channels, out_channels, **options).double()
     space = Stereographic(Curvature(kappa, trainable=True)).double()
-    ours = KappaGCNConv(in_channels, out_channels, space, **options).double()
-    ours.load_state_dict({**ours.state_dict(), "weight": theirs.lin.weight.detach().t().clone()})
-    if ours.bias is not None:
+    ours = KappaGCNConv(in_channels, out_channels, manifold=space, **options).double()
+    if theirs.bias is not None:
         torch.nn.init.normal_(theirs.bias)
-        ours.bias.data = theirs.bias.data.clone()
+    ours.load_state_dict(theirs.state_dict())
     return ours, theirs
 
 
@@ -58,8 +57,7 @@ def test_flat_it_is_gcnconv_values_and_gradients(path, n, edges, dim, weighted, 
         with path():
             out = conv(inputs, edge_index, weight)
         (out * torch.arange(1.0, dim + 1, dtype=DOUBLE)).square().sum().backward()
-        matrix = conv.weight.grad if conv is ours else conv.lin.weight.grad.t()
-        grads.append((out.detach(), inputs.grad, matrix, None if conv.bias is None else conv.bias.grad))
+        grads.append((out.detach(), inputs.grad, conv.lin.weight.grad, None if conv.bias is None else conv.bias.grad))
     for mine, pygs in zip(*grads, strict=True):
         if mine is not None:
             assert torch.allclose(mine, pygs, rtol=1e-12, atol=1e-12)
@@ -113,7 +111,7 @@ def test_gradients_in_x_and_in_kappa(path, kappas, seed):
 def test_gradients_reach_edge_weights(kappa):
     edge_index, weight, generator = random_graph(6, 14, 1)
     x = torch.randn(6, 2, generator=generator, dtype=DOUBLE)
-    conv = KappaGCNConv(2, 2, Stereographic(kappa)).double()
+    conv = KappaGCNConv(2, 2, manifold=Stereographic(kappa)).double()
     out = torch.autograd.gradcheck(lambda w: conv(x, edge_index, w), (weight.requires_grad_(),))
     assert out
 
@@ -127,7 +125,7 @@ SPACES += [lambda: ProductManifold.from_signature("H2xS1xE1", trainable=True), l
 def test_permuting_the_nodes_permutes_the_result(space, dtype):
     edge_index, weight, generator = random_graph(20, 60, 3)
     x = torch.randn(20, 3, generator=generator, dtype=dtype)
-    conv = KappaGCNConv(3, 4, space()).to(dtype)
+    conv = KappaGCNConv(3, 4, manifold=space()).to(dtype)
     order = torch.randperm(20, generator=generator)
     place = torch.empty_like(order)
     place[order] = torch.arange(20)
@@ -153,7 +151,7 @@ def test_with_row_normalisation_aggregation_commutes_with_isometries(kappa):
 @pytest.mark.parametrize("space", SPACES)
 def test_every_parameter_gets_a_gradient(space):
     data = disease(200)
-    conv = KappaGCNConv(10, 4, space())
+    conv = KappaGCNConv(10, 4, manifold=space())
     conv(data.x, data.edge_index).square().sum().backward()
     for name, parameter in conv.named_parameters():
         assert parameter.grad is not None, name
@@ -180,7 +178,7 @@ def test_sparse_features_are_dense_ones(layout):
         conv.zero_grad()
         out = conv(features, edge_index)
         out.square().sum().backward()
-        results.append((out.detach(), conv.weight.grad.clone()))
+        results.append((out.detach(), conv.lin.weight.grad.clone()))
     for out, grad in results[1:]:
         assert torch.allclose(out, results[0][0], atol=1e-6)
         assert torch.allclose(grad, results[0][1], atol=1e-5)
@@ -190,17 +188,17 @@ def test_cached_prebuilt_and_fresh_adjacency_agree():
     edge_index, weight, generator = random_graph(10, 30, 7)
     x = torch.randn(10, 3, generator=generator)
     torch.manual_seed(0)
-    conv = KappaGCNConv(3, 2, Stereographic(-1.0), cached=True)
+    conv = KappaGCNConv(3, 2, manifold=Stereographic(-1.0), cached=True)
     plain = copy.deepcopy(conv)
     plain.cached = False
     out = conv(x, edge_index, weight.float())
     assert torch.equal(conv(x, torch.zeros(2, 0, dtype=torch.long)), out)  # the first adjacency is kept
     assert torch.equal(plain(x, edge_index, weight.float()), out)
     assert torch.equal(plain(x, normalized_adjacency(edge_index, weight, 10)), out)
-    again = KappaGCNConv(3, 2, Stereographic(-1.0))
+    again = KappaGCNConv(3, 2, manifold=Stereographic(-1.0))
     again.load_state_dict(conv.state_dict())
     assert torch.equal(again(x, edge_index, weight.float()), out)
-    assert set(conv.state_dict()) == {"weight", "bias", "manifold.curvature.raw"} - (
+    assert set(conv.state_dict()) == {"lin.weight", "bias", "manifold.curvature.raw"} - (
         set() if "manifold.curvature.raw" in conv.state_dict() else {"manifold.curvature.raw"}
     )
 
@@ -209,9 +207,9 @@ def test_cached_prebuilt_and_fresh_adjacency_agree():
 def test_isolated_nodes_and_empty_graphs(kappa):
     none = torch.zeros(2, 0, dtype=torch.long)
     x = (0.3 * torch.randn(4, 3, generator=torch.Generator().manual_seed(0))).requires_grad_()
-    conv = KappaGCNConv(3, 2, Stereographic(kappa), bias=False)
-    assert torch.allclose(conv(x, none), x @ conv.weight, atol=1e-6)  # only its own self-loop
-    bare = KappaGCNConv(3, 2, Stereographic(kappa), bias=False, add_self_loops=False)
+    conv = KappaGCNConv(3, 2, manifold=Stereographic(kappa), bias=False)
+    assert torch.allclose(conv(x, none), conv.lin(x), atol=1e-6)  # only its own self-loop
+    bare = KappaGCNConv(3, 2, manifold=Stereographic(kappa), bias=False, add_self_loops=False)
     out = bare(x, none)
     assert torch.equal(out, torch.zeros(4, 2))
     out.sum().backward()
@@ -227,7 +225,7 @@ def test_it_compiles_and_exports(signature, normalize):
     edges = torch.cat([data.edge_index, torch.tensor([[3, 7], [3, 7]])], 1)
     weights = torch.rand(edges.shape[1], generator=torch.Generator().manual_seed(0))
     space = ProductManifold.from_signature(signature, trainable=True)
-    conv = KappaGCNConv(10, 4, space, normalize=normalize)
+    conv = KappaGCNConv(10, 4, manifold=space, normalize=normalize)
     x = 0.05 * data.x
     want = conv(x, edges, weights)
     compiled = torch.compile(conv, backend="aot_eager", fullgraph=True)
@@ -291,7 +289,7 @@ def test_nothing_is_ever_infinite_or_nan(kappa, radius, dtype, path):
     ("call", "words"),
     [
         (
-            lambda: KappaGCNConv(3, 2, Stereographic(-1.0, dim=4)),
+            lambda: KappaGCNConv(3, 2, manifold=Stereographic(-1.0, dim=4)),
             "expected 4 channels, .*found 2",
         ),
     ],
@@ -305,7 +303,10 @@ def test_a_tree_classifier_trains_and_its_curvature_moves():
     data = disease(400)
     torch.manual_seed(0)
     space = Stereographic(Curvature(0.0, trainable=True))
-    first, second = KappaGCNConv(10, 8, space, cached=True), KappaGCNConv(8, 2, Stereographic(0.0), cached=True)
+    first, second = (
+        KappaGCNConv(10, 8, manifold=space, cached=True),
+        KappaGCNConv(8, 2, manifold=Stereographic(0.0), cached=True),
+    )
     parameters = [*first.parameters(), *second.parameters()]
     optimiser = torch.optim.Adam(parameters, lr=0.02)
     losses = []
@@ -324,9 +325,9 @@ def test_a_tree_classifier_trains_and_its_curvature_moves():
 def test_dropping_happens_in_training_only():
     edge_index, _, generator = random_graph(20, 80, 9)
     x = draw(generator, 20, 3).float()
-    plain = KappaGCNConv(3, 4, "H4")
+    plain = KappaGCNConv(3, 4, manifold="H4")
     for options in ({"dropconnect": 0.5}, {"adjacency_dropout": 0.5}):
-        conv = KappaGCNConv(3, 4, "H4", **options)
+        conv = KappaGCNConv(3, 4, manifold="H4", **options)
         conv.load_state_dict(plain.state_dict())
         torch.manual_seed(1)
         assert not torch.allclose(conv(x, edge_index), plain(x, edge_index))
@@ -336,7 +337,7 @@ def test_dropping_happens_in_training_only():
 
 def test_factors_that_share_the_input_see_only_their_columns():
     edge_index, _, generator = random_graph(10, 30, 10)
-    conv = KappaGCNConv(7, 5, "H2xS3", split_input=True).double()
+    conv = KappaGCNConv(7, 5, manifold="H2xS3", split_input=True).double()
     x = draw(generator, 10, 7).requires_grad_()
     out = conv(x, edge_index)
     (by_first,) = torch.autograd.grad(out[:, :2].square().sum(), x, retain_graph=True)
@@ -346,8 +347,8 @@ def test_factors_that_share_the_input_see_only_their_columns():
     assert (by_second[:, :4] == 0).all()
     assert (by_second[:, 4:] != 0).any()
     conv(x, edge_index).square().sum().backward()
-    assert torch.equal(conv.weight.grad == 0, conv.mask == 0)
-    again = KappaGCNConv(7, 5, "H2xS3", split_input=True).double()
+    assert torch.equal(conv.lin.weight.grad == 0, conv.mask == 0)
+    again = KappaGCNConv(7, 5, manifold="H2xS3", split_input=True).double()
     again.load_state_dict(conv.state_dict())
     assert torch.equal(again(x, edge_index), conv(x, edge_index))
 
@@ -366,8 +367,11 @@ def _aggregate(adjacency, aggregation):
         (lambda: KappaGCNConv(3, 2, normalize="max"), "expected normalize symmetric"),
         (lambda: KappaGCNConv(3, 2, dropconnect=1.0), "dropconnect: expected a probability"),
         (lambda: KappaGCNConv(3, 2, adjacency_dropout=-0.1), "adjacency_dropout: expected a probability"),
-        (lambda: KappaGCNConv(1, 2, "H1xS1", split_input=True), "split_input: expected a product of at most 1"),
-        (lambda: KappaGCNConv(3, 2, -1.0, split_input=True), "split_input: expected a product"),
+        (
+            lambda: KappaGCNConv(1, 2, manifold="H1xS1", split_input=True),
+            "split_input: expected a product of at most 1",
+        ),
+        (lambda: KappaGCNConv(3, 2, manifold=-1.0, split_input=True), "split_input: expected a product"),
         (lambda: KappaGCNConv(3, 2)((torch.ones(2, 3), None), torch.zeros(2, 0, dtype=torch.long)), "size="),
         (lambda: bipartite_adjacency(torch.tensor([[0], [4]]), (3, 4)), "nodes from 0 to 3, found 4 to 4"),
         (lambda: _aggregate(bipartite_adjacency(NONE, (2, 3)), "tangential-node"), "as many targets as sources"),
@@ -383,8 +387,8 @@ def test_what_cannot_be_aggregated_is_named(call, words):
 @pytest.mark.parametrize("weights", [[1, -2, 1, 1, 1, 1], [1, 1, 1, 1, 1, -1], [1, -1, 1, 1, -1, 1]])
 def test_flat_rows_of_any_weight_are_gcnconvs(weights, path):
     weight = torch.tensor(weights, dtype=DOUBLE)
-    ours, theirs = KappaGCNConv(3, 2, 0.0, normalize=False).double(), GCNConv(3, 2, normalize=False).double()
-    theirs.lin.weight.data = ours.weight.data.t().clone()
+    ours, theirs = KappaGCNConv(3, 2, manifold=0.0, normalize=False).double(), GCNConv(3, 2, normalize=False).double()
+    ours.load_state_dict(theirs.state_dict())
     grads = []
     for conv in (ours, theirs):
         x = X.double().requires_grad_()
@@ -397,7 +401,7 @@ def test_flat_rows_of_any_weight_are_gcnconvs(weights, path):
 
 
 def test_used_layers_and_matrices_copy_and_pickle():
-    conv = KappaGCNConv(3, 2, -1.0, cached=True)
+    conv = KappaGCNConv(3, 2, manifold=-1.0, cached=True)
     want = conv(X, EDGES)
     for twin in (copy.deepcopy(conv), pickle.loads(pickle.dumps(conv))):
         assert torch.equal(twin(X, EDGES), want)
@@ -408,15 +412,15 @@ def test_used_layers_and_matrices_copy_and_pickle():
 
 
 def test_inference_mode_leaves_the_matrix_usable():
-    matrix, conv = normalized_adjacency(EDGES), KappaGCNConv(3, 2, -1.0)
+    matrix, conv = normalized_adjacency(EDGES), KappaGCNConv(3, 2, manifold=-1.0)
     with torch.inference_mode():
         conv(X, matrix)
     conv(X, matrix).sum().backward()
-    assert conv.weight.grad is not None
+    assert conv.lin.weight.grad is not None
 
 
 def test_a_cached_adjacency_follows_the_layers_dtype():
-    conv = KappaGCNConv(3, 2, -1.0, cached=True)
+    conv = KappaGCNConv(3, 2, manifold=-1.0, cached=True)
     conv(X, EDGES)
     conv.double()
     fresh = copy.deepcopy(conv)
@@ -427,5 +431,5 @@ def test_a_cached_adjacency_follows_the_layers_dtype():
 def test_edge_weights_of_zero_have_finite_gradients():
     weight = torch.tensor([0.0, 1, 1, 1, 1, 1], requires_grad=True)
     edges = torch.tensor([[0, 1, 1, 2, 3, 2], [1, 0, 2, 0, 2, 3]])
-    KappaGCNConv(3, 2, -1.0, add_self_loops=False)(X, edges, weight).sum().backward()
+    KappaGCNConv(3, 2, manifold=-1.0, add_self_loops=False)(X, edges, weight).sum().backward()
     assert torch.isfinite(weight.grad).all()

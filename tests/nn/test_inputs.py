@@ -27,7 +27,7 @@ def test_edges_between_two_kinds_of_nodes(kappa, normalize, seed):
     )
     weight = torch.rand(20, generator=generator, dtype=DOUBLE) + 0.1
     source, target = draw(generator, 7, 3), draw(generator, 4, 3)
-    conv = KappaGCNConv(3, 2, space(kappa), normalize=normalize).double()
+    conv = KappaGCNConv(3, 2, manifold=space(kappa), normalize=normalize).double()
     out = conv((source, target), edge_index, weight)
     dense = torch.zeros(4, 7, dtype=DOUBLE).index_put((edge_index[1], edge_index[0]), weight, accumulate=True)
     if normalize != "none":
@@ -37,7 +37,7 @@ def test_edges_between_two_kinds_of_nodes(kappa, normalize, seed):
             columns = dense.sum(0, keepdim=True)
             scale = dense / (rows.where(rows > 0, 1) * columns.where(columns > 0, 1)).sqrt()
         dense = scale
-    want = aggregate(source @ conv.weight, SparseMatrix.from_tensor(dense), conv.manifold)
+    want = aggregate(conv.lin(source), SparseMatrix.from_tensor(dense), conv.manifold)
     assert out.shape == (4, 2)
     assert torch.allclose(out, want, atol=1e-12)
     assert torch.equal(conv((source, None), edge_index, weight, size=(7, 4)), out)
@@ -50,7 +50,7 @@ def test_a_batch_of_graphs_is_its_graphs():
         Data(x=draw(generator, n, 3), edge_index=torch.randint(n, (2, 3 * n), generator=generator)) for n in (4, 7, 1)
     ]
     batch = Batch.from_data_list(graphs)
-    conv = KappaGCNConv(3, 2, "H1xS1").double()
+    conv = KappaGCNConv(3, 2, manifold="H1xS1").double()
     whole = conv(batch.x, batch.edge_index)
     parts = torch.cat([conv(g.x, g.edge_index) for g in graphs])
     assert torch.allclose(whole, parts, atol=1e-12)
@@ -65,16 +65,16 @@ def test_a_sparse_adjacency_tensor_is_taken_as_pyg_takes_it(layout):
     flipped = torch.sparse_coo_tensor(edge_index.flip(0), weight, (9, 9), check_invariants=True).coalesce()
     adjacency = flipped if layout == "coo" else flipped.to_sparse_csr()
     x = draw(generator, 9, 3)
-    flat = KappaGCNConv(3, 2, 0.0).double()
+    flat = KappaGCNConv(3, 2, manifold=0.0).double()
     theirs = GCNConv(3, 2).double()
-    theirs.lin.weight.data = flat.weight.data.t().clone()
+    theirs.lin.weight.data = flat.lin.weight.data.clone()
     assert torch.allclose(flat(x, adjacency), theirs(x, adjacency), atol=1e-12)
     assert torch.allclose(flat(x, adjacency), flat(x, edge_index, weight), atol=1e-12)
 
 
 def test_a_sparse_adjacency_that_is_not_square_is_between_two_kinds_of_nodes():
     adjacency = torch.rand(2, 4, generator=torch.Generator().manual_seed(0)).to_sparse_csr()
-    conv = KappaGCNConv(3, 5, -1.0)
+    conv = KappaGCNConv(3, 5, manifold=-1.0)
     rows, cols = torch.ones(2, 4).nonzero().T
     edges = torch.stack([cols, rows])
     assert torch.allclose(conv(X, adjacency), conv(X, edges, adjacency.values(), size=(4, 2)), atol=1e-6)
@@ -84,7 +84,7 @@ def test_a_sparse_adjacency_that_is_not_square_is_between_two_kinds_of_nodes():
 def test_sparse_features_changed_in_place_are_noticed(layout):
     x = X.relu()
     sparse = x.to_sparse_csr() if layout == "csr" else x.to_sparse_coo().coalesce()
-    conv = KappaGCNConv(3, 2, -1.0)
+    conv = KappaGCNConv(3, 2, manifold=-1.0)
     conv(sparse, EDGES)
     sparse.values().mul_(5)
     assert torch.allclose(conv(sparse, EDGES), conv(5 * x, EDGES), atol=1e-5)
@@ -95,7 +95,7 @@ def test_sparse_features_changed_in_place_are_noticed(layout):
 def test_sparse_features_compile(kind):
     x = X.relu()
     sparse = {"matrix": SparseMatrix.from_tensor, "csr": Tensor.to_sparse_csr, "coo": Tensor.to_sparse_coo}[kind](x)
-    conv = KappaGCNConv(3, 2, -1.0)
+    conv = KappaGCNConv(3, 2, manifold=-1.0)
     compiled = torch.compile(conv, backend="aot_eager")
     for edges in (EDGES, normalized_adjacency(EDGES)):
         assert torch.allclose(compiled(sparse, edges), conv(x, edges), atol=1e-6)
@@ -116,8 +116,8 @@ CASES = {
     "integers": (lambda: KappaGCNConv(3, 2)(torch.ones(4, 3).long(), EDGES), "expected floating-point numbers"),
     "dtype": (lambda: KappaGCNConv(3, 2)(torch.ones(4, 3).double(), EDGES), "x: expected torch.float32, as the layer"),
     "nothing": (lambda: KappaGCNConv(3, 2)(None, EDGES), "x: expected a tensor"),
-    "batch of matrices": (lambda: KappaGCNConv(3, 2)(torch.ones(2, 4, 3), EDGES), r"x: expected \(N, 3\)"),
-    "lazy": (lambda: KappaGCNConv(-1, 2), "sizes are not inferred"),
+    "no rows": (lambda: KappaGCNConv(3, 2)(torch.ones(3), EDGES), r"x: expected \(N, 3\)"),
+    "no channels": (lambda: KappaGCNConv(0, 2), "channels from 1, or -1 for in_channels"),
     "no edges at all": (lambda: KappaGCNConv(3, 2)(X, None), "edge_index as integers"),
     "boolean edges": (lambda: KappaGCNConv(3, 2)(X, EDGES.bool()), "edge_index as integers"),
     "list of weights": (lambda: KappaGCNConv(3, 2)(X, EDGES, [1.0] * 6), "one weight per edge as a tensor"),
@@ -134,8 +134,15 @@ CASES = {
         lambda: KappaGCNConv(3, 2)(X.to_sparse_coo().requires_grad_(), EDGES),
         "without gradient",
     ),
-    "list of spaces": (lambda: KappaGCNConv(3, 2, ["H1", "S1"]), "expected a manifold, a signature"),
-    "a boolean space": (lambda: KappaGCNConv(3, 2, False), "expected a manifold, a signature"),
+    "list of spaces": (lambda: KappaGCNConv(3, 2, manifold=["H1", "S1"]), "expected a manifold, a signature"),
+    "a boolean space": (lambda: KappaGCNConv(3, 2, manifold=False), "expected a manifold, a signature"),
+    "a space in third place": (lambda: KappaGCNConv(3, 2, "H2"), "improved: expected True or False, .*manifold="),
+    "loops without normalisation": (
+        lambda: KappaGCNConv(3, 2, normalize=False, add_self_loops=True),
+        "does not support adding self-loops",
+    ),
+    "aggr": (lambda: KappaGCNConv(3, 2, aggr="max"), 'aggr: expected "add"'),
+    "node_dim": (lambda: KappaGCNConv(3, 2, node_dim=1), "node_dim: expected -2"),
     "logits": (lambda: KappaLogits(3, 0, "H3"), "at least one class"),
     "linear": (lambda: KappaLinear(3, 2)(torch.ones(4, 2)), r"x: expected \(N, 3\)"),
     "dimensions": (lambda: aggregate(X, normalized_adjacency(EDGES), Stereographic(-1.0, dim=2)), "expected 2 columns"),

@@ -126,7 +126,7 @@ def test_what_is_lowered():
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_and_autocast(dtype):
-    conv, layer = KappaGCNConv(3, 2, -1.0), KappaLogits(3, 2, "H3")
+    conv, layer = KappaGCNConv(3, 2, manifold=-1.0), KappaLogits(3, 2, "H3")
     want, scores = conv(X, EDGES), layer(X)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert torch.allclose(conv(X, EDGES).float(), want, atol=0.05)

@@ -36,7 +36,7 @@ def test_all_networks_have_the_same_budget_and_draws(dataset):
         for row, experiment in zip(curved, one, strict=True):
             assert experiment.model == (row if row in ("gcn", "hgcn") else "kappa-gcn")
             build = experiment.build(30, 3)
-            assert build.hidden[0].weight.numel() == 30 * 16 or (row == "prod" and experiment.settings.split_input)
+            assert build.hidden[0].lin.weight.numel() == 30 * 16 or (row == "prod" and experiment.settings.split_input)
     assert settings(Cell(dataset, "H16")) == found["H16"]
     drawn = [e.settings.lr for e in found["gcn"][1:]]
     assert abs(drawn.count(0.01) - drawn.count(0.02)) <= 1

@@ -170,8 +170,8 @@ def test_layers_on_a_loaders_batches_give_what_they_give_on_the_whole_graph(work
     torch.manual_seed(0)
     adjacency, data, loader = loaded((-1, -1), batch_size=8, shuffle=True, num_workers=workers)
     first, second = (
-        KappaGCNConv(4, 4, -1.0, normalize="none", add_self_loops=False),
-        KappaGCNConv(4, 2, 0.5, normalize="none", add_self_loops=False),
+        KappaGCNConv(4, 4, manifold=-1.0, normalize="none", add_self_loops=False),
+        KappaGCNConv(4, 2, manifold=0.5, normalize="none", add_self_loops=False),
     )
     want = second(first(data.x, adjacency).relu(), adjacency)
     seen = []
@@ -182,7 +182,7 @@ def test_layers_on_a_loaders_batches_give_what_they_give_on_the_whole_graph(work
         assert torch.equal(batch.y, batch.n_id)
         assert sum(batch.num_sampled_nodes) == batch.num_nodes
         assert sum(batch.num_sampled_edges) == batch.num_edges
-        assert torch.isfinite(torch.autograd.grad(found.sum(), first.weight)[0]).all()
+        assert torch.isfinite(torch.autograd.grad(found.sum(), first.lin.weight)[0]).all()
         seen.append(batch.n_id[: batch.batch_size])
     assert not torch.equal(torch.cat(seen), torch.arange(2, 32))  # shuffled
     assert torch.equal(torch.cat(seen).sort().values, torch.arange(2, 32))

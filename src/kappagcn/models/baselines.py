@@ -71,7 +71,7 @@ class GCN(NodeClassifier):
         layers = nn.ModuleList(
             KappaGCNConv(
                 *size,
-                0.0,
+                manifold=0.0,
                 normalize=adjacency_norm,
                 aggregation="tangential",
                 bias=bias,

@@ -149,7 +149,8 @@ class NodeClassifier(nn.Module):
 
     def first_layer(self) -> list[nn.Parameter]:
         """Parameters with L² regularisation."""
-        return [self.hidden[0].weight]
+        layer = self.hidden[0]
+        return [getattr(layer, "lin", layer).weight]
 
     def curvatures(self) -> list[Curvature]:
         """All curvatures, trained or not, in the order of layers and factors."""

@@ -89,7 +89,7 @@ class KappaGCN(NodeClassifier):
             KappaGCNConv(
                 sizes[i],
                 manifold.dim,
-                manifold,
+                manifold=manifold,
                 normalize=adjacency_norm,
                 aggregation=aggregation,
                 bias=bias,

@@ -87,7 +87,7 @@ class NetworkPoints(nn.Module):
     @torch.no_grad()
     def start_at(self, points: Tensor) -> None:
         """Choose weights whose output, in nearly flat space, is near these tangent vectors, (N, D)."""
-        first, last = (layer.weight for layer in self.network.hidden)
+        first, last = (layer.lin.weight.t() for layer in self.network.hidden)
         width = points.shape[1]
         entries = (self.adjacency.values.numpy(), (self.adjacency.rows.numpy(), self.adjacency.cols.numpy()))
         once = sp.csr_array(entries, shape=self.adjacency.shape, dtype=np.float64)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.nn import Linear
 from torch_geometric.nn.inits import glorot, zeros
 from torch_geometric.utils import softmax
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, Stereographic
 from kappagcn.geometry.numerics import ROW_TRANSLATED, arsinc
-from kappagcn.nn.functional import aggregate, dropconnect, linear
-from kappagcn.nn.inputs import Adjacency, Features, SparseInput, as_adjacency, check_rows
+from kappagcn.nn.functional import dropconnect, linear
+from kappagcn.nn.inputs import Adjacency, Features, as_adjacency, check_rows
+from kappagcn.nn.message_passing import CurvedMessagePassing
 from kappagcn.nn.rows import lift_rows, within
 from kappagcn.sparse import SparseMatrix
 
@@ -32,7 +34,7 @@ def translated(v: Tensor, b: Tensor, k: Tensor) -> Tensor:
     return (0.5 * arsinc(k * (moved * moved).sum(-1, keepdim=True)) * moved + (wide - near)).to(v.dtype)
 
 
-class HGCNConv(SparseInput):
+class HGCNConv(CurvedMessagePassing):
     r"""Hyperbolic linear map with a Möbius bias, then aggregation in a tangent space, on tangent vectors at the origin.
 
         h_i = exp_0(v_i W) ⊕ exp_0(b),    v'_i = log_0 exp_x(Σ_j w_ij log_x(h_j)),
@@ -81,32 +83,31 @@ class HGCNConv(SparseInput):
         self.manifold = Stereographic(Curvature(curvature, trainable=trainable, upper=0.0), dim=out_channels)
         self.in_channels, self.out_channels = in_channels, out_channels
         self.at_node, self.normalize, self.dropconnect = at_node, normalize, dropconnect
-        self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
+        self.lin = Linear(in_channels, out_channels, bias=False, weight_initializer="glorot")
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.attention = nn.Parameter(torch.empty(2, out_channels)) if attention else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Initialise the weights; the curvature stays."""
-        glorot(self.weight)
+        self.lin.reset_parameters()
         zeros(self.bias)
         glorot(self.attention)
 
     def forward(self, x: Features, edge_index: Tensor | SparseMatrix, edge_weight: Tensor | None = None) -> Tensor:
         """(N, in_channels) → (N, out_channels)."""
-        check_rows(x, self.in_channels, self.weight.dtype)
-        v = linear(self.features(x), dropconnect(self.weight, self.dropconnect, self.training))
+        check_rows(x, self.in_channels, self.lin.weight.dtype)
+        v = linear(self.features(x), dropconnect(self.lin.weight, self.dropconnect, self.training).t())
         if self.bias is not None:
             v = translated(v, self.bias, self.manifold.k)
         adjacency = self.adjacency(x, edge_index, edge_weight)
         if self.attention is not None:
             adjacency = self._attended(v, adjacency)
-        how = "tangential-node" if self.at_node else "tangential"
-        return aggregate(v, adjacency, self.manifold, aggregation=how)
+        return self.combine(v, adjacency, "tangential-node" if self.at_node else "tangential")
 
     def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> SparseMatrix:
         """The normalised matrix that `forward` multiplies with."""
-        return as_adjacency(x, edge_index, edge_weight, None, self.normalize, True, self.weight.dtype)
+        return as_adjacency(x, edge_index, edge_weight, normalization=self.normalize, dtype=self.lin.weight.dtype)
 
     def _attended(self, v: Tensor, adjacency: SparseMatrix) -> SparseMatrix:
         """The same edges, as far as they have a weight, with others from the vectors at their ends."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch_geometric import EdgeIndex
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
@@ -30,9 +31,15 @@ def as_manifold(space: Space, dim: int | None) -> Manifold:
             f'expected a manifold, a signature such as "H8xS8", a number or None, found {type(space).__name__}.'
         )
     if dim is not None and space.dim is not None and space.dim != dim:
-        name = space.signature if isinstance(space, ProductManifold) else f"with κ = {float(space.k):g}"
-        raise GraphError(f"expected {space.dim} channels, as the space {name} has, found {dim}.")
+        raise GraphError(f"expected {space.dim} channels, as the space {space_name(space)} has, found {dim}.")
     return space
+
+
+def space_name(space: Manifold) -> str:
+    """The signature of a space of known dimension, or its curvature."""
+    if isinstance(space, Stereographic) and space.dim is not None:
+        space = ProductManifold([space])
+    return space.signature if isinstance(space, ProductManifold) else f"{float(space.k):.4g}"
 
 
 def check_rows(x: Any, columns: int | None, dtype: torch.dtype | None = None) -> None:
@@ -58,8 +65,8 @@ class SparseInput(nn.Module):
     in_channels: int
     out_channels: int
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
         self._features: tuple[Tensor, int, SparseMatrix] | None = None
 
     def extra_repr(self) -> str:
@@ -82,24 +89,42 @@ class SparseInput(nn.Module):
 def as_adjacency(
     x: Features | tuple[Features, Features | None],
     edge_index: Adjacency,
-    edge_weight: Tensor | None,
-    size: tuple[int, int] | None,
-    normalization: str,
-    add_self_loops: bool,
-    dtype: torch.dtype,
+    edge_weight: Tensor | None = None,
+    size: tuple[int, int] | None = None,
+    *,
+    normalization: str = "symmetric",
+    loop_weight: float | None = 1.0,
+    flow: str = "source_to_target",
+    dtype: torch.dtype = torch.float32,
 ) -> SparseMatrix:
-    """The normalised matrix (M, N) of edges in any form; a :class:`SparseMatrix` is used as it is."""
+    """The normalised matrix (M, N) of edges in any form; a :class:`SparseMatrix` is used as it is.
+
+    Args:
+        x: Features of the nodes, or of sources and targets.
+        edge_index: Edges.
+        edge_weight: Edge weights, (E,).
+        size: Numbers of sources and targets, where x does not say.
+        normalization: As in `normalized_adjacency`.
+        loop_weight: Weight of self-loops that are added; None for no self-loops.
+        flow: Whether rows belong to the second (``"source_to_target"``) or the first nodes of edges.
+        dtype: Floating-point type of the entries.
+    """
     if isinstance(edge_index, SparseMatrix):
         if edge_weight is not None:
             raise GraphError("expected no edge_weight beside a SparseMatrix, which has its own.")
         return edge_index
-    if isinstance(edge_index, Tensor) and edge_index.layout != torch.strided:
+    edges: Tensor = edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
+    if isinstance(edges, Tensor) and edges.layout != torch.strided:
         if edge_weight is not None:
             raise GraphError("expected no edge_weight beside a sparse adjacency tensor, which has its own.")
-        matrix = SparseMatrix.from_tensor(edge_index)
-        edge_index, edge_weight = torch.stack([matrix.cols, matrix.rows]), matrix.values
+        if flow != "source_to_target":
+            raise GraphError("flow: expected source_to_target with a sparse adjacency tensor; transpose it instead.")
+        matrix = SparseMatrix.from_tensor(edges)
+        edges, edge_weight = torch.stack([matrix.cols, matrix.rows]), matrix.values
         if matrix.shape[0] != matrix.shape[1] and size is None:
             size = (matrix.shape[1], matrix.shape[0])
+    elif flow != "source_to_target" and isinstance(edges, Tensor):
+        edges = edges.flip(0)
     if isinstance(x, tuple):
         source, target = x
         size = (source.shape[0], target.shape[0]) if target is not None else size
@@ -110,12 +135,13 @@ def as_adjacency(
     if size is not None:
         if size[0] != source.shape[0]:
             raise GraphError(f"size: expected {source.shape[0]} sources, as x has rows, found {size[0]}.")
-        return bipartite_adjacency(edge_index, size, edge_weight, normalization=normalization, dtype=dtype)
+        return bipartite_adjacency(edges, size, edge_weight, normalization=normalization, dtype=dtype)
     return normalized_adjacency(
-        edge_index,
+        edges,
         edge_weight,
         source.shape[0],
         normalization=normalization,
-        add_self_loops=add_self_loops,
+        add_self_loops=loop_weight is not None,
+        loop_weight=1.0 if loop_weight is None else loop_weight,
         dtype=dtype,
     )

@@ -32,7 +32,7 @@ class KappaLinear(SparseInput):
     def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True, dropconnect: float = 0.0) -> None:
         super().__init__()
         self.in_channels, self.out_channels, self.dropconnect = in_channels, out_channels, dropconnect
-        self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
+        self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.reset_parameters()
 
@@ -44,7 +44,7 @@ class KappaLinear(SparseInput):
     def forward(self, x: Features) -> Tensor:
         """(N, in_channels) → (N, out_channels)."""
         check_rows(x, self.in_channels, self.weight.dtype)
-        return linear(self.features(x), dropconnect(self.weight, self.dropconnect, self.training), self.bias)
+        return linear(self.features(x), dropconnect(self.weight, self.dropconnect, self.training).t(), self.bias)
 
 
 class KappaActivation(nn.Module):

@@ -21,6 +21,7 @@ def normalized_adjacency(
     *,
     normalization: str = "symmetric",
     add_self_loops: bool = True,
+    loop_weight: float = 1.0,
     dtype: torch.dtype = torch.float32,
 ) -> SparseMatrix:
     """The matrix of a graph convolution: row i sums over the edges that end in node i, as in PyG.
@@ -31,7 +32,8 @@ def normalized_adjacency(
         num_nodes: Number of nodes N; by default one more than the largest index.
         normalization: ``"symmetric"`` for D^-½ A D^-½ (the paper's experiments), ``"row"`` for D⁻¹A (rows sum to 1, so
             that midpoints commute with isometries), ``"none"``.
-        add_self_loops: Whether to add a self-loop of weight 1 to every node that has none.
+        add_self_loops: Whether to add a self-loop to every node that has none.
+        loop_weight: Weight of self-loops that are added; 2 in PyG's ``improved``.
         dtype: Floating-point type of the entries.
 
     >>> from kappagcn.graphs import path
@@ -44,7 +46,7 @@ def normalized_adjacency(
         num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
     _check_nodes(edge_index, num_nodes)
     if add_self_loops:
-        edge_index, weights = _with_loops(edge_index, weights, num_nodes)
+        edge_index, weights = _with_loops(edge_index, weights, num_nodes, loop_weight)
     degree = weights.new_zeros(num_nodes).index_add(0, edge_index[1], weights)
     return _normalized(edge_index, weights, (degree, degree), normalization)
 
@@ -100,15 +102,15 @@ def _check_nodes(nodes: Tensor, count: int) -> None:
         check_range(nodes, count, "expected edges between nodes")
 
 
-def _with_loops(edge_index: Tensor, weights: Tensor, nodes: int) -> tuple[Tensor, Tensor]:
-    """The edges with a self-loop at every node, of weight 1 where there was none."""
+def _with_loops(edge_index: Tensor, weights: Tensor, nodes: int, loop_weight: float) -> tuple[Tensor, Tensor]:
+    """The edges with a self-loop at every node, of this weight where there was none."""
     if not torch.compiler.is_compiling():
-        edges_and_weights: tuple[Tensor, Tensor] = add_remaining_self_loops(edge_index, weights, 1.0, nodes)
+        edges_and_weights: tuple[Tensor, Tensor] = add_remaining_self_loops(edge_index, weights, loop_weight, nodes)
         return edges_and_weights
     # The same without shapes that depend on values: old self-loops stay with weight 0.
     source, target = edge_index
     loop = source == target
-    own = weights.new_ones(nodes + 1).index_put((torch.where(loop, source, nodes),), weights)[:nodes]
+    own = weights.new_full((nodes + 1,), loop_weight).index_put((torch.where(loop, source, nodes),), weights)[:nodes]
     every = torch.arange(nodes, device=source.device).expand(2, -1)
     return torch.cat([edge_index, every], 1), torch.cat([torch.where(loop, 0, weights), own])
 

@@ -17,8 +17,8 @@ def test_the_layer_takes_the_advised_signature():
     from kappagcn import KappaGCNConv
 
     x, edges = torch.ones(4, 3), G.cycle(4).edge_index
-    assert KappaGCNConv(3, 16, "H8xS8")(x, edges).shape == (4, 16)
-    assert float(KappaGCNConv(3, 2, -1.0).manifold.k) == -1
+    assert KappaGCNConv(3, 16, manifold="H8xS8")(x, edges).shape == (4, 16)
+    assert float(KappaGCNConv(3, 2, manifold=-1.0).manifold.k) == -1
 
 
 def grid(*sides, periodic=False):

@@ -1,0 +1,93 @@
+"""CurvedMessagePassing: what convolutions share with PyG's message passing, and how they sum over neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.nn.conv import MessagePassing
+
+from kappagcn.errors import GraphError
+from kappagcn.geometry.manifold import Manifold
+from kappagcn.nn.functional import aggregate, factors_of
+from kappagcn.nn.inputs import SparseInput, space_name
+from kappagcn.nn.precision import at_least_single
+from kappagcn.nn.rows import lift_rows, lower_rows
+from kappagcn.sparse import SparseMatrix
+
+AGGR = ("add", "sum")
+HOOKED = ("propagate", "message", "aggregate")
+
+
+class CurvedMessagePassing(SparseInput, MessagePassing):
+    """Base of convolutions, a PyG ``MessagePassing`` whose sums over neighbours are sparse products.
+
+    Only where an explainer or a hook looks at messages are they computed one by one: the message of an edge is its
+    weight times the lifted row of its source, with one column more for the weight itself.
+    """
+
+    manifold: Manifold
+    flow: str
+    propagate: Callable[..., Tensor]
+
+    def __init__(self, **kwargs: Any) -> None:
+        aggr, node_dim = kwargs.setdefault("aggr", "add"), kwargs.get("node_dim", -2)
+        if aggr not in AGGR:
+            raise GraphError(
+                f'aggr: expected "add", the weighted sum of which midpoints are made, found {aggr!r}; for means over '
+                f'neighbours use normalize="row".'
+            )
+        if node_dim not in (-2, 0):
+            raise GraphError(f"node_dim: expected -2, the axis before the last, found {node_dim!r}.")
+        super().__init__(**kwargs)
+
+    def _set_jittable_templates(self, raise_on_error: bool = False) -> None:
+        """No code is generated for `propagate`, which runs for explainers and hooks alone."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.extra_repr()})"
+
+    def extra_repr(self) -> str:
+        """Sizes, and the space where it is not flat."""
+        curved = not self.manifold.k.is_meta and bool((self.manifold.k != 0).any())
+        return super().extra_repr() + (f", manifold={space_name(self.manifold)}" if curved else "")
+
+    def combine(
+        self, v: Tensor, adjacency: SparseMatrix, aggregation: str = "midpoint", double: bool = False
+    ) -> Tensor:
+        """Sums over neighbours in the layer's space, (N, D) → (M, D); see `kappagcn.nn.aggregate`."""
+        if not self._is_observed():
+            return aggregate(v, adjacency, self.manifold, aggregation=aggregation, double=double)
+        if aggregation == "tangential":
+            return self._propagated(at_least_single(v), adjacency).to(v.dtype)
+        if aggregation != "midpoint":
+            raise GraphError(
+                f"expected aggregation midpoint or tangential with explainers and hooks, found {aggregation}."
+            )
+        with torch.autocast(v.device.type, enabled=False):
+            wide, (k, dims) = v.double(), factors_of(v, self.manifold)
+            kappas = k.double().unbind()
+            lifted = [lift_rows(part, kappa) for part, kappa in zip(wide.split(dims, -1), kappas, strict=True)]
+            rows = torch.cat([*lifted, wide.new_ones(len(wide), 1)], -1)
+            *sums, weight = self._propagated(rows, adjacency).split([*(dim + 1 for dim in dims), 1], -1)
+            lowered = [lower_rows(e, kappa, weight.squeeze(-1)) for e, kappa in zip(sums, kappas, strict=True)]
+        return torch.cat(lowered, -1).to(v.dtype)
+
+    def _is_observed(self) -> bool:
+        """Whether somebody looks at single messages."""
+        hooks = (getattr(self, f"_{step}_forward{when}_hooks") for step in HOOKED for when in ("", "_pre"))
+        return bool(self._explain) or any(hooks)
+
+    def _propagated(self, rows: Tensor, adjacency: SparseMatrix) -> Tensor:
+        """Sums of messages, (N, D) → (M, D)."""
+        ends, size = (adjacency.cols, adjacency.rows), adjacency.shape[::-1]
+        if self.flow == "target_to_source":
+            ends, size = ends[::-1], size[::-1]
+        weight = adjacency.values.to(rows.dtype)
+        return self.propagate(torch.stack(ends), x=rows, edge_weight=weight, size=size)
+
+    def message(self, x_j: Tensor, edge_weight: Tensor) -> Tensor:
+        """Weighted rows of the edges' sources."""
+        return edge_weight.unsqueeze(-1) * x_j
