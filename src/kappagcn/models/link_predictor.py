@@ -82,5 +82,5 @@ class LinkPredictor(nn.Module):
 
 def _width(encoder: NodeClassifier) -> int:
     """Columns of the last hidden layer."""
-    width: int = encoder.hidden[-1].weight.shape[1]
+    width: int = encoder.hidden[-1].out_channels
     return width
