@@ -1,6 +1,6 @@
 import json
 
-from command_runs import run
+from command_runs import message_of, run
 
 
 def test_data_list_and_path(tmp_path, monkeypatch):
@@ -22,3 +22,22 @@ def test_generated_graphs_have_no_file():
     result = run("data", "path", "karate")
     assert result.exit_code == 2
     assert "which is generated" in result.stderr
+
+
+def test_convert_to_and_from_other_formats(tmp_path):
+    result = run("data", "convert", "karate", "--out", tmp_path / "club.csv.gz")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip() == str(tmp_path / "club.csv.gz")
+    assert f"labels: {tmp_path / 'club.labels.csv'}" in result.stderr.replace("\n", "")
+    again = run("data", "convert", tmp_path / "club.csv.gz", "--out", tmp_path / "club.npz")
+    assert again.exit_code == 0, again.output
+    assert "34 nodes, 78 edges" in again.stderr
+
+
+def test_wrong_conversions_end_in_one_line(tmp_path):
+    (tmp_path / "bad.mtx").write_text("nonsense\n")
+    assert "expected a Matrix Market file" in message_of(
+        run("data", "convert", tmp_path / "bad.mtx", "--out", tmp_path / "a.csv")
+    )
+    assert "expected a file ending in" in message_of(run("data", "convert", "path", "--out", tmp_path / "a.xlsx"))
+    assert not (tmp_path / "a.xlsx").exists()

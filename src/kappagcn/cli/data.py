@@ -1,15 +1,17 @@
 """`kappagcn data`: what is built in, where it is, and fetching it."""
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from kappagcn.cli.app import app, command
-from kappagcn.cli.options import AsJson, DataFolder
-from kappagcn.cli.output import print_table, refuse
+from kappagcn.cli.options import AsJson, DataFolder, FileOptions, Graph
+from kappagcn.cli.output import print_table, refuse, say
 
-data_app = typer.Typer(no_args_is_help=True, help="What is built in, where it is, and fetching it.")
+OUT_HELP = "File to write: .npz, .csv, .parquet, .mtx, .npy, .graphml, .gml or .pt; text also with .gz, .zst or .bz2."
+data_app = typer.Typer(no_args_is_help=True, help="What is built in, where it is, fetching it; other formats.")
 app.add_typer(data_app, name="data")
 
 
@@ -46,6 +48,22 @@ def data_fetch(names: Annotated[list[str], typer.Argument(help="Datasets.")], da
         if entry is not None:
             dataset_arrays(entry, data)
         print(f"{name}\t{'generated' if entry is None else locate(entry, data)}")
+
+
+@command("kappagcn data convert karate --out karate.mtx.gz", to=data_app, name="convert")
+def data_convert(
+    graph: Graph,
+    *,
+    out: Annotated[Path, typer.Option(help=OUT_HELP)],
+    files: FileOptions,
+) -> None:
+    """Write a graph in another format."""
+    from kappagcn.graphs import save_graph
+
+    loaded = files.load(graph)
+    for note in save_graph(loaded, out):
+        say(note)
+    print(out)
 
 
 @command("kappagcn data path", to=data_app, name="path")

@@ -61,9 +61,11 @@ def splits_of(graph: str, data: Data, count: int, root: str | Path | None = None
     if graph in BUILT_IN or graph in catalogue():
         return [load_benchmark(graph, root).split(number) for number in range(count)]
     if data.get("train_mask") is not None:
-        if count > 1:
-            raise SplitError(f"{graph}: expected 1 split, the one of its masks, found {count} asked for.")
-        return [Split.from_masks(data)]
+        masks = data.train_mask.shape[1] if data.train_mask.dim() == 2 else 1
+        if count > masks:
+            own = "1 split, the one of its masks" if masks == 1 else f"at most {masks} splits, those of its masks"
+            raise SplitError(f"{graph}: expected {own}, found {count} asked for.")
+        return [Split.from_masks(data, number) for number in range(count)]
     return [random_split(data.y, seed) for seed in TEST_SEEDS[:count]]
 
 

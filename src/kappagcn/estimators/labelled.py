@@ -109,6 +109,7 @@ def mask_split(data: Data, seed: int) -> Split:
     if data.get("train_mask") is not None:
         return Split.from_masks(data)
     labels, masks = data.y.clone(), {key: data.get(f"{key}_mask") for key in ("val", "test")}
+    masks = {key: mask[:, 0] if mask is not None and mask.dim() == 2 else mask for key, mask in masks.items()}
     for mask in masks.values():
         if mask is not None:
             labels[mask] = -1

@@ -36,6 +36,7 @@ from kappagcn.graphs.io.graphml import from_networkx
 from kappagcn.graphs.io.npz import read_npz, save_npz
 from kappagcn.graphs.io.pyg import from_pyg, save_data
 from kappagcn.graphs.io.undirected import adjacency, assemble
+from kappagcn.graphs.io.writing import save_graph
 from kappagcn.graphs.measures.advice import Advice, advise
 from kappagcn.graphs.measures.components import components, induced_subgraph, largest_component
 from kappagcn.graphs.measures.curvature import GraphCurvature, clustering, parallelogram_curvature
@@ -96,6 +97,7 @@ __all__ = [
     "read_split",
     "save_data",
     "save_edge_split",
+    "save_graph",
     "save_npz",
     "save_split",
     "shortest_paths",

@@ -137,7 +137,7 @@ def test_pickled_code_does_not_run(tmp_path):
     with pytest.raises(GraphFileError, match="without running code"):
         read_graph(tmp_path / "evil.pt")
     np.savez(tmp_path / "evil.npz", edge_index=np.array([Evil()], dtype=object))
-    with pytest.raises(GraphFileError, match="expected plain numbers or text, found pickled objects"):
+    with pytest.raises(GraphFileError, match=r"pickled objects \(edge_index\), which are not read"):
         read_graph(tmp_path / "evil.npz")
     assert not Evil.ran
 

@@ -26,7 +26,7 @@ def test_tables_with_and_without_names(tmp_path, header, first, separator):
     graph = read_graph(written(file, DISTANCES, header=header, first=first, separator=separator))
     np.testing.assert_allclose(shortest_paths(graph).numpy(), DISTANCES, rtol=1e-6, atol=1e-6)
     assert graph.get("node_names") == (NAMES if header or first else None)
-    assert graph.report == "5 nodes, 10 edges; weighted; a matrix"
+    assert graph.report == "5 nodes, 10 edges; weighted; a matrix of distances"
 
 
 def test_numpy_files(tmp_path):
@@ -70,3 +70,16 @@ def test_an_edge_of_length_zero_is_named(tmp_path):
     file.write_text("a,b,1\nb,c,0\n")
     with pytest.raises(GraphFileError, match=r"found 0.0 at edge 1, b to c"):
         read_graph(file)
+
+
+def test_adjacency_matrices_are_recognised(tmp_path):
+    ring = np.roll(np.eye(5, dtype=int), 1, axis=1)  # directed, as people have it
+    np.savetxt(tmp_path / "ring.csv", ring, "%d", delimiter=",")
+    np.save(tmp_path / "ring.npy", ring)
+    for name in ("ring.csv", "ring.npy"):
+        graph = read_graph(tmp_path / name)
+        assert graph.report == "5 nodes, 5 edges; made undirected (5 one-way); an adjacency matrix"
+    np.savetxt(tmp_path / "three.csv", np.ones((3, 3)) - np.eye(3), "%d", delimiter=",")
+    assert read_graph(tmp_path / "three.csv").report == "3 nodes, 3 edges; an adjacency matrix"
+    (tmp_path / "edges.csv").write_text("0,1,1\n1,2,1\n2,0,1\n")
+    assert read_graph(tmp_path / "edges.csv").report == "3 nodes, 3 edges"

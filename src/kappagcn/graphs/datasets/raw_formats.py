@@ -1,32 +1,25 @@
 """Readers of the datasets' original file formats, into the arrays of `npz`'s table. No code from the files runs."""
 
 import io
-import zipfile
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs.datasets.preprocess import airport_labels
-from kappagcn.graphs.datasets.unpickle import restricted_load
 from kappagcn.graphs.io.npz import NAMES, read_arrays, read_csr
+from kappagcn.graphs.io.npz_forms import csr_arrays, pickled_matrices, standard_arrays
 from kappagcn.graphs.io.undirected import Array
+from kappagcn.graphs.io.unpickle import restricted_load
 
 Files = dict[str, bytes]
-
-
-def _csr_arrays(prefix: str, matrix: Any) -> dict[str, Array]:
-    matrix = sp.csr_array(matrix)
-    parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr, "shape": np.array(matrix.shape)}
-    return {f"{prefix}_{name}": part for name, part in parts.items()}
 
 
 def _adjacency_arrays(edges: Array, nodes: int, *, both_ways: bool = True) -> dict[str, Array]:
     """The adjacency matrix of edges (E, 2)."""
     rows, cols = (np.concatenate([edges, edges[:, ::-1]]) if both_ways else edges).T
-    return _csr_arrays("adj", sp.csr_array((np.ones(len(rows), np.float32), (rows, cols)), shape=(nodes, nodes)))
+    return csr_arrays("adj", sp.csr_array((np.ones(len(rows), np.float32), (rows, cols)), shape=(nodes, nodes)))
 
 
 def _only(files: Files) -> tuple[str, bytes]:
@@ -38,35 +31,17 @@ def sparse_graph(files: Files) -> dict[str, Array]:
     """PPNP's, nettack's and gnn-benchmark's npz: matrices as four arrays each, some beside pickled None."""
     name, content = _only(files)
     arrays = read_arrays(io.BytesIO(content), source=name, skip_objects=True)
-    arrays |= _pickled_matrices(content, name)
+    named = standard_arrays(arrays | pickled_matrices(io.BytesIO(content), name), name)
     converted: dict[str, Array] = {}
-    for ours, theirs in (("adj", ("adj_matrix", "adj")), ("attr", ("attr_matrix", "node_attr", "attr"))):
-        for prefix in theirs:
-            for dot in (".", "_"):
-                if f"{prefix}{dot}data" in arrays:
-                    converted |= _csr_arrays(ours, read_csr(arrays, prefix + dot, name))
-            if prefix in arrays and sp.issparse(arrays[prefix]):
-                converted |= _csr_arrays(ours, arrays[prefix])
-            elif prefix in arrays and ours == "attr" and arrays[prefix].ndim == 2:
-                converted["attr_dense"] = arrays[prefix]
-    for ours, keys in {"labels": ["labels", "node_label", "label"], **{k: [k] for k in NAMES}}.items():
-        for key in keys:
-            if key in arrays and arrays[key].ndim == 1 and arrays[key].dtype.kind in "iufUS":
-                converted[ours] = np.char.strip(arrays[key]) if arrays[key].dtype.kind in "US" else arrays[key]
+    for prefix in ("adj", "attr"):
+        if f"{prefix}_data" in named:
+            converted |= csr_arrays(prefix, read_csr(named, f"{prefix}_", name))
+    if "attr_dense" in named:
+        converted["attr_dense"] = named["attr_dense"]
+    for key in ("labels", *NAMES):
+        if key in named and named[key].ndim == 1 and named[key].dtype.kind in "iufUS":
+            converted[key] = np.char.strip(named[key]) if named[key].dtype.kind in "US" else named[key]
     return converted
-
-
-def _pickled_matrices(content: bytes, name: str) -> dict[str, Any]:
-    """Sparse matrices that an npz file holds as pickled objects."""
-    matrices = {}
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for key in ("adj_matrix", "attr_matrix", "node_attr"):
-            if f"{key}.npy" in archive.namelist():
-                with archive.open(f"{key}.npy") as file:
-                    np.lib.format.read_magic(file)
-                    if np.lib.format.read_array_header_1_0(file)[2].hasobject:
-                        matrices[key] = restricted_load(file.read(), f"{name}: {key}")
-    return {key: matrix for key, matrix in matrices.items() if sp.issparse(matrix)}
 
 
 def planetoid(files: Files) -> dict[str, Array]:
@@ -84,7 +59,7 @@ def planetoid(files: Files) -> dict[str, Array]:
     scores[:known], scores[test] = ally, ty
     return {
         **_adjacency_arrays(np.array([(u, v) for u, ends in graph.items() for v in ends], np.int64), nodes),
-        **_csr_arrays("attr", features),
+        **csr_arrays("attr", features),
         "labels": np.where(scores.any(axis=1), scores.argmax(axis=1), -1),
         "idx_train": np.arange(len(y)),
         "idx_val": np.arange(len(y), len(y) + 500),
@@ -112,7 +87,7 @@ def heterophilous(files: Files) -> dict[str, Array]:
     edges, features, labels = (arrays[key] for key in ("edges", "node_features", "node_labels"))
     return {
         **_adjacency_arrays(edges, len(labels)),
-        **_csr_arrays("attr", features.astype(np.float32)),
+        **csr_arrays("attr", features.astype(np.float32)),
         "labels": labels,
         **{key: arrays[key].astype(bool) for key in ("train_masks", "val_masks", "test_masks")},
     }

@@ -71,12 +71,18 @@ class Split:
                 raise SplitError(f"{name}: expected {one} and {other} nodes to differ, found {shared} in both.")
 
     @classmethod
-    def from_masks(cls, data: Data) -> "Split":
+    def from_masks(cls, data: Data, number: int = 0) -> "Split":
         """The split of PyG's ``train_mask``, ``val_mask`` and ``test_mask``.
 
         Stopping nodes are those of ``stopping_mask`` if there is one, and otherwise the validation nodes.
+
+        Args:
+            data: The graph.
+            number: Which split, where masks have one in each column.
         """
         masks = {key: data.get(f"{key}_mask") for key in ("train", "stopping", "val", "test")}
+        several = {key: mask for key, mask in masks.items() if mask is not None and mask.dim() == 2}
+        masks |= {key: mask[:, number] for key, mask in several.items() if number < mask.shape[1]}
         if masks["train"] is None:
             raise SplitError(
                 "expected a split, such as random_split(data.y, seed=0), or data.train_mask, found neither."

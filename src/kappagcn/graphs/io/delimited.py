@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from kappagcn.errors import GraphFileError
-from kappagcn.graphs.io.undirected import name_source_in_errors
+from kappagcn.graphs.io.compressed import read_content
 
 BLOCK_SIZE = 2**24  # bytes parsed at a time
 COMMENT_LINE = re.compile(rb"^[ \t]*[#%].*\n?", re.MULTILINE)
@@ -42,8 +42,7 @@ class DelimitedFile:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        with name_source_in_errors(path):
-            self.content = self.path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+        self.content = read_content(self.path).removeprefix(b"\xef\xbb\xbf")
         lines = (line for line in io.BytesIO(self.content) if line.strip())
         first = next((line for line in lines if not line.lstrip().startswith((b"#", b"%"))), b"")
         self.separator = next((mark for mark in "\t;," if mark.encode() in first), None)

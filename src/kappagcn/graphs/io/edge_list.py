@@ -35,9 +35,10 @@ class EdgeList(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def read_edge_list(path: str | Path, *, header: bool | None = None) -> EdgeList:
+def read_edge_list(path: str | Path | DelimitedFile, *, header: bool | None = None) -> EdgeList:
     """Read the edges in a text file; `header` says whether its first line is a heading, None to detect it."""
-    file = DelimitedFile(path)
+    file = path if isinstance(path, DelimitedFile) else DelimitedFile(path)
+    path = file.path
     if not file.head:
         raise GraphFileError(f"{path}: expected edges, one per line, found none.")
     number, cells = file.head[0]

@@ -5,6 +5,7 @@ weight; or the first two. A frame with as many rows as columns, all numbers, is 
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError
 from kappagcn.graphs.io.edge_list import EdgeList, named_columns, names_ends, number_nodes
 from kappagcn.graphs.io.matrix import LEAST_COLUMNS, graph_of_matrix
-from kappagcn.graphs.io.undirected import Array, assemble
+from kappagcn.graphs.io.undirected import Array, assemble, name_source_in_errors
 
-__all__ = ["edges_of_table", "from_edges", "is_frame"]
+__all__ = ["edges_of_table", "from_edges", "is_frame", "read_parquet"]
 
 
 def is_frame(value: Any) -> bool:
@@ -82,6 +83,16 @@ def edges_of_table(table: Any) -> EdgeList:
     unused = [heading for i, heading in enumerate(headings) if i not in (source, target, weight)]
     notes = (f"columns not used: {', '.join(unused)}",) if unused else ()
     return EdgeList(rows, cols, weights, names, notes)
+
+
+def read_parquet(path: Path) -> EdgeList:
+    """The edges in a Parquet file."""
+    from pyarrow import parquet
+
+    with name_source_in_errors(path, "a Parquet file"):
+        table = parquet.read_table(path)
+    with name_source_in_errors(path):
+        return edges_of_table(table)
 
 
 def _table(frame: Any) -> Any:

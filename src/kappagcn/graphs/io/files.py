@@ -9,9 +9,13 @@ import scipy.sparse as sp
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError, GraphFileError
+from kappagcn.graphs.io.compressed import ending_of, is_compressed, stem_of
+from kappagcn.graphs.io.delimited import DelimitedFile
 from kappagcn.graphs.io.edge_list import EdgeList, read_edge_list
+from kappagcn.graphs.io.edge_table import read_parquet
 from kappagcn.graphs.io.graphml import read_graphml
 from kappagcn.graphs.io.matrix import read_matrix, read_matrix_table
+from kappagcn.graphs.io.matrix_market import read_matrix_market
 from kappagcn.graphs.io.node_data import as_features, as_labels
 from kappagcn.graphs.io.node_table import NodeTable, number_classes, read_features, read_labels
 from kappagcn.graphs.io.npz import read_npz
@@ -20,6 +24,7 @@ from kappagcn.graphs.io.undirected import assemble, counted, name_source_in_erro
 
 Tables = dict[str, tuple[str, NodeTable]]  # by role, "features" or "labels": the file and its content
 DELIMITED = {".csv", ".tsv", ".txt", ".edges", ".edgelist", ".tab"}
+TEXT = DELIMITED | {".mtx", ".graphml", ".gml"}  # may be compressed
 
 
 def read_graph(
@@ -35,10 +40,13 @@ def read_graph(
     | ending | format |
     |---|---|
     | .csv .tsv .txt .tab .edges .edgelist | edge list, see `edge_list` |
-    | .csv .tsv .txt .npy | square matrix of distances or weights, see `matrix` |
-    | .npz | arrays, see `npz` |
+    | .csv .tsv .txt .npy | square matrix of distances, or adjacency matrix, see `matrix` |
+    | .parquet | edge list by columns |
+    | .mtx | Matrix Market |
+    | .npz | arrays, see `npz` and `npz_forms` |
     | .graphml .gml | NetworkX's formats |
     | .pt | a PyG ``Data`` or its dict, loaded without running code |
+    | .gz .zst .bz2 after any of the text formats | the same, compressed |
 
     Args:
         path: Path of the file.
@@ -59,29 +67,48 @@ def read_graph(
     path = Path(path)
     if not path.is_file():
         raise GraphFileError(f"expected a file, found {'a folder' if path.is_dir() else 'nothing'} at {str(path)!r}.")
-    ending = path.suffix.lower()
-    matrix = read_matrix_table(path) if ending in DELIMITED else read_matrix(path) if ending == ".npy" else None
-    if matrix is not None:
-        return _with_tables(matrix, path, features, labels, sparse) if features or labels else matrix
-    if ending in DELIMITED:
-        features, labels = features or _file_beside(path, "features"), labels or _file_beside(path, "labels")
-        return _from_edges(path, read_edge_list(path, header=header), features, labels, sparse)
+    ending = ending_of(path)
+    if is_compressed(path) and ending not in TEXT:
+        raise GraphFileError(
+            f"{path}: expected a compressed file of text, such as .csv{path.suffix} or .mtx{path.suffix}, found "
+            f"{ending or 'no ending'!r}. Unpack it first."
+        )
     if ending in (".graphml", ".gml"):
         return read_graphml(path, features, labels)
-    if ending == ".npz":
-        data = read_npz(path, sparse=sparse)
-    elif ending == ".pt":
-        data = read_torch(path)
+    if ending in DELIMITED or ending == ".parquet":
+        edges: Any = read_parquet(path) if ending == ".parquet" else DelimitedFile(path)
+        data = read_matrix_table(edges) if ending in DELIMITED else None
+        if data is None:
+            features, labels = features or _file_beside(path, "features"), labels or _file_beside(path, "labels")
+            edges = edges if ending == ".parquet" else read_edge_list(edges, header=header)
+            return _from_edges(path, edges, features, labels, sparse)
     else:
-        known = ", ".join(sorted(DELIMITED | {".npz", ".npy", ".graphml", ".gml", ".pt"}))
-        raise GraphFileError(
-            f"{path}: expected a file ending in {known}, found {ending or 'no ending'!r}. Convert it to one of these."
-        )
+        data = _read_whole(path, ending, sparse)
+    if ending == ".mtx":
+        features, labels = features or _file_beside(path, "features"), labels or _file_beside(path, "labels")
     return _with_tables(data, path, features, labels, sparse) if features or labels else data
 
 
+def _read_whole(path: Path, ending: str, sparse: bool) -> Data:
+    """A graph whose nodes are in the file, not only its edges."""
+    if ending == ".npz":
+        return read_npz(path, sparse=sparse)
+    if ending == ".npy":
+        return read_matrix(path)
+    if ending == ".pt":
+        return read_torch(path)
+    if ending == ".mtx":
+        matrix = read_matrix_market(path)
+        with name_source_in_errors(path):
+            return from_scipy(matrix, name=stem_of(path))
+    known = ", ".join(sorted(TEXT | {".npz", ".npy", ".pt", ".parquet"}))
+    raise GraphFileError(
+        f"{path}: expected a file ending in {known}, found {ending or 'no ending'!r}. Convert it to one of these."
+    )
+
+
 def _file_beside(path: Path, role: str) -> Path | None:
-    candidates = (path.with_name(f"{path.stem}.{role}{ending}") for ending in (".csv", ".npz", ".tsv"))
+    candidates = (path.with_name(f"{stem_of(path)}.{role}{ending}") for ending in (".csv", ".npz", ".tsv"))
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
@@ -119,7 +146,7 @@ def _from_edges(path: Path, edges: EdgeList, features: Any, labels: Any, sparse:
     node_names = None if numbered and num_nodes == known else list(index) or None
     with name_source_in_errors(str(path)):
         data = assemble(
-            rows, cols, num_nodes, weights=edges.weights, notes=notes, node_names=node_names, name=path.stem
+            rows, cols, num_nodes, weights=edges.weights, notes=notes, node_names=node_names, name=stem_of(path)
         )
     return _add_tables(data, index, tables, sparse)
 

@@ -10,6 +10,7 @@ import numpy as np
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
+from kappagcn.graphs.io.compressed import ending_of, read_content, stem_of
 from kappagcn.graphs.io.node_data import as_features, as_labels
 from kappagcn.graphs.io.node_table import number_classes
 from kappagcn.graphs.io.undirected import assemble, name_source_in_errors
@@ -17,15 +18,16 @@ from kappagcn.graphs.io.undirected import assemble, name_source_in_errors
 
 def read_graphml(path: Path, features: Any = None, labels: Any = None) -> Data:
     """Read a graph from a GraphML or GML file; features and label are node attributes, by name or in a list."""
-    kind = path.suffix[1:].upper()
+    kind = ending_of(path)[1:].upper()
+    content = read_content(path)
     with name_source_in_errors(path, f"a {kind} file"):
-        text = path.read_bytes().decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
         if kind == "GRAPHML" and ("<!DOCTYPE" in text or "<!ENTITY" in text):
             raise GraphError("expected GraphML without document types or entities. Remove them.")
         graph = nx.parse_graphml(text) if kind == "GRAPHML" else _parse_gml(text)
     with name_source_in_errors(path):
         columns = str(features).split(",") if isinstance(features, str | Path) else list(features or ())
-        return from_networkx(graph, features=columns, label=None if labels is None else str(labels), name=path.stem)
+        return from_networkx(graph, features=columns, label=None if labels is None else str(labels), name=stem_of(path))
 
 
 def _parse_gml(text: str) -> Any:

@@ -1,9 +1,12 @@
-"""Graphs as square matrices: distances or weights between all pairs of nodes, in .npy files or delimited text.
+"""Graphs as square matrices, of distances or adjacency, in .npy files or delimited text.
 
-A text file is a matrix where it has as many rows as columns and more than three of them. A first row of names, a first
-column of names, or both may be there. An entry of 0 is no edge.
+A text file is a matrix where it has as many rows as columns and more than three of them, or three that are symmetric
+around zeros. A first row of names, a first column of names, or both may be there. A matrix whose entries are all
+positive, but for zeros on the diagonal, holds distances, the same in both directions; any other is an adjacency matrix:
+0 is no edge, and an edge in either direction is one. The report of the graph says which.
 """
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
+from kappagcn.graphs.io.compressed import stem_of
 from kappagcn.graphs.io.delimited import DelimitedFile
 from kappagcn.graphs.io.undirected import assemble, name_source_in_errors
 
@@ -30,12 +34,15 @@ def read_matrix(path: Path) -> Data:
         return graph_of_matrix(matrix, None, path.stem)
 
 
-def read_matrix_table(path: Path) -> Data | None:
+def read_matrix_table(file: DelimitedFile) -> Data | None:
     """The graph of a square matrix in a text file; None if the file is no such matrix."""
-    file = DelimitedFile(path)
-    if not file.head or len(file.head[-1][1]) < LEAST_COLUMNS:
+    width = len(file.head[-1][1]) if file.head else 0
+    if width < LEAST_COLUMNS - 1:
         return None
-    rows = [[cell.strip() for cell in cells] for _, cells in file.rows()]
+    head = itertools.islice(file.rows(), width + 2)  # an edge list may have many more
+    rows = [[cell.strip() for cell in cells] for _, cells in head]
+    if len(rows) > width + 1:
+        return None
     names = None
     if not any(map(_is_number, rows[0][1:])):
         names, rows = rows[0], rows[1:]
@@ -44,8 +51,11 @@ def read_matrix_table(path: Path) -> Data | None:
         names, rows = (first if names is None else names[-len(rows) :]), [row[1:] for row in rows]
     if not rows or any(len(row) != len(rows) for row in rows) or not all(map(_is_number, (c for r in rows for c in r))):
         return None
-    with name_source_in_errors(path):
-        return graph_of_matrix(np.array(rows, dtype=np.float64), names, path.stem)
+    matrix = np.array(rows, dtype=np.float64)
+    if len(matrix) < LEAST_COLUMNS and (len(matrix) < LEAST_COLUMNS - 1 or np.diag(matrix).any() or _uneven(matrix)):
+        return None
+    with name_source_in_errors(file.path):
+        return graph_of_matrix(matrix, names, stem_of(file.path))
 
 
 def _is_number(cell: str) -> bool:
@@ -57,7 +67,7 @@ def _is_number(cell: str) -> bool:
 
 
 def graph_of_matrix(matrix: Array, names: list[str] | None, name: str) -> Data:
-    """The graph of a symmetric matrix of distances or weights, its nodes with these names or numbered."""
+    """The graph of a matrix of distances or of an adjacency matrix, its nodes with these names or numbered."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.dtype.kind not in "biuf":
         raise GraphError(f"expected a square matrix of numbers, found {matrix.dtype} of shape {matrix.shape}.")
     matrix = matrix.astype(np.float64)
@@ -66,14 +76,24 @@ def graph_of_matrix(matrix: Array, names: list[str] | None, name: str) -> Data:
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
         raise GraphError(f"expected numbers from 0, found {matrix[i, j]} between nodes {label(i)} and {label(j)}.")
-    uneven = np.abs(matrix - matrix.T) > ASYMMETRY * np.maximum(matrix, matrix.T)
-    if uneven.any():
-        i, j = np.argwhere(uneven)[0]
+    diagonal = np.eye(len(matrix), dtype=bool)
+    distances = not matrix[diagonal].any() and bool((matrix[~diagonal] > 0).all())
+    distances = distances and bool((matrix[~diagonal] != 1).any())  # of 1 alone: a complete graph
+    if distances and (uneven := _uneven(matrix)):
+        i, j = uneven
         raise GraphError(
             f"expected the same number in both directions, found {matrix[i, j]:g} and {matrix[j, i]:g} between "
             f"nodes {label(i)} and {label(j)}."
         )
-    rows, cols = np.nonzero(np.triu(matrix, 1))
+    kind = "a matrix of distances" if distances else "an adjacency matrix"
+    rows, cols = np.nonzero(np.triu(matrix, 1) if distances else matrix)
+    weights = matrix[rows, cols]
     return assemble(
-        rows, cols, len(matrix), weights=matrix[rows, cols], node_names=names, name=name, notes=["a matrix"]
+        rows, cols, len(matrix), weights=weights, node_names=names, name=name, directed=not distances, notes=[kind]
     )
+
+
+def _uneven(matrix: Array) -> tuple[int, int] | None:
+    """The first pair whose numbers differ by more than rounding in both directions."""
+    uneven = np.argwhere(np.abs(matrix - matrix.T) > ASYMMETRY * np.maximum(matrix, matrix.T))
+    return (int(uneven[0][0]), int(uneven[0][1])) if len(uneven) else None

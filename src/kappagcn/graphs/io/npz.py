@@ -27,6 +27,7 @@ from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.io.node_data import as_features, as_labels
+from kappagcn.graphs.io.npz_forms import node_masks, pickled_keys, pickled_matrices, standard_arrays
 from kappagcn.graphs.io.undirected import Array, assemble, name_source_in_errors
 from kappagcn.io_atomic import atomic_write
 
@@ -60,7 +61,7 @@ def read_arrays(
                 array = _read_array(file, entry.file_size, f"{source}: {name}", skip_objects)
             if array is not None:
                 arrays[name] = array
-    if not arrays:
+    if not arrays and not (skip_objects and size):
         raise GraphFileError(f"{source}: expected an npz archive with arrays, found an empty one.")
     return arrays
 
@@ -176,7 +177,7 @@ def read_names(arrays: dict[str, Array], key: str, source: str) -> list[str] | N
 
 
 def read_npz(path: str | Path, *, sparse: bool = False, limit: int = UNPACKED_LIMIT) -> Data:
-    """Read a graph from an npz file with the keys of this module's table.
+    """Read a graph from an npz file with the keys of this module's table, or in a form of `npz_forms`.
 
     Args:
         path: Path of the file.
@@ -189,7 +190,17 @@ def read_npz(path: str | Path, *, sparse: bool = False, limit: int = UNPACKED_LI
     ...     print(read_npz(save_npz(cycle(5), Path(folder) / "ring.npz")).report)
     5 nodes, 5 edges
     """
-    return graph_from_arrays(read_arrays(path, limit=limit), str(path), sparse=sparse, name=Path(path).stem)
+    source = str(path)
+    arrays: dict[str, Any] = read_arrays(path, limit=limit, skip_objects=True)
+    arrays = standard_arrays(arrays | pickled_matrices(path, source), source)
+    if not {"adj_data", "edge_index"} & set(arrays) and (pickled := pickled_keys(path)):
+        raise GraphFileError(
+            f"{source}: expected edges or an adjacency matrix, found none among its plain arrays, and pickled objects "
+            f"({', '.join(pickled)}), which are not read. Save them as numbers: see the keys in docs/graphs.md."
+        )
+    data = graph_from_arrays(arrays, source, sparse=sparse, name=Path(path).stem)
+    masks = node_masks(arrays, data.num_nodes, source)
+    return data.update({key: torch.from_numpy(mask) for key, mask in masks.items()})
 
 
 def save_npz(data: Data, path: str | Path) -> Path:
@@ -210,9 +221,12 @@ def save_npz(data: Data, path: str | Path) -> Path:
     if data.get("edge_weight") is not None:
         arrays["edge_weight"] = data.edge_weight[once].numpy()
     if data.get("x") is not None:
-        arrays |= _feature_arrays(data.x)
+        arrays |= feature_arrays(data.x)
     if data.get("y") is not None:
         arrays["labels"] = data.y.numpy()
+    for part in ("train", "val", "test"):
+        if data.get(f"{part}_mask") is not None:
+            arrays[f"{part}_masks"] = np.atleast_2d(data[f"{part}_mask"].numpy().T)
     for key in NAMES:
         if data.get(key):
             arrays[key] = np.array(data[key], dtype=np.str_)
@@ -221,7 +235,8 @@ def save_npz(data: Data, path: str | Path) -> Path:
     return path
 
 
-def _feature_arrays(x: torch.Tensor) -> dict[str, Array]:
+def feature_arrays(x: torch.Tensor) -> dict[str, Array]:
+    """Features as arrays with the keys of this module's table."""
     if x.layout != torch.sparse_csr:
         return {"attr_dense": x.numpy()}
     parts = {"data": x.values(), "indices": x.col_indices().int(), "indptr": x.crow_indices()}

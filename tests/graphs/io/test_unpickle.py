@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from kappagcn.errors import GraphFileError
-from kappagcn.graphs.datasets.unpickle import restricted_load
+from kappagcn.graphs.io.unpickle import restricted_load
 
 
 class Evil:

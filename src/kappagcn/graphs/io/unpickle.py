@@ -1,4 +1,4 @@
-"""A restricted unpickler for dataset files: only a list of harmless constructors can be called."""
+"""A restricted unpickler: only a list of harmless constructors can be called."""
 
 import io
 import pickle

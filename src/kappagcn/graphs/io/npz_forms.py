@@ -1,0 +1,142 @@
+"""npz files of other projects, brought to the keys of `npz`'s table.
+
+| from | keys |
+|---|---|
+| heterophilous-graphs | ``edges`` (E, 2), ``node_features``, ``node_labels``, ``train_masks`` … |
+| PPNP, nettack, gnn-benchmark | ``adj_matrix.data`` … or ``adj_data`` …, ``attr_matrix.data`` …, ``labels`` |
+| GraphData | the same, or ``adj_matrix`` and ``node_attr`` as pickled SciPy matrices |
+| ``scipy.sparse.save_npz`` | ``data``, ``indices``, ``indptr`` (or ``row``, ``col``) and ``shape`` |
+
+Pickles are read by a restricted reader that knows SciPy's and NumPy's constructors alone; no code in them runs.
+"""
+
+import zipfile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import scipy.sparse as sp
+
+from kappagcn.errors import GraphFileError
+from kappagcn.graphs.io.undirected import Array
+from kappagcn.graphs.io.unpickle import restricted_load
+
+__all__ = ["csr_arrays", "node_masks", "pickled_keys", "pickled_matrices", "standard_arrays"]
+
+Arrays = dict[str, Array]
+MATRICES = {"adj": ("adj_matrix", "adj"), "attr": ("attr_matrix", "node_attr", "attr")}
+FEATURES = ("node_features", "node_attr", "attr_matrix")
+LABELS = ("node_labels", "node_label", "label", "y")
+SPLITS = ("train", "val", "test")
+
+
+def csr_arrays(prefix: str, matrix: Any) -> Arrays:
+    """The four arrays of a sparse matrix."""
+    matrix = sp.csr_array(matrix)
+    parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr, "shape": np.array(matrix.shape)}
+    return {f"{prefix}_{name}": part for name, part in parts.items()}
+
+
+def pickled_matrices(file: str | Path | BinaryIO, source: str) -> dict[str, Any]:
+    """Sparse matrices that an npz file holds as pickled objects."""
+    matrices = {}
+    with zipfile.ZipFile(file) as archive:
+        for key in sorted({key for keys in MATRICES.values() for key in keys}):
+            if f"{key}.npy" in archive.namelist():
+                with archive.open(f"{key}.npy") as member:
+                    if _holds_objects(member):
+                        matrices[key] = restricted_load(member.read(), f"{source}: {key}")
+    return {key: matrix for key, matrix in matrices.items() if sp.issparse(matrix)}
+
+
+def pickled_keys(file: str | Path) -> list[str]:
+    """Names of the arrays of an npz file that hold pickled objects."""
+    keys = []
+    with zipfile.ZipFile(file) as archive:
+        for name in archive.namelist():
+            with archive.open(name) as member:
+                if _holds_objects(member):
+                    keys.append(name.removesuffix(".npy"))
+    return keys
+
+
+def _holds_objects(member: Any) -> bool:
+    """Whether an array in an archive is pickled; its header is read."""
+    versions = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    return bool(versions[np.lib.format.read_magic(member)](member)[2].hasobject)
+
+
+def standard_arrays(arrays: Arrays, source: str) -> Arrays:
+    """Arrays with the keys of `npz`'s table, from those of another project; what is in that form already stays."""
+    converted = dict(arrays)
+    if "edges" in arrays and "edge_index" not in arrays:
+        converted |= _edges(arrays["edges"], source)
+    for ours, theirs in MATRICES.items():
+        for prefix in theirs:
+            for mark in (".", "_"):
+                parts = {part: f"{prefix}{mark}{part}" for part in ("data", "indices", "indptr", "shape")}
+                if all(key in arrays for key in parts.values()):
+                    converted |= {f"{ours}_{part}": arrays[key] for part, key in parts.items()}
+            if prefix in arrays and sp.issparse(arrays[prefix]):
+                converted |= csr_arrays(ours, arrays[prefix])
+    if not {"adj_data", "edge_index"} & set(converted):
+        converted |= _scipy(arrays)
+    if not {"attr_data", "attr_dense", "x", "features"} & set(converted):
+        dense = next((key for key in FEATURES if key in arrays and not sp.issparse(arrays[key])), None)
+        if dense is not None and arrays[dense].ndim == 2:
+            converted["attr_dense"] = arrays[dense]
+    if "labels" not in arrays:
+        key = next((key for key in LABELS if key in arrays and arrays[key].ndim == 1), None)
+        if key is not None:
+            converted["labels"] = arrays[key]
+    rows = [len(converted[key]) for key in ("labels", "attr_dense") if key in converted and converted[key].ndim]
+    if "edges" in arrays and "num_nodes" not in arrays and rows:
+        converted["num_nodes"] = np.array(max(rows))
+    return converted
+
+
+def _edges(edges: Array, source: str) -> Arrays:
+    if edges.ndim == 2 and edges.shape[1] != 2 and edges.shape[0] == 2:
+        edges = edges.T
+    if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
+        raise GraphFileError(f"{source}: expected edges as integers (E, 2), found {edges.dtype} {edges.shape}.")
+    return {"edge_index": np.ascontiguousarray(edges.T)}
+
+
+def _scipy(arrays: Arrays) -> Arrays:
+    """The adjacency matrix that `scipy.sparse.save_npz` wrote."""
+    if {"data", "indices", "indptr", "shape"} <= set(arrays):
+        kind = arrays["format"].item() if "format" in arrays and arrays["format"].size == 1 else b"csr"
+        if kind in (b"csr", "csr", b"csc", "csc"):  # a graph and its transpose are the same here
+            return {f"adj_{part}": arrays[part] for part in ("data", "indices", "indptr", "shape")}
+    if {"row", "col", "data", "shape"} <= set(arrays) and arrays["shape"].size == 2:
+        edges = np.stack([arrays["row"], arrays["col"]])
+        return {"edge_index": edges, "edge_weight": arrays["data"], "num_nodes": arrays["shape"][:1]}
+    return {}
+
+
+def node_masks(arrays: Arrays, num_nodes: int, source: str) -> dict[str, Array]:
+    """Masks of training, validation and test nodes, (N,), or (N, S) for several splits, as PyG has them."""
+    masks: dict[str, Array] = {}
+    for part in SPLITS:
+        key = next((k for k in (f"{part}_mask", f"{part}_masks", f"idx_{part}") if k in arrays), None)
+        if key is None:
+            continue
+        values = arrays[key]
+        if key.startswith("idx"):
+            inside = values.ndim == 1 and values.dtype.kind in "iu"
+            if not inside or (values.size and not 0 <= int(values.min()) <= int(values.max()) < num_nodes):
+                raise GraphFileError(f"{source}: expected {key} as nodes from 0 to {num_nodes - 1}, found others.")
+            mask = np.zeros(num_nodes, bool)
+            mask[values] = True
+        else:
+            several = values.ndim == 2 and values.shape[-1] == num_nodes != values.shape[0]
+            mask = values.T if several else values
+            if mask.ndim > 2 or mask.shape[:1] != (num_nodes,) or not np.isin(mask, (0, 1)).all():
+                raise GraphFileError(
+                    f"{source}: expected {key} as booleans ({num_nodes},) or (splits, {num_nodes}), found "
+                    f"{values.dtype} {values.shape}."
+                )
+            mask = mask.reshape(num_nodes) if mask.size == num_nodes else mask
+        masks[f"{part}_mask"] = np.ascontiguousarray(mask.astype(bool))
+    return masks
