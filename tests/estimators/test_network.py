@@ -34,9 +34,9 @@ def test_features_enter_as_the_settings_say():
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_network_takes_its_settings(model):
-    own = settings("H4(-0.5)", num_layers=2, dropout=0.3, adjacency_norm="row")
-    network = build_network(own, 10, 2, model)
-    options = network_options(own, model)
+    own = settings("H4(-0.5)", model=model, num_layers=2, dropout=0.3, input_dropout=0.2, adjacency_norm="row")
+    network = build_network(own, 10, 2)
+    options = network_options(own)
     assert options.items() <= network.options.items()
     assert len(network.hidden) == 2
     assert network(torch.randn(5, 10), torch.empty(2, 0, dtype=torch.long)).shape == (5, 2)

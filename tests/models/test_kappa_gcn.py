@@ -6,8 +6,12 @@ import pytest
 import torch
 from torch_geometric.nn import GCNConv
 
+from kappagcn.errors import GraphError
 from kappagcn.graphs import disease
-from kappagcn.models import KappaGCN
+from kappagcn.models import GCN, KappaGCN
+from kappagcn.models.kappa_gcn import OUTPUTS
+from kappagcn.nn import aggregate, logits
+from kappagcn.training import layerwise
 
 
 @pytest.fixture
@@ -75,3 +79,98 @@ def test_dropout_only_in_training(data):
     one, other = model(data.x, data.edge_index), model(data.x, data.edge_index)
     assert not torch.allclose(one, other)
     assert torch.equal(model.eval()(data.x, data.edge_index), plain.eval()(data.x, data.edge_index))
+
+
+class PyGGCN(torch.nn.Module):
+    """Kipf and Welling's network from PyG's layers."""
+
+    def __init__(self, dropout, input_dropout):
+        super().__init__()
+        self.first, self.second = GCNConv(10, 6), GCNConv(6, 2)
+        self.dropout, self.input_dropout = torch.nn.Dropout(dropout), torch.nn.Dropout(input_dropout)
+
+    def forward(self, x, edge_index):
+        hidden = self.first(self.input_dropout(x), edge_index).relu()
+        return self.second(self.dropout(hidden), edge_index)
+
+
+def losses(model, first_layer, data):
+    """Of 200 steps of Adam under one seed, L² on the first layer."""
+    torch.manual_seed(1)
+    rest = [p for p in model.parameters() if p is not first_layer and p.requires_grad]
+    adam = torch.optim.Adam([{"params": [first_layer], "weight_decay": 5e-4}, {"params": rest}], lr=0.01)
+    values = []
+    for _ in range(200):
+        adam.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(data.x, data.edge_index), data.y)
+        loss.backward()
+        adam.step()
+        values.append(loss.item())
+    return torch.tensor(values, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+@pytest.mark.parametrize("output", ["paper-bias", "midpoint"])
+def test_without_curvature_it_trains_as_gcn_does(output, dropout):
+    """The same losses for 200 steps as our GCN and as PyG's layers, from the same weights and under one seed."""
+    data = disease(60)
+    data.x = data.x.double()
+    dropped = {"dropout": dropout, "input_dropout": dropout / 2}
+    flat = KappaGCN(10, 2, "E6", output=output, **dropped).double()
+    gcn, theirs = GCN(10, 2, 6, **dropped).double(), PyGGCN(**dropped).double()
+    (first,) = gcn.first_layer()
+    first.data.copy_(flat.first_layer()[0].data)
+    (second,) = (p for name, p in gcn.output.named_parameters() if "weight" in name)
+    normals = flat.logits.normals.data
+    second.data.copy_(normals if second.shape == normals.shape else normals.t())
+    theirs.first.lin.weight.data.copy_(first.data if first.shape == theirs.first.lin.weight.shape else first.data.t())
+    theirs.second.lin.weight.data.copy_(normals)
+    ours = losses(flat, flat.first_layer()[0], data)
+    assert ours[-1] < 0.9 * ours[0]
+    torch.testing.assert_close(losses(gcn, first, data), ours, atol=1e-10, rtol=0)
+    torch.testing.assert_close(losses(theirs, theirs.first.lin.weight, data), ours, atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize("output", ["paper-bias", "midpoint"])
+def test_edges_left_out_are_gcns_under_one_seed(data, output):
+    options = {"dropout": 0.3, "adjacency_dropout": 0.4}
+    flat, gcn = KappaGCN(10, 2, "E4", output=output, **options).double(), GCN(10, 2, 4, **options).double()
+    gcn.first_layer()[0].data.copy_(flat.first_layer()[0].data)
+    (second,) = (p for name, p in gcn.output.named_parameters() if "weight" in name)
+    normals = flat.logits.normals.data
+    second.data.copy_(normals if second.shape == normals.shape else normals.t())
+    rows = []
+    for model in (flat, gcn):
+        torch.manual_seed(0)
+        rows.append(model(data.x.double(), data.edge_index))
+    torch.testing.assert_close(*rows, atol=1e-12, rtol=1e-12)
+
+
+def test_the_midpoint_output_is_logits_of_midpoints(data):
+    model = KappaGCN(10, 3, "H3xS2", output="midpoint").eval().double()
+    torch.nn.init.normal_(model.logits.bias)
+    x, adjacency = data.x.double(), model.adjacency(data.x.double(), data.edge_index)
+    rows = aggregate(model.tangent(x, adjacency), adjacency, model.manifold)
+    flat = logits(rows, torch.zeros(3, 5).double(), model.logits.normals / 4, model.manifold) + model.logits.bias
+    torch.testing.assert_close(model(x, adjacency), flat)
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("num_layers", [1, 2])
+def test_own_features_are_apart_from_the_neighbours(data, output, num_layers):
+    """Without edges what is left is a network of the own features; blocks of rows give the same numbers."""
+    model = KappaGCN(10, 3, "H3xS2", output=output, self_features=True, num_layers=num_layers).eval()
+    assert len(model.first_layer()) == 2
+    alone = model(data.x, torch.empty(2, 0, dtype=torch.long))
+    own = model.own_logits(model.own(data.x).relu())
+    assert torch.allclose(alone - own, (alone - own)[0].expand_as(own), atol=1e-6)
+    assert model.embed(data.x, data.edge_index).shape == (150, 5)
+    whole = model(data.x, data.edge_index)
+    torch.testing.assert_close(layerwise(model, data.x, data.edge_index, batch_size=40), whole)
+    assert not torch.allclose(whole, alone)
+    assert model.capped_rows(data.x, data.edge_index) == 0
+
+
+def test_an_unknown_output_is_refused():
+    with pytest.raises(GraphError, match="output: expected paper, paper-bias, midpoint, found 'last'"):
+        KappaGCN(10, 2, "H4", output="last")

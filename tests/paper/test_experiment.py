@@ -48,7 +48,7 @@ def test_a_file_gives_back_what_was_saved(tmp_path_factory, experiment):
     ("text", "words"),
     [
         ("dataset = 'disease'", "expected a dataset and a model"),
-        ("dataset = 'disease'\nmodel = 'gat'", "model: expected kappa-gcn, gcn, hgcn, mlp, found 'gat'"),
+        ("dataset = 'disease'\nmodel = 'gat'", "model: expected kappa-gcn, appnp, gcn, hgcn, mlp, found 'gat'"),
         ("dataset = 'disease'\nmodel = 'gcn'\ncolour = 1", "found 'colour'"),
         ("dataset = 'disease'\nmodel = 'gcn'\nfeature_map = 'door'", "feature_map: expected tangent, points"),
         ("dataset = 'disease'\nmodel = 'gcn'\nfeature_scale = -1", "feature_scale: expected a number in"),

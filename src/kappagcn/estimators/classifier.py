@@ -17,7 +17,7 @@ from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import CheckpointError, GraphError, KappaGCNError, SplitError, TrainingError
+from kappagcn.errors import CheckpointError, ConfigError, GraphError, KappaGCNError, SplitError, TrainingError
 from kappagcn.estimators.base import Estimator
 from kappagcn.estimators.curvature_interval import CurvatureInterval
 from kappagcn.estimators.curvature_profile import classifier_intervals
@@ -26,7 +26,7 @@ from kappagcn.estimators.labelled import encode_labels, label_array, mask_split,
 from kappagcn.estimators.network import build_network, prepare_features, resolved, start_space, training_config
 from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.estimators.sklearn_base import ClassifierMixin, NotFittedError
-from kappagcn.geometry.signature import learned_signature, parse_signature
+from kappagcn.geometry.signature import Factor, learned_signature, parse_signature
 from kappagcn.graphs import Split
 from kappagcn.graphs.datasets.preprocess import column_statistics
 from kappagcn.graphs.io.node_data import one_hot
@@ -73,6 +73,8 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         """Refuse arguments that are wrong for any graph."""
         super().check()
         parse_signature(self.space)
+        if self.model == "appnp" and self.batch_size is not None:
+            raise ConfigError("batch_size: expected none with appnp, which needs the whole graph in every step.")
         check_neighbors(self.num_neighbors, 0 if self.batch_size is None else self.num_layers + 1)
 
     def settings(self, x: Tensor) -> ClassificationSettings:
@@ -150,7 +152,8 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
     @property
     def curvatures_(self) -> list[float]:
         """Learned curvatures, one per factor of the space."""
-        return [curvature.value for curvature in self._fitted().curvatures()]
+        manifold = self._fitted().manifold
+        return [0.0] if manifold is None else manifold.k.reshape(-1).tolist()
 
     def curvature_intervals(self) -> list[CurvatureInterval | None]:
         """The range of each curvature in which the cross-entropy on validation nodes is within 1 %, weights fixed."""
@@ -159,12 +162,25 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
             raise TrainingError("expected a classifier that was fitted, found one that was loaded: it has no graph.")
         data = self._data
         adjacency = model.adjacency(data.x, data.edge_index, data.get("edge_weight"))
-        return classifier_intervals(model, data.x, adjacency, data.y, self._validation)
+        intervals = classifier_intervals(model, data.x, adjacency, data.y, self._validation)
+        return [None] if model.manifold is None else intervals[-len(self.curvatures_) :]
 
     @property
     def space_(self) -> str:
         """The space with its learned curvatures; each factor has the letter of its sign."""
-        return learned_signature(parse_signature(self._fitted().options["space"]), self.curvatures_)
+        return learned_signature(self._factors(), self.curvatures_)
+
+    def _factors(self) -> list[Factor]:
+        """Factors of the space of the last hidden layer, which is flat or hyperbolic as a whole in baselines."""
+        model = self._fitted()
+        if "space" in model.options:
+            return parse_signature(model.options["space"])
+        return parse_signature(f"{'E' if model.manifold is None else 'H'}{model.options['hidden_channels']}")
+
+    @property
+    def dims_(self) -> list[int]:
+        """Dimension of each factor of the space."""
+        return [factor.dim for factor in self._factors()]
 
     def _fitted(self) -> NodeClassifier:
         if not hasattr(self, "model_"):
@@ -228,20 +244,21 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
     @torch.no_grad()
     def embed(self, graph: Any = None, x: Any = None) -> Array:
         """The last hidden layer as points of the space, (N, D)."""
-        manifold = self._fitted().manifold
-        assert manifold is not None
-        points: Array = manifold.expmap0(torch.from_numpy(self.tangent(graph, x))).numpy()
+        manifold, vectors = self._fitted().manifold, self.tangent(graph, x)
+        points: Array = vectors if manifold is None else manifold.expmap0(torch.from_numpy(vectors)).numpy()
         return points
 
+    @torch.no_grad()
     def tangent(self, graph: Any = None, x: Any = None) -> Array:
         """The last hidden layer as tangent vectors at the origin, (N, D)."""
         data, _ = self._graph(graph, x)
-        model: Any = self.model_
-        logits, model.logits = model.logits, None  # without them the network ends in its hidden layer
-        try:
-            vectors: Array = chosen_rows(self._rows(data), graph).numpy()
-        finally:
-            model.logits = logits
+        model = self.model_.eval()
+        if self.batch_size is None:
+            rows = model.tangent(*inputs(model, data))
+        else:
+            hidden = model.steps()[: len(model.hidden)]
+            rows = layerwise(model, data.x, data.edge_index, data.get("edge_weight"), steps=hidden)
+        vectors: Array = chosen_rows(rows[:, : sum(self.dims_)], graph).numpy()
         return vectors
 
     def score(self, graph: Any = None, y: Any = None, *, x: Any = None, nodes: Sequence[int] | None = None) -> float:
@@ -312,7 +329,7 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         tensors, about = load_tensors(Path(path))
         try:
             classifier = cls(**about["classifier"])
-            model = build_model("kappa-gcn", **about["options"])
+            model = build_model(about["settings"].get("model", "kappa-gcn"), **about["options"])
             model.load_state_dict({name[6:]: t for name, t in tensors.items() if name.startswith("model/")})
             settings = ClassificationSettings(**about["settings"])
             columns = settings.feature_norm == "columns"

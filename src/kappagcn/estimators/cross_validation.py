@@ -240,13 +240,12 @@ def _embedded(fitted: KappaGCNClassifier, data: Data, split: Split) -> Embedded:
     parts = np.zeros(data.num_nodes, np.uint8)
     for i, nodes in enumerate((split.train, split.stopping, split.validation, split.final_test_nodes()), 1):
         parts[nodes.numpy()] = i  # index into PARTS
-    manifold, names = fitted.model_.manifold, data.get("node_names")
-    assert manifold is not None
+    names = data.get("node_names")
     first, second = data.edge_index.numpy()
     return Embedded(
         tangent=fitted.tangent(),
         points=fitted.embed(),
-        dims=np.array(manifold.dims),
+        dims=np.array(fitted.dims_),
         curvatures=np.array(fitted.curvatures_),
         edges=np.stack([first, second], 1)[first < second],
         names=None if names is None else np.array([str(name) for name in names]),

@@ -45,7 +45,7 @@ def classifier_intervals(
     least = loss()
     intervals: list[CurvatureInterval | None] = []
     for curvature in model.curvatures():
-        if not curvature.raw.requires_grad:
+        if not curvature.raw.requires_grad or curvature.upper < math.inf:  # HGCN's parameter is not κ itself
             intervals.append(None)
             continue
         kept = curvature.raw.clone()

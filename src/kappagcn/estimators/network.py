@@ -68,36 +68,38 @@ def start_space(space: str) -> str:
     return format_signature(parse_signature(space, start=START))
 
 
-def network_options(settings: ClassificationSettings, model: str = "kappa-gcn") -> dict[str, Any]:
+def network_options(settings: ClassificationSettings) -> dict[str, Any]:
     """Arguments of a network, except the numbers of features and classes.
 
-    >>> network_options(ClassificationSettings("H8(-0.5)", dropout=0.1), "hgcn")["curvature"]
+    >>> network_options(ClassificationSettings("H8(-0.5)", model="hgcn", dropout=0.1))["curvature"]
     -0.5
     """
-    options: dict[str, Any] = {n: getattr(settings, n) for n in ("num_layers", "dropout", "dropconnect")}
+    model, common = settings.model, ("num_layers", "dropout", "input_dropout", "dropconnect")
+    options: dict[str, Any] = {name: getattr(settings, name) for name in common}
     factors = parse_signature(settings.space)
     if model == "kappa-gcn":
-        options |= {"space": settings.space, "split_input": settings.split_input}
+        options |= {name: getattr(settings, name) for name in ("space", "split_input", "output", "self_features")}
+    elif model == "appnp":
+        options |= {"space": settings.space, "steps": settings.propagation_steps, "alpha": settings.alpha}
     else:
         options["hidden_channels"] = sum(factor.dim for factor in factors)
     if model == "hgcn":
         options["curvature"] = factors[0].kappa
     if model != "mlp":
         options["adjacency_norm"] = settings.adjacency_norm
-    if model in ("kappa-gcn", "gcn"):
+    if model in ("kappa-gcn", "appnp", "gcn"):
         options["adjacency_dropout"] = settings.adjacency_dropout
     return options
 
 
-def build_network(
-    settings: ClassificationSettings, in_channels: int, num_classes: int, model: str = "kappa-gcn"
-) -> NodeClassifier:
+def build_network(settings: ClassificationSettings, in_channels: int, num_classes: int) -> NodeClassifier:
     """The network with new weights.
 
     >>> build_network(ClassificationSettings("H8", dropout=0.1), 10, 2).options["space"]
     'H8'
     """
-    return build_model(model, in_channels=in_channels, num_classes=num_classes, **network_options(settings, model))
+    options = network_options(settings)
+    return build_model(settings.model, in_channels=in_channels, num_classes=num_classes, **options)
 
 
 def prepare_features(
@@ -117,5 +119,5 @@ def prepare_features(
 
 def training_config(settings: ClassificationSettings, seed: int) -> TrainingConfig:
     """Training configuration of the settings."""
-    names = ("epochs", "patience", "lr", "curvature_lr", "l2")
+    names = ("epochs", "patience", "stop_by", "lr", "curvature_lr", "l2")
     return TrainingConfig(**{name: getattr(settings, name) for name in names}, seed=seed)

@@ -127,7 +127,22 @@ class ClassificationSettings(Settings):
     """
 
     space: str = setting("H16", f"{SPACE}, which is a GCN; curvatures start at ±0.1 by default.", kw_only=False)
+    model: str = setting(
+        "kappa-gcn",
+        "Network: the κ-GCN; APPNP in the space (appnp); or a baseline that takes the dimension of the space alone.",
+        choices=("kappa-gcn", "appnp", "gcn", "hgcn", "mlp"),
+    )
     num_layers: int = setting(1, "Number of hidden layers.", range="[1, inf)")
+    output: str = setting(
+        "midpoint",
+        "Output of the κ-GCN: the paper's average of logits, the same with a bias after it, or logits of midpoints.",
+        choices=("paper", "paper-bias", "midpoint"),
+    )
+    self_features: bool = setting(
+        False, "Whether the κ-GCN keeps a node's own features apart from its neighbours', for heterophilous graphs."
+    )
+    propagation_steps: int = setting(10, "Number of propagation steps of appnp.", range="[1, inf)")
+    alpha: float = setting(0.1, "Share of a node's own row in each propagation step of appnp.", range="[0, 1]")
     split_input: bool = setting(False, "Whether each factor of a product gets only its share of the features.")
     feature_norm: str = setting(
         "auto",
@@ -147,6 +162,7 @@ class ClassificationSettings(Settings):
     dropout: float | str = setting(
         "auto", "Dropout of hidden rows; auto: 0.5 for sparse counts, otherwise 0.", range="[0, 1)"
     )
+    input_dropout: float = setting(0.0, "Dropout of features.", range="[0, 1)")
     adjacency_dropout: float = setting(0.0, "Dropout of edges.", range="[0, 1)")
     dropconnect: float = setting(0.0, "Dropout of weights.", range="[0, 1)")
     l2: float | str = setting(
@@ -157,7 +173,12 @@ class ClassificationSettings(Settings):
     lr: float = setting(0.01, "Adam learning rate of the weights.", range="[0, inf)")
     curvature_lr: float = setting(0.01, "Learning rate of the curvatures; 0 keeps them fixed.", range="[0, inf)")
     epochs: int = setting(2000, "Maximum number of training epochs.", range="[1, inf)")
-    patience: int = setting(200, "Epochs without a lower stopping loss before training stops.", range="[1, inf)")
+    patience: int = setting(200, "Epochs without improvement before training stops.", range="[1, inf)")
+    stop_by: str = setting(
+        "loss",
+        "Improvement that patience waits for on the stopping nodes: a lower loss, or a lower loss or higher accuracy.",
+        choices=("loss", "either"),
+    )
     batch_size: int | None = setting(
         None, "Training nodes in a mini-batch; without it each step takes the whole graph.", range="[1, inf)"
     )

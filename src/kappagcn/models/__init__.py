@@ -1,8 +1,9 @@
-"""Networks over the nodes of a graph: the paper's κ-GCN and its baselines."""
+"""Networks over the nodes of a graph: the paper's κ-GCN, κ-APPNP, and their baselines."""
 
 from typing import Any
 
 from kappagcn.errors import GraphError
+from kappagcn.models.appnp import APPNP
 from kappagcn.models.baselines import GCN, HGCN, MLP
 from kappagcn.models.classifier import NodeClassifier, Step
 from kappagcn.models.kappa_gcn import KappaGCN
@@ -10,6 +11,7 @@ from kappagcn.models.link_predictor import DECODERS, LinkPredictor
 from kappagcn.models.points import FreePoints, NetworkPoints, hidden_space
 
 __all__ = [
+    "APPNP",
     "DECODERS",
     "GCN",
     "HGCN",
@@ -25,7 +27,7 @@ __all__ = [
     "hidden_space",
 ]
 
-MODELS: dict[str, type[NodeClassifier]] = {model.name: model for model in (KappaGCN, GCN, HGCN, MLP)}
+MODELS: dict[str, type[NodeClassifier]] = {model.name: model for model in (KappaGCN, APPNP, GCN, HGCN, MLP)}
 """The networks by name."""
 
 

@@ -63,6 +63,7 @@ class NodeClassifier(nn.Module):
     options: dict[str, Any]
     aggregates = True
     needs_all_neighbors = False
+    needs_whole_graph = False  # whether it cannot be trained on sampled neighbours
     activates_last = True  # whether the last hidden layer has its activation
 
     def __init__(self, options: dict[str, Any], *, dropout: float, input_dropout: float, act: str) -> None:

@@ -10,11 +10,13 @@ from torch import Tensor, nn
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
 from kappagcn.models.classifier import NodeClassifier, Step
-from kappagcn.nn import KappaGCNConv, KappaLogits, capped_rows
+from kappagcn.nn import KappaGCNConv, KappaLinear, KappaLogits, aggregate, capped_rows
 from kappagcn.nn.inputs import Adjacency, Features
 from kappagcn.sparse import SparseMatrix
 
-__all__ = ["KappaGCN"]
+__all__ = ["OUTPUTS", "KappaGCN"]
+
+OUTPUTS = ("paper", "paper-bias", "midpoint")
 
 
 class KappaGCN(NodeClassifier):
@@ -22,7 +24,12 @@ class KappaGCN(NodeClassifier):
 
         H⁽ˡ⁺¹⁾ = σ^⊗(Â ⊠ (H⁽ˡ⁾ ⊗ W⁽ˡ⁾)),    Y = softmax(Â logits(H⁽ᴸ⁾)).
 
-    As all κ → 0 it is GCN with a linear output.
+    The average over neighbours multiplies the offsets of hyperplanes with the row sums of Â, which follow the degree;
+    `output` has two forms with a bias b beside it instead, ℓ being the distances to hyperplanes through the origin:
+
+        ``"paper"``: Â logits(H),    ``"paper-bias"``: Â ℓ(H) + b,    ``"midpoint"``: ℓ(Â ⊠ H) + b.
+
+    For κ = 0 both are GCN's own output, and train as it does.
 
     Args:
         in_channels: Number of features.
@@ -31,6 +38,9 @@ class KappaGCN(NodeClassifier):
             one signature for each layer, which then has curvatures of its own.
         num_layers: Number of hidden layers that share the one signature.
         trainable: Whether curvatures are trained.
+        output: Form of the output layer, as above.
+        self_features: Whether a fully connected layer on a node's own features adds its logits, for graphs whose
+            neighbours are of other classes (H2GCN's separation of a node and its neighbours); Â then has no self-loops.
         split_input: Whether each factor of a product gets its equal share of the features (the paper) or all of them.
         dropout: Dropout probability of hidden rows.
         input_dropout: Dropout probability of features.
@@ -61,6 +71,8 @@ class KappaGCN(NodeClassifier):
         *,
         num_layers: int = 1,
         trainable: bool = True,
+        output: str = "paper",
+        self_features: bool = False,
         split_input: bool = False,
         dropout: float = 0.0,
         input_dropout: float = 0.0,
@@ -80,6 +92,8 @@ class KappaGCN(NodeClassifier):
             raise GraphError(f"num_layers: expected {len(space)}, as many as there are signatures, found {num_layers}.")
         if num_layers < 1 or not spaces:
             raise GraphError(f"expected at least one hidden layer, found {num_layers if spaces else 0}.")
+        if output not in OUTPUTS:
+            raise GraphError(f"output: expected {', '.join(OUTPUTS)}, found {output!r}.")
         manifolds = [ProductManifold.from_signature(each, trainable=trainable) for each in spaces]
         if isinstance(space, str):
             manifolds = manifolds * num_layers  # layers share one space with its curvatures
@@ -91,6 +105,7 @@ class KappaGCN(NodeClassifier):
                 manifold.dim,
                 manifold=manifold,
                 normalize=adjacency_norm,
+                add_self_loops=False if self_features else None,
                 aggregation=aggregation,
                 bias=bias,
                 dropconnect=dropconnect,
@@ -100,23 +115,68 @@ class KappaGCN(NodeClassifier):
             )
             for i, manifold in enumerate(manifolds)
         )
-        self.logits = None if num_classes is None else KappaLogits(sizes[-1], num_classes, manifolds[-1])
-        self.adjacency_dropout = adjacency_dropout
+        self.logits, self.own, self.own_logits = None, None, None
+        if num_classes is not None:
+            biased = output != "paper"
+            dropped = dropconnect if biased else 0.0
+            self.logits = KappaLogits(sizes[-1], num_classes, manifolds[-1], bias=biased, dropconnect=dropped)
+        if num_classes is not None and self_features:
+            self.own = KappaLinear(in_channels, sizes[-1], dropconnect=dropconnect)
+            self.own_logits = KappaLinear(sizes[-1], num_classes, bias=output == "paper", dropconnect=dropconnect)
+        self.output, self.adjacency_dropout, self.double_precision = output, adjacency_dropout, double
+
+    def first_layer(self) -> list[nn.Parameter]:
+        """Parameters with L² regularisation."""
+        return [*super().first_layer(), *([] if self.own is None else [self.own.weight])]
 
     @property
     def has_output(self) -> bool:
         """Whether there are classes."""
         return self.logits is not None
 
-    def output_step(self) -> Step:
-        """Logits averaged over neighbours."""
-        return Step(self._averaged_logits, aggregates=True)
+    def _hidden_step(self, i: int, v: Features, *graph: SparseMatrix) -> Tensor:
+        """A hidden layer; columns beyond those of the space are the nodes' own features."""
+        if self.own is None or self.logits is None:
+            return super()._hidden_step(i, v, *graph)
+        (block,) = graph
+        if i == 0:
+            v = self.input_dropout(v)
+            inner, own = self.act(self.hidden[0](v, block)), self.act(self.own(v))
+        else:
+            assert isinstance(v, Tensor)  # a hidden layer's rows
+            width = self.hidden[i].in_channels
+            inner, own = super()._hidden_step(i, v[:, :width], block), v[:, width:]
+        return torch.cat([inner, own[: block.shape[0]]], 1)  # the first rows of a block's nodes are its targets
 
-    def _averaged_logits(self, v: Tensor, block: SparseMatrix) -> Tensor:
+    def output_step(self) -> Step:
+        """Logits from neighbours, and from own features where they are separate."""
+        return Step(self._output, aggregates=True)
+
+    def _output(self, v: Tensor, block: SparseMatrix) -> Tensor:
         assert self.logits is not None
-        if self.training and self.adjacency_dropout:
-            block = block.dropout(self.adjacency_dropout)
-        return block.product(self.logits(self.dropout(v)))
+        if self.own_logits is None:
+            return self._neighbour_logits(v, block)
+        width = self.logits.normals.shape[1]
+        own: Tensor = self.own_logits(self.dropout(v[: block.shape[0], width:]))
+        return self._neighbour_logits(v[:, :width], block) + own
+
+    def _neighbour_logits(self, v: Tensor, block: SparseMatrix) -> Tensor:
+        assert self.logits is not None
+        dropped = self.adjacency_dropout if self.training else 0.0
+        if self.output == "paper":
+            block = block.dropout(dropped)
+            return block.product(self.logits(self.dropout(v)))
+        v = self.dropout(v)
+        if self.output == "midpoint":
+            rows = aggregate(v, block.dropout(dropped), self.logits.manifold, double=self.double_precision)
+            scores: Tensor = self.logits(rows)
+            return scores
+        assert self.logits.bias is not None
+        return block.dropout(dropped).product(self.logits.distances(v)) + self.logits.bias
+
+    def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
+        """The last hidden layer as tangent vectors at the origin, (N, D), without own features."""
+        return super().tangent(x, edge_index, edge_weight)[:, : self.hidden[-1].out_channels]
 
     @torch.no_grad()
     def capped_rows(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> int:
@@ -124,6 +184,9 @@ class KappaGCN(NodeClassifier):
         adjacency, count = self.adjacency(x, edge_index, edge_weight), 0
         for i, conv in enumerate(self.hidden):
             if conv.aggregation == "midpoint":
-                v = conv.linear(self._run(self.steps()[:i], x, adjacency))
+                rows = self._run(self.steps()[:i], x, adjacency)
+                v = conv.linear(rows[:, : conv.in_channels] if i else rows)
                 count += capped_rows(v, adjacency, conv.manifold)
+        if self.output == "midpoint" and self.logits is not None:
+            count += capped_rows(self.tangent(x, adjacency), adjacency, self.logits.manifold)
         return count

@@ -1,5 +1,6 @@
 """Layers for PyTorch Geometric in spaces of constant curvature. Tangent vectors at the origin go in and come out."""
 
+from kappagcn.nn.appnp import KappaAPPNP
 from kappagcn.nn.conv import KappaGCNConv
 from kappagcn.nn.decoders import DotDecoder, FermiDiracDecoder
 from kappagcn.nn.features import PointFeatures, TangentFeatures, point_features, tangent_features
@@ -13,6 +14,7 @@ __all__ = [
     "DotDecoder",
     "FermiDiracDecoder",
     "HGCNConv",
+    "KappaAPPNP",
     "KappaActivation",
     "KappaDropout",
     "KappaGCNConv",

@@ -98,39 +98,57 @@ class KappaLogits(nn.Module):
     The points on the hyperplanes are kept as tangent vectors p, so that they stay in the space however κ moves. At
     κ = 0 the layer is linear, 4⟨a, v − p⟩; the normals start at a quarter of a linear layer's weights.
 
+    With `bias` all hyperplanes go through the origin, logits are a quarter of these, and a trained number for each
+    class is added: at κ = 0 the layer is ⟨a, v⟩ + b, with the initial weights and the gradients of a linear layer.
+
     Args:
         in_channels: D, the dimension of the space.
         num_classes: C.
         manifold: The space, or product, of the points; a signature or a number as in `KappaGCNConv`.
+        bias: Whether classes have a bias in place of a point on their hyperplane.
+        dropconnect: Probability for each entry of the normals to be left out in a training step.
 
     >>> from kappagcn.geometry import Stereographic
     >>> KappaLogits(2, 3, Stereographic(-1.0))(torch.ones(5, 2)).shape
     torch.Size([5, 3])
     """
 
-    def __init__(self, in_channels: int, num_classes: int, manifold: Space) -> None:
+    def __init__(
+        self, in_channels: int, num_classes: int, manifold: Space, *, bias: bool = False, dropconnect: float = 0.0
+    ) -> None:
         super().__init__()
         if num_classes < 1:
             raise GraphError(f"expected at least one class, found {num_classes}.")
-        self.manifold = as_manifold(manifold, in_channels)
+        self.manifold, self.dropconnect = as_manifold(manifold, in_channels), dropconnect
         self.normals = nn.Parameter(torch.empty(num_classes, in_channels))
-        self.points = nn.Parameter(torch.empty(num_classes, in_channels))
+        self.points = None if bias else nn.Parameter(torch.empty(num_classes, in_channels))
+        self.bias = nn.Parameter(torch.empty(num_classes)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Initialise the weights, with all hyperplanes through the origin."""
         glorot(self.normals)
-        self.normals.data /= 4
+        if self.points is not None:
+            self.normals.data /= 4
         zeros(self.points)
+        zeros(self.bias)
 
     def forward(self, v: Tensor) -> Tensor:
         """(N, D) → (N, C)."""
+        signed = self.distances(v)
+        return signed if self.bias is None else signed + self.bias
+
+    def distances(self, v: Tensor) -> Tensor:
+        """The logits without bias, (N, D) → (N, C)."""
         check_rows(v, self.normals.shape[1], self.normals.dtype)
-        return logits(v, self.points, self.normals, self.manifold)
+        normals = dropconnect(self.normals, self.dropconnect, self.training)
+        if self.points is None:
+            return logits(v, torch.zeros_like(normals), normals / 4, self.manifold)
+        return logits(v, self.points, normals, self.manifold)
 
     def extra_repr(self) -> str:
         """Sizes."""
-        return f"{self.normals.shape[1]}, {self.normals.shape[0]}"
+        return f"{self.normals.shape[1]}, {self.normals.shape[0]}" + ("" if self.bias is None else ", bias=True")
 
 
 class KappaPool(nn.Module):

@@ -19,6 +19,9 @@ __all__ = ["Experiment", "load_experiment", "save_experiment"]
 
 PROTOCOL = ("batch_size", "num_neighbors", "random_state", "verbose")  # the same for all cells, so not in records
 
+# What a record or a file that does not name them means: settings that version 0.1 did not have, as it was then.
+OLD: dict[str, Any] = {"output": "paper", "self_features": False, "input_dropout": 0.0, "stop_by": "loss"}
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -26,9 +29,9 @@ class Experiment:
 
     Args:
         dataset: A built-in name.
-        model: ``"kappa-gcn"``, ``"gcn"``, ``"hgcn"`` or ``"mlp"``; all but the first take the dimension of the space,
-            ``"hgcn"`` also its curvature.
-        settings: All other settings, none of them "auto".
+        model: ``"kappa-gcn"``, ``"appnp"``, ``"gcn"``, ``"hgcn"`` or ``"mlp"``; the last three take the dimension of
+            the space, ``"hgcn"`` also its curvature.
+        settings: All other settings, none of them "auto"; their own `model` is replaced.
 
     >>> settings = ClassificationSettings("H8", feature_norm="rows", dropout=0.0, l2=0.0)
     >>> Experiment("disease", "kappa-gcn", settings).record()["space"]
@@ -44,6 +47,7 @@ class Experiment:
     def __post_init__(self) -> None:
         if self.model not in MODELS:
             raise ConfigError(f"model: expected {', '.join(MODELS)}, found {self.model!r}.")
+        object.__setattr__(self, "settings", replace(self.settings, model=self.model))
         self.settings.check()
         for name, value in asdict(self.settings).items():
             if value == "auto":
@@ -57,7 +61,7 @@ class Experiment:
 
     def build(self, in_channels: int, num_classes: int) -> NodeClassifier:
         """The network with fresh weights."""
-        return build_network(self.settings, in_channels, num_classes, self.model)
+        return build_network(self.settings, in_channels, num_classes)
 
     def training(self, seed: int) -> TrainingConfig:
         """How the network is trained."""
@@ -70,13 +74,13 @@ class Experiment:
     def record(self) -> dict[str, Any]:
         """Everything as plain numbers and words; `from_record` is the way back."""
         settings = {name: value for name, value in asdict(self.settings).items() if name not in PROTOCOL}
-        return {"dataset": self.dataset, "model": self.model, **settings}
+        return {"dataset": self.dataset, **settings}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any], where: str = "experiment") -> Experiment:
         """An experiment from plain numbers and words, as a TOML file or a run's record has them."""
         known = [each.name for each in fields(ClassificationSettings) if each.name not in PROTOCOL]
-        values = {name: value for name, value in record.items() if name not in ("dataset", "model")}
+        values = {**OLD, **{name: value for name, value in record.items() if name not in ("dataset", "model")}}
         unknown = set(values) - set(known)
         if unknown:
             raise ConfigError(f"{where}: expected dataset, model, {', '.join(known)}, found {min(unknown)!r}.")

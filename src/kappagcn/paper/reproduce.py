@@ -90,6 +90,7 @@ class Plan:
         values: dict[str, Any] = {
             **(COLUMNS if measured else WORDS),
             "feature_norm": "columns" if measured else "lengths",
+            "output": "paper",
         }
         return Experiment(cell.dataset, model, ClassificationSettings(start_space(space), **values))
 

@@ -122,6 +122,7 @@ def _evenly(values: tuple[Any, ...], count: int, rng: random.Random) -> list[Any
 def _setting(cell: Cell, drawn: dict[str, Any]) -> Experiment:
     names = ("dropout", "adjacency_dropout", "dropconnect", "adjacency_norm", "lr", "l2")
     values = {name: drawn[name] for name in names}
+    values["output"] = "paper"
     values |= dict(zip(("feature_norm", "feature_map", "feature_scale"), drawn["features"], strict=True))
     starts = {"H": -drawn["kappa"], "S": drawn["kappa"]}
     if cell.row == "gcn":

@@ -12,6 +12,7 @@ from kappagcn.errors import TrainingError
 __all__ = ["TrainingConfig", "check_count"]
 
 DECAYS = ("none", "cosine")
+STOP_BY = ("loss", "either")
 
 
 def check_count(name: str, value: Any, low: int = 1) -> int:
@@ -27,19 +28,22 @@ class TrainingConfig:
 
     Args:
         epochs: Maximum number of epochs.
-        patience: Number of epochs without a lower stopping loss after which training stops.
+        patience: Number of epochs without improvement on the stopping nodes after which training stops.
+        stop_by: Improvement that counts: a lower ``"loss"`` (the paper), or ``"either"`` a lower loss or a higher score
+            (PPNP).
         lr: Adam learning rate of the weights.
         curvature_lr: Learning rate of the curvatures, by plain gradient descent.
         l2: Factor of half the squares of the first layer's weights in the loss.
         decay: ``"cosine"`` lets both rates fall to 0 along a half wave by the last epoch; ``"none"`` keeps them.
         seed: Seed of everything random in training but the initial weights (see `seeded`).
 
-    >>> TrainingConfig(epochs=500, lr=0.02)
-    TrainingConfig(epochs=500, patience=200, lr=0.02, curvature_lr=0.01, l2=0.0005, decay='none', seed=0)
+    >>> TrainingConfig(epochs=500, lr=0.02).patience
+    200
     """
 
     epochs: int = 2000
     patience: int = 200
+    stop_by: str = "loss"
     lr: float = 0.01
     curvature_lr: float = 0.01
     l2: float = 5e-4
@@ -54,6 +58,8 @@ class TrainingConfig:
             if isinstance(value, bool) or not (isinstance(value, Real) and 0 <= float(value) < math.inf):
                 raise TrainingError(f"{name}: expected a number from 0, found {value!r}.")
             object.__setattr__(self, name, float(value))
+        if self.stop_by not in STOP_BY:
+            raise TrainingError(f"stop_by: expected {' or '.join(STOP_BY)}, found {self.stop_by!r}.")
         if self.decay not in DECAYS:
             raise TrainingError(f"decay: expected {' or '.join(DECAYS)}, found {self.decay!r}.")
         if self.seed >= 2**63:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import TrainingError
-from kappagcn.models import NodeClassifier
+from kappagcn.models import NodeClassifier, Step
 from kappagcn.nn.inputs import Features
 from kappagcn.sparse import SparseMatrix
 from kappagcn.sparse.sampler import NeighbourSampler, Sample, SparseRows
@@ -36,9 +36,10 @@ class Inference:
         sampler: NeighbourSampler | None,
         *,
         batch_size: int = BATCH,
+        steps: Sequence[Step] | None = None,
     ) -> None:
         self.model, self.x, self.sampler, self.batch_size = model, x, sampler, batch_size
-        self.steps = model.steps()
+        self.steps = model.steps() if steps is None else steps
         self._nodes: Tensor | None = None
         self._needed: list[Tensor] = []
         self._cache: dict[tuple[int, int], tuple[Tensor, Features | None, list[SparseMatrix]]] = {}
@@ -117,6 +118,7 @@ def layerwise(
     *,
     batch_size: int = BATCH,
     nodes: Tensor | None = None,
+    steps: Sequence[Step] | None = None,
 ) -> Tensor:
     """``model(x, edge_index, edge_weight)`` in evaluation mode, layer by layer in blocks of rows, (N, C).
 
@@ -129,6 +131,7 @@ def layerwise(
         edge_weight: Weights of edges, (E,).
         batch_size: Rows in a block.
         nodes: Nodes to compute, (R,), for a result (R, C); all by default.
+        steps: The first few of ``model.steps()``, to end in a hidden layer; all by default.
 
     >>> from kappagcn.graphs import disease
     >>> from kappagcn.models import KappaGCN
@@ -141,10 +144,12 @@ def layerwise(
         raise TrainingError("nodes: expected numbers of nodes as a tensor (R,) of int64, found otherwise.")
     if nodes is not None and len(nodes) and not 0 <= int(nodes.min()) <= int(nodes.max()) < x.shape[0]:
         raise TrainingError(f"nodes: expected 0 to {x.shape[0] - 1}, found {int(nodes.min())} to {int(nodes.max())}.")
+    if model.needs_whole_graph:
+        raise TrainingError(f"expected a network that takes blocks of rows, found {model.name}. Call it on the graph.")
     sampler = None
     if any(step.aggregates for step in model.steps()):
         sampler = NeighbourSampler(model.adjacency(x, edge_index, edge_weight), (-1,))
     if isinstance(x, Tensor) and x.layout != torch.strided:
         x = SparseMatrix.from_tensor(x)
     rows = SparseRows(x) if isinstance(x, SparseMatrix) else x
-    return Inference(model, rows, sampler, batch_size=int(batch_size)).scores(nodes)
+    return Inference(model, rows, sampler, batch_size=int(batch_size), steps=steps).scores(nodes)

@@ -78,6 +78,8 @@ class MiniBatches(NodeClassification):
         inference_batch_size: int = BATCH,
         communicator: Communicator | None = None,
     ) -> None:
+        if model.needs_whole_graph:
+            raise TrainingError(f"expected a network that takes mini-batches, found {model.name}. Use the whole graph.")
         hops = sum(step.aggregates for step in model.steps())
         self.batch_size = check_count("batch_size", batch_size)
         self.num_neighbors = check_neighbors(num_neighbors, hops)

@@ -13,6 +13,7 @@ class EarlyStopping:
     """The appendix's rule: stop after `patience` epochs without a lower loss; keep the weights of the best score.
 
     Loss and score are those of the early-stopping nodes. Of epochs with equal score that with the lower loss is kept.
+    With `by_score` a higher score, too, makes training go on (PPNP's rule).
 
     >>> rule = EarlyStopping(patience=2)
     >>> [rule.update(epoch, loss, score) for epoch, loss, score in [(1, 0.9, 0.5), (2, 0.7, 0.6), (3, 0.8, 0.6)]]
@@ -27,16 +28,21 @@ class EarlyStopping:
     best_score: float = -math.inf
     best_loss: float = math.inf
     best_epoch: int = 0
+    by_score: bool = False
+    highest_epoch: int = 0  # first epoch of the best score
 
     def update(self, epoch: int, loss: float, score: float) -> bool:
         """Add an epoch; whether its weights are the best so far."""
         if loss < self.lowest_loss:
             self.lowest_loss, self.lowest_epoch = loss, epoch
         better = (score, -loss) > (self.best_score, -self.best_loss)
+        if score > self.best_score:
+            self.highest_epoch = epoch
         if better:
             self.best_score, self.best_loss, self.best_epoch = score, loss, epoch
         return better
 
     def is_over(self, epoch: int) -> bool:
         """Whether patience has run out."""
-        return epoch - self.lowest_epoch >= self.patience
+        last = max(self.lowest_epoch, self.highest_epoch) if self.by_score else self.lowest_epoch
+        return epoch - last >= self.patience

@@ -78,7 +78,7 @@ class Trainer:
         for tensor in model.state_dict().values():
             self.communicator.broadcast(tensor)
         self.epoch = 0
-        self.stopping = EarlyStopping(config.patience)
+        self.stopping = EarlyStopping(config.patience, by_score=config.stop_by == "either")
         self.named = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.curvatures = [module for module in model.modules() if isinstance(module, Curvature)]
         kappas, decayed = {id(c.raw) for c in self.curvatures}, {id(p) for p in regularised or []}

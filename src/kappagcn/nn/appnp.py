@@ -1,0 +1,152 @@
+"""KappaAPPNP: personalised PageRank propagation in a space of constant curvature, in place of PyG's ``APPNP``."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from kappagcn.errors import GraphError
+from kappagcn.nn.functional import aggregate
+from kappagcn.nn.inputs import Adjacency, Features, Space, as_adjacency, as_manifold, check_rows
+from kappagcn.sparse import NORMALIZATIONS, SparseMatrix
+
+
+class PageRank(SparseMatrix):
+    """The matrix of K steps Z ← (1 − α)·A·Z + α·Z⁽⁰⁾, which multiplies rows without ever being formed.
+
+    Args:
+        steps: The matrix A, (N, N), of each step.
+        alpha: α.
+
+    >>> pair = SparseMatrix(torch.tensor([0, 1]), torch.tensor([1, 0]), torch.ones(2), (2, 2))
+    >>> PageRank([pair, pair], 0.5).product(torch.tensor([[1.0], [0.0]]))  # α + (1 − α)², α(1 − α)
+    tensor([[0.7500],
+            [0.2500]])
+    """
+
+    def __init__(self, steps: list[SparseMatrix], alpha: float) -> None:
+        first = steps[0]  # checked when it was made
+        self.rows, self.cols, self.values, self.shape = first.rows, first.cols, first.values, first.shape
+        self.steps, self.alpha = steps, alpha
+        self._layout = None
+        self._clear_cache()
+
+    def product(self, x: Tensor) -> Tensor:
+        """The K steps from rows x, (N, D) → (N, D)."""
+        z = x
+        for matrix in self.steps:
+            z = torch.add(self.alpha * x, matrix.product(z), alpha=1 - self.alpha)
+        return z
+
+    def row_sums(self) -> Tensor:
+        """Sum of the weights of all nodes in each row, (N,), cached."""
+        ones = self.values.new_ones(self.shape[0], 1)
+        if self.values.requires_grad or torch.compiler.is_compiling():
+            return self.product(ones).squeeze(-1)
+        self._check_cache()
+        if self._row_sums is None:
+            with torch.inference_mode(False):
+                self._row_sums = self.product(ones).squeeze(-1)
+        return self._row_sums
+
+    def check(self, x: Tensor) -> None:
+        """Refuse rows that cannot be multiplied by this matrix."""
+        self.steps[0].check(x)
+
+    def to(self, dtype: torch.dtype) -> PageRank:
+        """The matrix in another dtype; itself in its own."""
+        if dtype == self.values.dtype:
+            return self
+        return PageRank([matrix.to(dtype) for matrix in self.steps], self.alpha)
+
+    def any_rank(self, condition: bool) -> bool:
+        """Whether the condition holds on any rank that has rows of the matrix."""
+        return self.steps[0].any_rank(condition)
+
+
+class KappaAPPNP(nn.Module):
+    r"""Personalised PageRank propagation (Gasteiger et al. 2019) by κ-midpoints.
+
+    Step t takes the midpoint of a node's neighbours, with weight 1 − α, and of its own first point, with weight α:
+
+        Z⁽ᵗ⁺¹⁾ = ((1 − α)Â, αI) ⊠ (Z⁽ᵗ⁾, Z⁽⁰⁾).
+
+    In ambient coordinates all K steps are one matrix, so the layer lifts, multiplies K times with the sparse Â, and
+    lowers once. Tangent vectors at the origin go in and come out; at κ = 0 it is PyG's ``APPNP``.
+
+    Args:
+        K: Number of steps.
+        alpha: Share α of a node's own point in each step.
+        manifold: The space of the points: a manifold, a signature such as ``"H8xS8"`` (curvatures trained) or a number
+            (fixed). By default a new space with trained curvature that starts flat.
+        dropout: Probability for each entry of Â to be left out in a step of training, drawn anew for each of the K.
+        cached: Keep the normalised adjacency of the first call, for one graph that does not change.
+        add_self_loops: As in ``APPNP``; by default where there is a normalisation.
+        normalize: ``"symmetric"`` (True), ``"row"`` or ``"none"`` (False).
+        double: Propagate in float64, for points that lie far out.
+
+    Shapes: x (N, D); edge_index (2, E), a sparse tensor or a `SparseMatrix` (N, N), which is used as it is → (N, D).
+
+    >>> from kappagcn.graphs import disease
+    >>> data = disease()
+    >>> KappaAPPNP(K=10, alpha=0.1, manifold=-1.0)(data.x, data.edge_index).shape
+    torch.Size([1000, 10])
+    """
+
+    def __init__(
+        self,
+        K: int,
+        alpha: float,
+        manifold: Space = None,
+        *,
+        dropout: float = 0.0,
+        cached: bool = False,
+        add_self_loops: bool | None = None,
+        normalize: bool | str = "symmetric",
+        double: bool = False,
+    ) -> None:
+        super().__init__()
+        if isinstance(K, bool) or not isinstance(K, int) or K < 1:
+            raise GraphError(f"K: expected a number of steps from 1, found {K!r}.")
+        if not 0 <= alpha <= 1 or not 0 <= dropout < 1:
+            raise GraphError(f"expected alpha from 0 to 1 and dropout below 1, found {alpha} and {dropout}.")
+        self.normalize = normalize if isinstance(normalize, str) else ("symmetric" if normalize else "none")
+        if self.normalize not in NORMALIZATIONS:
+            raise GraphError(f"expected normalize {', '.join(NORMALIZATIONS)}, found {normalize!r}.")
+        self.K, self.alpha, self.dropout = K, alpha, dropout
+        self.cached, self.double_precision = cached, double
+        self.add_self_loops = self.normalize != "none" if add_self_loops is None else add_self_loops
+        self.manifold = as_manifold(manifold, None)
+        self._cached: PageRank | None = None
+
+    def reset_parameters(self) -> None:
+        """Forget a cached adjacency; the curvature stays."""
+        self._cached = None
+
+    def forward(self, x: Tensor, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
+        """The propagated rows, (N, D) → (N, D)."""
+        check_rows(x, None)
+        adjacency = self.page_rank(self.adjacency(x, edge_index, edge_weight))
+        return aggregate(x, adjacency, self.manifold, double=self.double_precision)
+
+    def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> SparseMatrix:
+        """The normalised matrix Â that each step multiplies with."""
+        dtype = x.values.dtype if isinstance(x, SparseMatrix) else x.dtype
+        if self.cached and self._cached is not None and self._cached.values.dtype == dtype:
+            return self._cached.steps[0]
+        return as_adjacency(x, edge_index, edge_weight, None, self.normalize, self.add_self_loops, dtype)
+
+    def page_rank(self, adjacency: SparseMatrix) -> PageRank:
+        """The K steps as one matrix, in training with entries left out."""
+        if self.training and self.dropout:
+            return PageRank([adjacency.dropout(self.dropout) for _ in range(self.K)], self.alpha)
+        if self._cached is None or self._cached.steps[0] is not adjacency:  # its row sums need K products
+            self._cached = PageRank([adjacency] * self.K, self.alpha)
+        return self._cached
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_cached": None}  # a copy of the layer is no copy of the graph
+
+    def extra_repr(self) -> str:
+        """Number of steps and α."""
+        return f"K={self.K}, alpha={self.alpha}"
