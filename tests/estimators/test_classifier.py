@@ -12,6 +12,7 @@ from kappagcn.estimators.labelled import mask_split
 from kappagcn.estimators.network import build_network, training_config
 from kappagcn.graphs import classic, disease, random_split
 from kappagcn.graphs.io.undirected import adjacency
+from kappagcn.models import MODELS
 from kappagcn.training import (
     fit,
     seeded,
@@ -215,3 +216,22 @@ def test_the_classifier_refuses(options, message):
         KappaGCNClassifier("H4", verbose=False, **options).check()
     with pytest.raises((ConfigError, TrainingError), match=message):
         KappaGCNClassifier("H4", verbose=False, **options).fit(disease(100))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_network_fits_embeds_and_is_loaded_again(model, tmp_path):
+    graph = disease(120)
+    fitted = KappaGCNClassifier("H3xH2", model=model, epochs=3, verbose=False).fit(graph)
+    assert fitted.predict_proba().shape == (120, 2)
+    assert fitted.embed().shape == (120, 5)
+    assert sum(fitted.dims_) == 5
+    assert len(fitted.dims_) == len(fitted.curvatures_) == len(fitted.curvature_intervals())
+    assert fitted.space_.startswith("E5" if model in ("gcn", "mlp") else "H")
+    loaded = KappaGCNClassifier.load(fitted.save(tmp_path / "saved.safetensors"))
+    np.testing.assert_array_equal(loaded.predict_proba(graph), fitted.predict_proba())
+    np.testing.assert_array_equal(loaded.tangent(graph), fitted.tangent())
+
+
+def test_appnp_takes_no_mini_batches():
+    with pytest.raises(ConfigError, match="batch_size: expected none with appnp"):
+        KappaGCNClassifier("H2", model="appnp", batch_size=10).fit(disease(50))
