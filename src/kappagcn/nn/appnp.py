@@ -134,7 +134,8 @@ class KappaAPPNP(nn.Module):
         dtype = x.values.dtype if isinstance(x, SparseMatrix) else x.dtype
         if self.cached and self._cached is not None and self._cached.values.dtype == dtype:
             return self._cached.steps[0]
-        return as_adjacency(x, edge_index, edge_weight, None, self.normalize, self.add_self_loops, dtype)
+        loops = 1.0 if self.add_self_loops else None
+        return as_adjacency(x, edge_index, edge_weight, normalization=self.normalize, loop_weight=loops, dtype=dtype)
 
     def page_rank(self, adjacency: SparseMatrix) -> PageRank:
         """The K steps as one matrix, in training with entries left out."""
