@@ -17,7 +17,18 @@ from kappagcn.training.ranking import Neighbours, ranking_loss
 __all__ = ["EmbeddingTask", "RankingTask", "SampledEmbeddingTask", "SharedEmbeddingTask"]
 
 
-class EmbeddingTask:
+class _ObjectiveTask:
+    """What all embedding tasks watch."""
+
+    objective: str
+
+    def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
+        """Stop by the objective, keep its least value."""
+        value = metrics[METRICS[self.objective]]
+        return value, -value
+
+
+class EmbeddingTask(_ObjectiveTask):
     """An objective over all pairs: the loss, what is watched, and whose least value's weights are kept.
 
     Nothing is random in it, so the loss that is watched after one step is the one whose gradient the next step takes.
@@ -57,11 +68,6 @@ class EmbeddingTask:
         """An epoch's numbers for a value of the objective that is known."""
         return {METRICS[self.objective]: value}
 
-    def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
-        """Stop by the objective, keep its least value."""
-        value = metrics[METRICS[self.objective]]
-        return value, -value
-
 
 class RankingTask(EmbeddingTask):
     """The ranking loss of all nodes, by which neighbours in the graph become nearest points.
@@ -84,7 +90,7 @@ class RankingTask(EmbeddingTask):
         return ranking_loss(self.points(), self.points.manifold, self.neighbours)
 
 
-class SampledEmbeddingTask:
+class SampledEmbeddingTask(_ObjectiveTask):
     """The same for graphs with too many pairs: each step takes those of some sources, drawn anew, and all near ones.
 
     Args:
@@ -133,11 +139,6 @@ class SampledEmbeddingTask:
         if self.neighbours is not None:
             return float(ranking_loss(v, manifold, self.neighbours, self.kept.sources))
         return float(pair_loss(v, manifold, self.kept, self.objective, self.norm))
-
-    def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
-        """Stop by the objective, keep its least value."""
-        value = metrics[METRICS[self.objective]]
-        return value, -value
 
 
 class SharedEmbeddingTask(SampledEmbeddingTask):
