@@ -8,6 +8,7 @@ from kappagcn.training.embedding_tasks import EmbeddingTask, RankingTask, Sample
 from kappagcn.training.evaluation import final_evaluation, load_model, predict
 from kappagcn.training.fitting import FullGraph, Strategy, fit
 from kappagcn.training.graph_distances import GraphDistances
+from kappagcn.training.groups import parameter_groups
 from kappagcn.training.layerwise import layerwise
 from kappagcn.training.link_fitting import fit_links, link_task
 from kappagcn.training.link_metrics import average_precision, hits_at, link_metrics, mean_reciprocal_rank, roc_auc
@@ -68,6 +69,7 @@ __all__ = [
     "mean_reciprocal_rank",
     "measure",
     "pair_loss",
+    "parameter_groups",
     "predict",
     "ranking_loss",
     "reporting",
