@@ -25,8 +25,8 @@ def parameter_groups(
     """Groups of a model's parameters for any optimiser of torch: weights, points of a space, curvatures.
 
     Weight decay is for weights alone: it would pull curvatures towards flat space and points towards the origin,
-    whatever the loss says. Curvatures have a learning rate of their own. A parameter that several layers share is in one
-    group, once.
+    whatever the loss says. Curvatures have a learning rate of their own. A parameter that several layers share is in
+    one group, once.
 
     Args:
         model: Any module.
