@@ -21,6 +21,7 @@ from kappagcn.errors import CheckpointError, ConfigError, GraphError, KappaGCNEr
 from kappagcn.estimators.base import Estimator
 from kappagcn.estimators.curvature_interval import CurvatureInterval
 from kappagcn.estimators.curvature_profile import classifier_intervals
+from kappagcn.estimators.devices import resolve_device
 from kappagcn.estimators.graph_nodes import GraphNodes, as_indices, chosen_rows
 from kappagcn.estimators.labelled import encode_labels, label_array, mask_split, read_labelled, unlabelled
 from kappagcn.estimators.network import build_network, prepare_features, resolved, start_space, training_config
@@ -121,6 +122,7 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         """
         self.check()
         communicator = Communicator.of(group)
+        device = resolve_device(self.device, on_cpu="several processes" if communicator.world_size > 1 else None)
         data = copy(data)  # features and labels are replaced below, tensors are shared
         own_features = data.get("x") is not None
         data.x = data.x.float() if own_features else one_hot(data.num_nodes)
@@ -135,7 +137,9 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         shown = self.verbose and communicator.rank == 0
         with reporting("training", self.epochs) if shown else nullcontext() as report:
             callbacks = [] if report is None else [report]
-            self.result_ = fit(model, data, split, config, strategy=strategy, callbacks=callbacks, **run)
+            placed = data if device.type == "cpu" else copy(data).to(device)
+            self.result_ = fit(model.to(device), placed, split, config, strategy=strategy, callbacks=callbacks, **run)
+            model.cpu()
         self.classes_, self.model_, self.history_ = classes, model, self.result_.history
         self._data: Data | None = data
         self._validation = split.validation if len(split.validation) else split.stopping

@@ -138,6 +138,7 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
 
     def _finish(self, points: Any, run: EmbeddingRun, result: TrainingResult, folder: Path | None) -> None:
         """Measure the points, and write them where there is a folder."""
+        points = points.cpu()
         self.result_, self.history_ = result, result.history
         v = self._keep(points, run)
         if folder is not None:

@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
 from kappagcn.errors import GraphError, TrainingError
+from kappagcn.estimators.devices import resolve_device
 from kappagcn.estimators.settings import EmbeddingSettings
 from kappagcn.estimators.start import Scaling, Start, in_units, scaled, starts
 from kappagcn.geometry import Curvature, ProductManifold
@@ -63,6 +64,9 @@ class EmbeddingRun:
 
     def __init__(self, settings: EmbeddingSettings, graph: Data, communicator: Communicator) -> None:
         self.settings, self.communicator = settings, communicator
+        alone = "several processes" if communicator.world_size > 1 else None
+        alone = "the method kappa-gcn" if settings.method != "free" else alone
+        self.device = resolve_device(settings.device, double=True, on_cpu=alone)
         self.data, self.unit = in_units(graph)
         self.sources = self._sources(self.data.num_nodes)
         drawn = held_out(self.data.num_nodes, settings.random_state) if self.sources else None
@@ -139,7 +143,7 @@ class EmbeddingRun:
 
     def _trainer(self, start: Start) -> Trainer:
         config, objective = self.config(), self.settings.objective
-        points = self._points(start)
+        points = self._points(start).to(self.device)
         radius = self.diameter / 2 if config.curvature_lr > 0 else None
         if self.watched is None and isinstance(points, FreePoints):
             return self.quasi_newton(points, learn_curvatures=config.curvature_lr > 0)

@@ -32,6 +32,8 @@ __all__ = [
 
 SPACE = "Signature of the space, such as H16, S16, H8xS8, or E16 for flat space"
 SEED_LIMIT = 2**32
+DEVICE = "Device for training; auto: the first of cuda, mps, cpu that there is. Only cpu has been run on hardware."
+DEVICES = ("cpu", "auto", "cuda", "mps")
 
 
 def setting(
@@ -115,6 +117,7 @@ class EmbeddingSettings(Settings):
     )
     intervals: bool = setting(True, "Whether to compute the range in which each curvature fits as well, within 1 %.")
     random_state: int = setting(0, "Seed of all random numbers.", range=f"[0, {SEED_LIMIT})", flag="seed")
+    device: str = setting("cpu", DEVICE, choices=DEVICES)
     verbose: bool = setting(True, "Whether to show progress on standard error.", shown=False)
 
 
@@ -188,6 +191,7 @@ class ClassificationSettings(Settings):
     random_state: int = setting(
         0, "Seed of weights, dropout and random splits.", range=f"[0, {SEED_LIMIT})", flag="seed"
     )
+    device: str = setting("cpu", DEVICE, choices=DEVICES)
     verbose: bool = setting(True, "Whether to show progress on standard error.", shown=False)
 
 

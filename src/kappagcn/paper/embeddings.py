@@ -48,7 +48,10 @@ class EmbeddingExperiment:
     def record(self) -> Record:
         """All settings, those by default included."""
         params = self.embedder(seed=0).get_params()
-        return {"graph": self.graph, **{k: v for k, v in params.items() if k not in ("random_state", "verbose")}}
+        return {
+            "graph": self.graph,
+            **{k: v for k, v in params.items() if k not in ("random_state", "device", "verbose")},
+        }
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> EmbeddingExperiment:

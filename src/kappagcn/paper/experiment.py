@@ -17,7 +17,13 @@ from kappagcn.training import TrainingConfig
 
 __all__ = ["Experiment", "load_experiment", "save_experiment"]
 
-PROTOCOL = ("batch_size", "num_neighbors", "random_state", "verbose")  # the same for all cells, so not in records
+PROTOCOL = (
+    "batch_size",
+    "num_neighbors",
+    "random_state",
+    "device",
+    "verbose",
+)  # the same for all cells, so not in records
 
 # What a record or a file that does not name them means: settings that version 0.1 did not have, as it was then.
 OLD: dict[str, Any] = {"output": "paper", "self_features": False, "input_dropout": 0.0, "stop_by": "loss"}

@@ -56,7 +56,10 @@ class QuasiNewtonTrainer(Trainer):
         super().__init__(model, task, config)
         curved = {id(p) for p in self.curved}
         self.weights = {name: p for name, p in self.named.items() if id(p) not in curved}
-        self.units = {name: torch.as_tensor(units.get(name, 1.0), dtype=torch.float64) for name in self.weights}
+        self.units = {
+            name: torch.as_tensor(units.get(name, 1.0), dtype=torch.float64, device=p.device)
+            for name, p in self.weights.items()
+        }
         self.scaled = [] if radius is None else [ScaleFreeCurvature(p, radius) for p in self.curved]
         self.values: list[float] = []
         self.stuck = False
@@ -70,7 +73,7 @@ class QuasiNewtonTrainer(Trainer):
     def _position(self) -> Tensor:
         """Weights and curvatures as one vector."""
         weights = [(p.detach().double() / self.units[name]).flatten() for name, p in self.weights.items()]
-        curvatures = [torch.tensor([CURVATURE_SHARE * s.u], dtype=torch.float64) for s in self.scaled]
+        curvatures = [s.kappa.new_tensor([CURVATURE_SHARE * s.u], dtype=torch.float64) for s in self.scaled]
         return torch.cat([*weights, *curvatures])
 
     @torch.no_grad()
