@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 
+from kappagcn.drawing.film import Film, save_film
 from kappagcn.report import write_report
 from kappagcn.run_folder import Embedded, SavedRun, save_embedded, save_json
 
@@ -56,6 +57,16 @@ def tree_run(folder, nodes=121, names=None, **more):
     names = None if names is None else np.array(names)
     told = embedded(tree_vectors(nodes), [2], [-1.0], tree_edges(nodes), names=names, **ratios, **more)
     return save_run(folder, told)
+
+
+def film_run(folder, frames=6, nodes=40):
+    """A tree that unfolds while its curvature goes from 0.4 to −1."""
+    run = tree_run(folder, nodes=nodes)
+    steps = np.linspace(0, 1, frames)
+    tangent = np.stack([(0.3 + 0.7 * t) * run.embedded.tangent for t in steps]).astype(np.float32)
+    kappas = np.linspace(0.4, -1, frames)[:, None]
+    save_film(folder, Film(np.arange(frames) * 10, 1 - 0.9 * steps, kappas, tangent))
+    return run
 
 
 def classified_run(folder, nodes=90, classes=3, seed=0):

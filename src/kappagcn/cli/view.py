@@ -16,6 +16,7 @@ Run = Annotated[Path, typer.Argument(help="Run directory of kappagcn embed or cl
 
 Theme = StrEnum("Theme", ["light", "dark", "both"])
 Format = StrEnum("Format", ["png", "svg", "both"])
+FilmFormat = StrEnum("FilmFormat", ["gif", "webp"])
 
 
 def _chosen(choice: StrEnum) -> list[str]:
@@ -27,16 +28,21 @@ def plot(
     run: Run,
     theme: Annotated[Theme, typer.Option(help="Background.")] = Theme.light,
     form: Annotated[Format, typer.Option("--format", help="Format of the files.")] = Format.png,
+    film: Annotated[FilmFormat | None, typer.Option(help="Write training as an animated picture instead.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the pictures; RUN/figures by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw a run: training, curvatures, the embedding, distortion or confusion."""
+    """Draw a run: training, curvatures, the embedding, distortion or confusion; or training as a film."""
+    from kappagcn.figures.film import draw_film
     from kappagcn.figures.run import draw_run
     from kappagcn.run_folder import SavedRun
 
     saved = SavedRun(run)
     folder = make_folder(run / "figures" if out is None else out)
-    paths = draw_run(saved, folder, _chosen(theme), _chosen(form))
+    if film is None:
+        paths = draw_run(saved, folder, _chosen(theme), _chosen(form))
+    else:
+        paths = [draw_film(saved, folder / f"film-{each}.{film.value}", theme=each) for each in _chosen(theme)]
     if as_json:
         print(json.dumps({"run": str(run), "files": [str(path) for path in paths]}))
     else:

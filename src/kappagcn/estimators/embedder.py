@@ -22,6 +22,7 @@ from kappagcn.estimators.curvature_interval import CurvatureInterval, curvature_
 from kappagcn.estimators.embedding_files import export_vectors, restore, save_embedder, summary_of, write_run
 from kappagcn.estimators.embedding_measures import best_scale, check_result, coincident_nodes, ratio_histogram
 from kappagcn.estimators.embedding_run import AUTO, EmbeddingRun, curvature_values
+from kappagcn.estimators.film_recorder import FilmRecorder
 from kappagcn.estimators.graph_nodes import GraphNodes, chosen_rows
 from kappagcn.estimators.settings import EmbeddingSettings
 from kappagcn.estimators.sklearn_base import NotFittedError, TransformerMixin
@@ -113,7 +114,11 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         shown = self.verbose and communicator.rank == 0
         with reporting("embedding", self.epochs) if shown else nullcontext() as report:
             trainer = run.trainer(resumed=resumed)
-            callbacks = [] if report is None else [report]
+            callbacks: list[Any] = [] if report is None else [report]
+            film = None
+            if folder is not None and communicator.rank == 0:
+                film = FilmRecorder(trainer.model, Path(folder), resumed=resumed)
+                callbacks.append(film)
             identity = run.identity()
             identity["options"]["space"] = self.space  # the chosen one of several is a result of the run
             try:
@@ -121,11 +126,9 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
             except KeyboardInterrupt:
                 if folder is not None and communicator.rank == 0 and trainer.epoch > 0:
                     trainer.take_best()
-                    self._finish(trainer.model, run, _interrupted(trainer), Path(folder))
+                    self._finish(trainer.model, run, _interrupted(trainer), film)
                 raise
-        self._finish(
-            trainer.model, run, result, Path(folder) if folder is not None and communicator.rank == 0 else None
-        )
+        self._finish(trainer.model, run, result, film)
         check_result(self, run)
         return self
 
@@ -136,13 +139,14 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
             return SpaceChoice.from_dict(read_json(resumed / "choice.json"))
         return choose_space(run, self.dim, line if self.verbose and run.communicator.rank == 0 else None)
 
-    def _finish(self, points: Any, run: EmbeddingRun, result: TrainingResult, folder: Path | None) -> None:
-        """Measure the points, and write them where there is a folder."""
+    def _finish(self, points: Any, run: EmbeddingRun, result: TrainingResult, film: FilmRecorder | None) -> None:
+        """Measure the points, and write them where there is a folder, with the film of their training."""
         points = points.cpu()
         self.result_, self.history_ = result, result.history
         v = self._keep(points, run)
-        if folder is not None:
-            write_run(self, folder, run, ratio_histogram(v, points.manifold, run.distances))
+        if film is not None:
+            write_run(self, film.folder, run, ratio_histogram(v, points.manifold, run.distances))
+            film.finish(self.tangent_, result.best_epoch)
 
     def fit_transform(
         self, graph: Any, y: Any = None, *, folder: str | Path | None = None, resume: bool = False

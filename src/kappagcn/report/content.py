@@ -9,6 +9,7 @@ from kappagcn.drawing.palette import COLOURS, SHAPES
 from kappagcn.report.colouring import class_names, colourings, predictions
 from kappagcn.report.curves import curves
 from kappagcn.report.encoded import encoded, whole
+from kappagcn.report.film_view import film_view
 from kappagcn.report.words import number
 from kappagcn.run_folder import PARTS, Array, Embedded, SavedRun, factor_name, principal
 
@@ -78,7 +79,7 @@ def run_view(run: SavedRun, shown: Array) -> dict[str, Any]:
         _factor(embedded.tangent[:, columns], k, label, shown, exact=exact)
         for (k, columns), label in zip(embedded.factors, factor_labels(embedded), strict=True)
     ]
-    return {"name": run.path.resolve().name, "factors": factors}
+    return {"name": run.path.resolve().name, "factors": factors, "film": film_view(run, shown)}
 
 
 def _factor(v: Array, k: float, label: str, shown: Array, *, exact: bool) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from kappagcn.run_folder import SavedRun
 
 SCRIPTS = (
     *("data", "marks", "projection", "graph", "camera", "disk", "sphere", "plane", "raster", "svg"),
-    *("state", "overlay", "view", "pointer", "search", "legend", "lists", "panel", "saving", "address"),
+    *("state", "overlay", "view", "pointer", "search", "legend", "lists", "panel", "film", "saving", "address"),
     *("charts", "main"),
 )
 LEADING = 5  # facts that are shown large
@@ -64,7 +64,6 @@ def page(run: SavedRun) -> str:
         confusion=confusion_table(run),
         choice=choice_section(run),
         intervals=intervals_section(run),
-        film="",
         version=escape(kappagcn.__version__),
         folder=escape(run.path.resolve().name),
     )

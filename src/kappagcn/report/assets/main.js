@@ -1,11 +1,14 @@
 const state = new State(data.view);
 const MOST_STAGES = 8;
+const several = data.view.runs.length > 1;
 const factors = data.view.runs.flatMap(({ factors, name }, run) =>
-  factors.map((factor) => ({ factor, run, title: data.view.runs.length > 1 ? `${name}: ${factor.name}, κ = ${factor.curvature}` : `${factor.name}, κ = ${factor.curvature}` })),
+  factors.map((factor, order) => ({ factor, run, order, title: `${several ? `${name}: ` : ""}${factor.name}, κ = ${factor.curvature}` })),
 );
 const panel = new Panel(state, factors.slice(0, MOST_STAGES));
 const saving = new Saving(panel);
 const address = new Address(panel);
+const films = data.view.runs.map(({ film, name }) => film && { ...film, name: several ? `${name}: ` : "" });
+const film = films.every(Boolean) ? new FilmPlayer(panel, films) : null;
 drawCharts(data);
 
 // For tests: what is seen, and how long frames take.

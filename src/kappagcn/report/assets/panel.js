@@ -2,7 +2,7 @@
 class Panel {
   constructor(state, factors) {
     Object.assign(this, { state, data: state.view, fingerMoves: false, pathNext: false });
-    this.views = factors.map(({ factor, run, title }, place) => this.stage(factor, run, title, place));
+    this.views = factors.map((each, place) => this.stage(each, place));
     this.active = this.views[0];
     byId("stages").dataset.count = String(this.views.length);
     this.search = new Search(state, (node) => this.visit(node));
@@ -13,15 +13,21 @@ class Panel {
     this.about();
   }
 
-  stage(factor, run, title, place) {
+  stage({ factor, run, order, title }, place) {
     const canvas = element("canvas", { tabindex: "0", role: "application", "aria-label": `${title}: picture of the nodes`, "aria-describedby": "hint" });
     const tip = element("div", { class: "tip", hidden: "" }), figure = element("figure", { class: "stage", id: `stage-${place}` }, canvas, tip);
     const view = new View(canvas, this.state, factor, run);
-    view.title = title;
-    figure.append(element("figcaption", {}, `${title} · ${KIND_WORDS[view.space.kind]}`));
+    Object.assign(view, { title, order });
+    view.words = element("figcaption");
+    figure.append(view.words);
+    this.caption(view);
     byId("stages").append(figure);
     view.hand = new Hand(view, tip, this);
     return view;
+  }
+
+  caption(view) {
+    view.words.textContent = `${view.title} · ${KIND_WORDS[view.space.kind]}`;
   }
 
   buttons() {

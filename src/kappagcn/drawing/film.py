@@ -1,0 +1,74 @@
+"""Positions along training: a few epochs of an embedding, kept in the run folder to be watched."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kappagcn.errors import CheckpointError
+from kappagcn.run_folder import DAMAGE, Array, Embedded, SavedRun, principal, writing
+
+FILE = "film.npz"
+
+
+@dataclass(frozen=True)
+class Film:
+    """T epochs of an embedding of N nodes in F factors of D dimensions in all."""
+
+    epochs: Array  # (T,)
+    values: Array  # of the objective, NaN where it is not known, (T,)
+    curvatures: Array  # (T, F)
+    tangent: Array  # tangent vectors at the origin, (T, N, D)
+
+    def __post_init__(self) -> None:
+        count = len(self.epochs)
+        shapes = self.values.shape == (count,) and self.curvatures.ndim == 2 and self.tangent.ndim == 3
+        if not (shapes and len(self.curvatures) == len(self.tangent) == count > 0):
+            raise ValueError("frames of different numbers")
+        if not (np.isfinite(self.tangent).all() and np.isfinite(self.curvatures).all()):
+            raise ValueError("frames that are not finite")
+
+    def every(self, step: int) -> "Film":
+        """Every so-manieth frame, with the last."""
+        kept = np.unique(np.append(np.arange(0, len(self.epochs), step), len(self.epochs) - 1))
+        return Film(self.epochs[kept], self.values[kept], self.curvatures[kept], self.tangent[kept])
+
+
+def save_film(folder: Path, film: Film) -> None:
+    """Write a film into a run folder."""
+    with writing(folder / FILE) as file:
+        np.savez_compressed(file, allow_pickle=False, **vars(film))
+
+
+def read_film(run: SavedRun) -> Film | None:
+    """The film of a run that fits its embedding; None where there is none.
+
+    Raises:
+        CheckpointError: The file is damaged.
+    """
+    path = run.path / FILE
+    if not path.is_file():
+        return None
+    try:
+        with path.open("rb") as whole, np.load(whole, allow_pickle=False) as file:
+            film = Film(**{name: file[name] for name in ("epochs", "values", "curvatures", "tangent")})
+    except (*DAMAGE, KeyError) as problem:
+        raise CheckpointError(f"{path}: expected positions along training, found {problem}.") from None
+    embedded = run.embedded
+    same = film.tangent.shape[1:] == embedded.tangent.shape and film.curvatures.shape[1] == len(embedded.dims)
+    return film if same and len(film.epochs) > 1 else None  # nodes that were added later were never trained
+
+
+def shown_parts(film: Film, embedded: Embedded) -> list[Array]:
+    """For each factor two coordinates and the squared length of the rest, along the result's directions, (T, N, 3)."""
+    factors = []
+    for _, columns in embedded.factors:
+        final = embedded.tangent[:, columns].astype(np.float64)
+        dim = final.shape[1]
+        axes = np.eye(dim) if dim <= 2 else principal(final)[0]
+        along = film.tangent[:, :, columns].astype(np.float64) @ axes
+        parts = np.zeros((*along.shape[:2], 3))
+        parts[..., : min(dim, 2)] = along[..., :2]
+        parts[..., 2] = (along[..., 2:] ** 2).sum(-1)
+        factors.append(parts)
+    return factors

@@ -1,0 +1,100 @@
+"""Keeps positions along training, denser where they change more: at the start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from kappagcn.drawing.film import Film, save_film
+from kappagcn.estimators.embedding_run import curvature_values
+from kappagcn.objectives import METRICS
+
+__all__ = ["FilmRecorder", "frames_per_doubling"]
+
+MOST_NUMBERS = 600_000  # of all frames of a run of usual length
+DOUBLINGS = 8
+MOST_FRAMES, FEWEST_FRAMES = 16, 3  # in each doubling of the epochs
+RAW = "film.part.f32"  # frames so far, one after the other; it survives a kill
+
+
+def frames_per_doubling(numbers: int) -> int:
+    """Frames to keep while the number of epochs doubles, for frames of so many numbers; 0 where that is too much.
+
+    >>> frames_per_doubling(34 * 2), frames_per_doubling(1365 * 10), frames_per_doubling(10**6)
+    (16, 5, 0)
+    """
+    frames = min(MOST_FRAMES, MOST_NUMBERS // (DOUBLINGS * max(numbers, 1)))
+    return frames if frames >= FEWEST_FRAMES else 0
+
+
+class FilmRecorder:
+    """A callback of training that writes frames to a run folder.
+
+    Args:
+        points: What is trained: returns tangent vectors and has a `manifold`.
+        folder: Run folder.
+        resumed: Whether the frames in the folder are to be continued.
+    """
+
+    def __init__(self, points: Any, folder: Path, *, resumed: bool) -> None:
+        self.points, self.folder, self.resumed = points, folder, resumed
+        with torch.no_grad():
+            self.size = points().numel()
+        self.frames = frames_per_doubling(self.size)
+        self.first = [] if resumed or not self.frames else [self._row(0, float("nan"))]
+        self.started = False
+
+    def __call__(self, record: dict[str, Any]) -> None:
+        """Keep the state after an epoch, if it is one to keep."""
+        epoch = int(record["epoch"])
+        if not self.frames:
+            return
+        if not self.started:
+            self._start(epoch)
+        stride = 2 ** max(0, (epoch // self.frames).bit_length() - 1)
+        if epoch % stride == 0:
+            value = next((record[name] for name in METRICS.values() if name in record), float("nan"))
+            with (self.folder / RAW).open("ab") as file:
+                file.write(self._row(epoch, value).tobytes())
+
+    def _start(self, epoch: int) -> None:
+        """Write the frames before this epoch: those of an interrupted run, or the start."""
+        rows = [row for row in self._read() if row[0] < epoch] if self.resumed else self.first
+        (self.folder / RAW).write_bytes(b"".join(row.tobytes() for row in rows))
+        self.started = True
+
+    @torch.no_grad()
+    def _row(self, epoch: int, value: float) -> NDArray[Any]:
+        numbers = [epoch, value, *curvature_values(self.points.manifold)]
+        return np.concatenate([numbers, self.points().detach().cpu().double().numpy().ravel()]).astype(np.float32)
+
+    def _read(self) -> NDArray[Any]:
+        """Frames in the folder; one that was cut short by a kill is left out."""
+        width = 2 + len(curvature_values(self.points.manifold)) + self.size
+        path = self.folder / RAW
+        content = np.fromfile(path, np.float32) if path.is_file() else np.zeros(0, np.float32)
+        return np.asarray(content[: len(content) // width * width].reshape(-1, width))
+
+    def finish(self, tangent: NDArray[Any], best_epoch: int) -> None:
+        """Write the film, its last frame the result, in the result's unit of length."""
+        rows = self._read() if self.frames else np.zeros((0, 1))
+        rows = rows[rows[:, 0] <= best_epoch]
+        if not len(rows):
+            return
+        last = self._row(best_epoch, float(rows[-1, 1]))
+        rows = rows[rows[:, 0] < best_epoch]
+        # Training has edges of mean length 1, and ranks have no unit of length: frames are scaled as the result was.
+        factors = len(curvature_values(self.points.manifold))
+        scale = float(np.linalg.norm(tangent)) / max(float(np.linalg.norm(last[2 + factors :])), 1e-30)
+        frames = np.vstack([rows, last]).astype(np.float64)
+        film = Film(
+            epochs=frames[:, 0].astype(np.int64),
+            values=frames[:, 1].astype(np.float32),
+            curvatures=frames[:, 2 : 2 + factors] / scale**2,
+            tangent=(scale * frames[:, 2 + factors :]).reshape(len(frames), *tangent.shape).astype(np.float32),
+        )
+        save_film(self.folder, film)

@@ -1,0 +1,29 @@
+"""Training as a film, for the page."""
+
+from typing import Any
+
+import numpy as np
+
+from kappagcn.drawing.film import read_film, shown_parts
+from kappagcn.report.encoded import encoded
+from kappagcn.run_folder import Array, SavedRun
+
+MOST_NUMBERS = 300_000  # of a page
+OBJECTIVES = {"relative": "D_avg", "stress": "stress", "neighbours": "ranking loss"}
+
+
+def film_view(run: SavedRun, shown: Array) -> dict[str, Any] | None:
+    """Frames along training, in the directions that the pictures show; None for a run that kept none."""
+    film = read_film(run)
+    if film is None:
+        return None
+    numbers = 3 * len(film.epochs) * len(shown) * len(run.embedded.dims)
+    film = film.every(-(-numbers // MOST_NUMBERS))
+    values = [None if not np.isfinite(value) else float(f"{value:.5g}") for value in film.values.tolist()]
+    return {
+        "epochs": film.epochs.tolist(),
+        "values": values,
+        "objective": OBJECTIVES.get(str(run.summary.get("objective")), "distortion"),
+        "curvatures": [[float(f"{k:.6g}") for k in row] for row in film.curvatures.tolist()],
+        "factors": [encoded(parts[:, shown].ravel(), "f4") for parts in shown_parts(film, run.embedded)],
+    }

@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+
+from kappagcn import GraphEmbedder
+from kappagcn.drawing.film import read_film
+from kappagcn.estimators.film_recorder import RAW, frames_per_doubling
+from kappagcn.graphs import balanced_tree
+from kappagcn.run_folder import SavedRun
+
+TREE = balanced_tree(3, 2)
+
+
+def embedder(epochs, **more):
+    return GraphEmbedder("S2(0.3)", epochs=epochs, curvature_lr=0.03, intervals=False, verbose=False, **more)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("film") / "run"
+    return embedder(60).fit(TREE, folder=folder), SavedRun(folder)
+
+
+def test_a_film_goes_from_the_start_to_the_result(whole):
+    fitted, run = whole
+    film = read_film(run)
+    assert film.epochs[0] == 0
+    assert film.epochs[-1] == fitted.result_.best_epoch
+    assert (np.diff(film.epochs) > 0).all()
+    assert film.epochs[:17].tolist() == list(range(17))  # dense at first
+    assert np.diff(film.epochs[:-1])[-1] >= 2  # then sparser
+    assert film.curvatures[0, 0] == pytest.approx(0.3, rel=1e-5)
+    assert film.curvatures[-1, 0] == pytest.approx(fitted.curvatures_[0], rel=1e-5)
+    assert np.allclose(film.tangent[-1], fitted.tangent_, rtol=1e-5)
+    assert np.abs(film.tangent[0] - film.tangent[-1]).max() > 0.1
+    history = {each["epoch"]: each["distortion"] for each in fitted.history_}
+    assert film.values[5] == pytest.approx(history[int(film.epochs[5])], rel=1e-5)
+
+
+def test_a_resumed_run_has_the_same_film(whole, tmp_path):
+    embedder(20).fit(TREE, folder=tmp_path / "run")
+    with (tmp_path / "run" / RAW).open("ab") as file:
+        file.write(b"cut")  # a kill in the middle of a frame
+    embedder(60).fit(TREE, folder=tmp_path / "run", resume=True)
+    again, film = read_film(SavedRun(tmp_path / "run")), read_film(whole[1])
+    assert np.array_equal(again.epochs, film.epochs)
+    assert np.allclose(again.tangent, film.tangent, atol=1e-5)
+
+
+def test_another_unit_of_length_is_that_of_the_result(tmp_path):
+    longer = TREE.clone()
+    longer.edge_weight = 5.0 * longer.edge_index[0].new_ones(longer.num_edges).float()
+    fitted = embedder(5).fit(longer, folder=tmp_path / "run")
+    film = read_film(SavedRun(tmp_path / "run"))
+    assert np.allclose(film.tangent[-1], fitted.tangent_, rtol=1e-5)
+    assert film.curvatures[-1, 0] == pytest.approx(fitted.curvatures_[0], rel=1e-4)
+
+
+def test_large_graphs_keep_fewer_frames_or_none():
+    counts = [frames_per_doubling(numbers) for numbers in (10, 10**4, 10**5)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[-1] == 0
