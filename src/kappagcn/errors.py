@@ -20,6 +20,7 @@ __all__ = [
     "RecordError",
     "SignatureError",
     "SplitError",
+    "SplitWarning",
     "TestNodesError",
     "TrainingError",
     "UndefinedMidpointError",
@@ -139,6 +140,10 @@ class ConvergenceWarning(UserWarning):
 
 class NonUniqueMeanWarning(UserWarning):
     """The points do not lie in a ball of radius π/(2√κ): their Fréchet mean need not be unique."""
+
+
+class SplitWarning(UserWarning):
+    """A class has no training nodes."""
 
 
 class PrecisionWarning(UserWarning):

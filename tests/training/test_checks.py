@@ -6,8 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from kappagcn.errors import SplitError, TrainingError
-from kappagcn.graphs import Split
+from kappagcn.errors import SplitError, SplitWarning, TrainingError
+from kappagcn.graphs import Split, disease
+from kappagcn.models import KappaGCN
+from kappagcn.nn import TangentFeatures
 from kappagcn.training import (
     TrainingConfig,
     final_evaluation,
@@ -108,3 +110,14 @@ def test_no_training_nodes(data):
 def test_common_mistakes_end_in_a_sentence(call, words, data, split):
     with pytest.raises(TrainingError, match=words):
         call(network(), data, split)
+
+
+def test_a_class_without_training_nodes_is_named_and_never_predicted():
+    graph = disease(60)
+    graph.y = torch.arange(60) % 3
+    nodes = torch.arange(60)
+    split = Split(nodes[:40][graph.y[:40] < 2], nodes[40:50], [], nodes[50:])
+    model = KappaGCN(10, 3, "H4")
+    with pytest.warns(SplitWarning, match="found none of class 2, which is then never predicted"):
+        fit(model, TangentFeatures(0.1)(graph), split, TrainingConfig(epochs=30))
+    assert int(predict(model, graph).argmax(1).max()) < 2

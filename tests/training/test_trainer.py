@@ -207,3 +207,48 @@ def test_a_training_of_ones_own(tmp_path):
         parameter.requires_grad_(False)
     with pytest.raises(TrainingError, match="expected parameters to train, found none"):
         Trainer(model, Task(model), TrainingConfig())
+
+
+def with_dead_units(data, split, **config):
+    """A trainer of a network of which all units but one are 0 on every node, and will stay so."""
+    with seeded(0):
+        model = KappaGCN(10, 2, "H4", output="midpoint")
+    model.hidden[0].bias.data.copy_(torch.tensor([0.1, -100.0, -100.0, -100.0]))
+    task = NodeClassification(model, data, split)
+    return Trainer(model, task, TrainingConfig(**{"epochs": 12, "patience": 5, "lr": 0.01, **config}))
+
+
+def test_a_network_whose_units_died_starts_again(data, split):
+    trainer = with_dead_units(data, split)
+    assert trainer.task.collapsed()
+    history = train(trainer)
+    assert trainer.restarts == 1
+    assert not trainer.task.collapsed()
+    assert 0 < trainer.first_epoch < trainer.epoch == len(history) <= 24
+    assert [record["epoch"] for record in history] == list(range(1, len(history) + 1))
+    best = max(history, key=lambda record: (record["stopping_accuracy"], -record["stopping_loss"]))
+    assert trainer.stopping.best_epoch == best["epoch"]
+
+
+def test_restarts_are_limited_and_resumed_bit_for_bit(data, split, monkeypatch):
+    monkeypatch.setattr(NodeClassification, "collapsed", lambda self: True)
+    straight = with_dead_units(data, split, epochs=4)
+    history = train(straight)
+    assert straight.restarts == 3
+    assert len(history) == 16
+    first = with_dead_units(data, split, epochs=4)
+    for _ in range(6):
+        first.run_epoch()
+    second = with_dead_units(data, split, epochs=4)
+    second.load(first.tensors(), first.about())
+    assert train(second) == history[6:]
+
+
+def test_curvatures_start_again_with_the_weights(data, split, monkeypatch):
+    monkeypatch.setattr(NodeClassification, "collapsed", lambda self: True)
+    trainer = with_dead_units(data, split, epochs=2, curvature_lr=1.0)
+    trainer.run_epoch()
+    assert trainer.kappas() != [-1.0]
+    assert trainer.run_epoch()["curvatures"] != [-1.0]
+    assert trainer.restarts == 1
+    assert trainer.kappas() == [-1.0]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.errors import TrainingError
+from kappagcn.errors import SplitWarning, TrainingError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 
@@ -89,8 +91,9 @@ def check_training(model: NodeClassifier, data: Data, split: Split) -> None:
     if largest >= classes:
         raise TrainingError(f"expected classes 0 to {classes - 1}, as the network has, found {largest}.")
     missing = sorted(set(range(classes)) - set(y[split.train].tolist()))
-    if missing:
-        raise TrainingError(
-            f"expected training nodes of all {classes} classes, found none of class "
-            f"{', '.join(map(str, missing))}. Add some, or leave the class out."
-        )
+    if not missing:
+        return
+    which = f"expected training nodes of all {classes} classes, found none of class {', '.join(map(str, missing))}"
+    if len(missing) > classes - 2:
+        raise TrainingError(f"{which}. Add some, or leave the class out.")
+    warnings.warn(f"{which}, which is then never predicted.", SplitWarning, stacklevel=3)

@@ -18,6 +18,7 @@ from kappagcn.distributed import Communicator
 from kappagcn.errors import TrainingError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
+from kappagcn.nn.inputs import Features
 from kappagcn.sparse import NeighbourSampler, SparseMatrix, SparseRows
 from kappagcn.training.config import TrainingConfig, check_count
 from kappagcn.training.layerwise import BATCH, Inference, take_rows
@@ -137,12 +138,21 @@ class MiniBatches(NodeClassification):
     @torch.no_grad()
     def capped_rows(self) -> int:
         """Number of rows around one batch that lie farther out than the precision resolves."""
-        if self.sampler is None:
-            return 0
+        return 0 if self.sampler is None else self.model.capped_rows(*self._around_a_batch())
+
+    def _around_a_batch(self) -> tuple[Features, SparseMatrix]:
+        """Features of the nodes around one batch, and the matrix of their edges."""
+        assert self.sampler is not None
         sample = self.sampler.sample(self.nodes["train"][: self.batch_size])
         nodes, block = sample.nodes, sample.blocks[0]
         square = SparseMatrix(block.rows, block.cols, block.values, (len(nodes), len(nodes)))
-        return self.model.capped_rows(take_rows(self.rows, nodes), square)
+        return take_rows(self.rows, nodes), square
+
+    def collapsed(self) -> bool:
+        """Whether too few units of the last hidden layer are active on the nodes around one batch."""
+        if self.sampler is None:
+            return super().collapsed()
+        return self._too_few_active(self.model.tangent(*self._around_a_batch()))
 
 
 class BatchedTask(Task, Protocol):

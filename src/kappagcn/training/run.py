@@ -40,6 +40,7 @@ class TrainingResult:
     history: list[Record] = field(repr=False)
     capped_rows: int = 0
     resumed_after: int = 0
+    restarts: int = 0
 
     @property
     def best(self) -> Record:
@@ -56,6 +57,7 @@ class TrainingResult:
             "epochs": self.epochs,
             "best_epoch": self.best_epoch,
             "stopped_by": self.stopped_by,
+            "restarts": self.restarts,
             "seconds": round(self.seconds, 2),
             "epoch_milliseconds": round(1000 * self.seconds / self.epochs, 2),
             "curvatures": best["curvatures"],
@@ -197,6 +199,7 @@ def run_training(
         stopped_by=_reason(trainer),
         seconds=seconds,
         resumed_after=first,
+        restarts=trainer.restarts,
         history=history,
     )
 

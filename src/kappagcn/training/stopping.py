@@ -42,6 +42,10 @@ class EarlyStopping:
             self.best_score, self.best_loss, self.best_epoch = score, loss, epoch
         return better
 
+    def start_again(self, epoch: int) -> None:
+        """Full patience after this epoch; the best score stays."""
+        self.lowest_loss, self.lowest_epoch, self.highest_epoch = math.inf, epoch, epoch
+
     def is_over(self, epoch: int) -> bool:
         """Whether patience has run out."""
         last = max(self.lowest_epoch, self.highest_epoch) if self.by_score else self.lowest_epoch

@@ -101,6 +101,18 @@ class NodeClassification:
         """Settings, beside network, data and configuration, that a resumed run must share."""
         return {}
 
+    def collapsed(self) -> bool:
+        """Whether fewer units of the last hidden layer than there are classes are active on any node.
+
+        A unit of a ReLU layer that is 0 on every node gets no gradient and stays so; what few units are left cannot
+        tell the classes apart.
+        """
+        return self._too_few_active(self.model.tangent(self.x, self.adjacency))
+
+    def _too_few_active(self, rows: Tensor) -> bool:
+        active = self.communicator.all_reduce_sum(*(rows != 0).any(0).long())
+        return sum(count > 0 for count in active) < min(int(self.model.options["num_classes"]), rows.shape[1])
+
     def capped_rows(self) -> int:
         """Number of rows of all layers that lie farther out than the precision resolves."""
         return int(self.communicator.all_reduce_sum(self.model.capped_rows(self.x, self.adjacency))[0])

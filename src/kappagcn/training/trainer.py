@@ -22,6 +22,7 @@ from kappagcn.training.tasks import Task
 __all__ = ["Trainer", "seeded"]
 
 Record = dict[str, Any]
+RESTARTS = 3  # of a network whose units have died
 
 
 @contextmanager
@@ -44,6 +45,9 @@ class Trainer:
     `tensors()` and `about()` are the whole state: a trainer that has loaded them continues to the same numbers, bit for
     bit. Processes that train together start from rank 0's weights, add up their losses and gradients, and so keep the
     same weights, bit for bit.
+
+    A network that ends with too few active units (`NodeClassification.collapsed`) starts again from new weights, up to
+    three times, with as many epochs and as much patience each time; the best weights of all these are kept.
 
     Args:
         model: The network, trained in place.
@@ -77,10 +81,11 @@ class Trainer:
         self.communicator = Communicator() if communicator is None else communicator
         for tensor in model.state_dict().values():
             self.communicator.broadcast(tensor)
-        self.epoch = 0
+        self.epoch, self.first_epoch, self.restarts = 0, 0, 0  # epochs before the last restart, restarts
         self.stopping = EarlyStopping(config.patience, by_score=config.stop_by == "either")
         self.named = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.curvatures = [module for module in model.modules() if isinstance(module, Curvature)]
+        self._initial = [c.raw.detach().clone() for c in self.curvatures]
         kappas, decayed = {id(c.raw) for c in self.curvatures}, {id(p) for p in regularised or []}
         weights = [p for p in self.named.values() if id(p) not in kappas]
         groups: list[dict[str, Any]] = [
@@ -124,7 +129,35 @@ class Trainer:
         if self.stopping.update(epoch, *self.task.watched(metrics)):
             now = self.model.state_dict()
             torch._foreach_copy_(list(self.best.values()), [now[name].detach() for name in self.best])
-        return {"epoch": epoch, "train_loss": loss, **metrics, "curvatures": self.kappas()}
+        kappas = self.kappas()
+        if self._has_ended() and self.restarts < RESTARTS and self._has_collapsed():
+            self._restart()
+        return {"epoch": epoch, "train_loss": loss, **metrics, "curvatures": kappas}
+
+    @torch.no_grad()
+    def _has_collapsed(self) -> bool:
+        collapsed = getattr(self.task, "collapsed", None)
+        return collapsed is not None and bool(collapsed())
+
+    @torch.no_grad()
+    def _restart(self) -> None:
+        """New weights, and curvatures and optimiser as at the start; the best weights so far stay."""
+        self.restarts, self.first_epoch = self.restarts + 1, self.epoch
+        self.stopping.start_again(self.epoch)
+        with torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(self.random)
+            for module in self.model.modules():
+                reset = getattr(module, "reset_parameters", None)
+                if reset is not None:
+                    reset()
+            self.random = torch.get_rng_state()
+        for curvature, start in zip(self.curvatures, self._initial, strict=True):
+            curvature.raw.copy_(start)
+        for tensor in self.model.state_dict().values():
+            self.communicator.broadcast(tensor)
+        if self.adam is not None:
+            self.adam.state.clear()
+        self._backup = []
 
     def _metrics(self) -> dict[str, float]:
         return self.task.metrics()
@@ -139,7 +172,7 @@ class Trainer:
         loss.backward()
         self.sum_gradients()
         self._check_norms("the gradient of", {n: p.grad for n, p in self.named.items() if p.grad is not None}, epoch)
-        rate = self.config.rate(epoch)
+        rate = self.config.rate(epoch - self.first_epoch)
         if self.adam is not None:
             for group in self.adam.param_groups:
                 group["lr"] = rate * self.config.lr
@@ -203,7 +236,10 @@ class Trainer:
 
     def is_over(self) -> bool:
         """Whether the last epoch is done, or patience has run out."""
-        return self.epoch >= self.config.epochs or self.stopping.is_over(self.epoch)
+        return self._has_ended()
+
+    def _has_ended(self) -> bool:
+        return self.epoch - self.first_epoch >= self.config.epochs or self.stopping.is_over(self.epoch)
 
     def take_best(self) -> None:
         """Load the best weights into the network."""
@@ -222,7 +258,8 @@ class Trainer:
 
     def about(self) -> dict[str, Any]:
         """The rest of the state, as plain numbers."""
-        return {"epoch": self.epoch, "stopping": asdict(self.stopping)}
+        counts = {"epoch": self.epoch, "first_epoch": self.first_epoch, "restarts": self.restarts}
+        return {**counts, "stopping": asdict(self.stopping)}
 
     def load(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
         """Load a saved state."""
@@ -232,6 +269,7 @@ class Trainer:
             parts.setdefault(part, {})[name] = tensor
         self.model.load_state_dict(parts["model"])
         self.best, self.random, self.epoch = parts["best"], tensors["random"], int(about["epoch"])
+        self.first_epoch, self.restarts = int(about.get("first_epoch", 0)), int(about.get("restarts", 0))
         self.stopping = EarlyStopping(**{**about["stopping"], "patience": self.config.patience})
         if self.curvature_adam is not None:
             self.curvature_adam.load(parts["curvature_adam"])
