@@ -8,7 +8,7 @@ import typer
 
 from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
-from kappagcn.cli.output import print_rows, say
+from kappagcn.cli.output import print_rows, record_command, say
 from kappagcn.estimators.settings import ClassificationSettings
 
 
@@ -50,6 +50,7 @@ def classify(
         )
     if not summary:
         return
+    record_command(directory)
     if as_json:
         print(json.dumps({"run": str(directory), **summary, "graph": graph}))
         return

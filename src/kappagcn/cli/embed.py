@@ -9,7 +9,7 @@ import typer
 
 from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
-from kappagcn.cli.output import messages, print_choice, print_rows, say
+from kappagcn.cli.output import messages, print_choice, print_rows, record_command, say
 from kappagcn.estimators.settings import EmbeddingSettings
 
 WEIGHTS_HELP = "Whether weights are lengths of edges, or edges are steps."
@@ -60,6 +60,7 @@ def embed(
             embedder.fit(loaded, folder=directory, resume=run.resume, group=group)
         if messages.quiet:
             return
+        record_command(directory)
         _print(graph, embedder, directory, loaded.get("node_names"), as_json=as_json)
     for file in (csv, export):
         if file is not None:

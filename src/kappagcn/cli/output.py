@@ -1,5 +1,7 @@
 """Results on standard output, messages on standard error, and errors in one line with an exit code."""
 
+import os
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator
@@ -55,6 +57,18 @@ def one_line_errors() -> Iterator[None]:
         if isinstance(error, RuntimeError) and "allocate" not in str(error):
             raise
         raise refuse("Out of memory. Try a smaller --batch-size to classify, or fewer --sources to embed.", 1) from None
+
+
+def record_command(directory: Path) -> None:
+    """Keep the command that was typed in the summary of its run; of files only their names, as pages are shared."""
+    from kappagcn.run_folder import read_json, save_json
+
+    program, *arguments = sys.argv
+    summary = directory / "summary.json"
+    if Path(program).name not in ("kappagcn", "__main__.py") or not summary.is_file():
+        return  # called from Python
+    words = [Path(each).name if os.sep in each and Path(each).exists() else each for each in arguments]
+    save_json(summary, {**read_json(summary), "command": shlex.join(["kappagcn", *words])})
 
 
 def make_folder(out: Path) -> Path:

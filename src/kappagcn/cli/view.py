@@ -12,6 +12,7 @@ from kappagcn.cli.options import AsJson
 from kappagcn.cli.output import make_folder
 
 Run = Annotated[Path, typer.Argument(help="Run directory of kappagcn embed or classify.")]
+Runs = Annotated[list[Path], typer.Argument(help="Run directory; several on the same graph are compared.")]
 
 
 Theme = StrEnum("Theme", ["light", "dark", "both"])
@@ -51,18 +52,21 @@ def plot(
 
 @command("kappagcn report karate-run")
 def report(
-    run: Run,
-    out: Annotated[Path | None, typer.Option(help="Folder for report.html; RUN by default.")] = None,
+    runs: Runs,
+    out: Annotated[Path | None, typer.Option(help="Folder for the page; the first RUN by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write one page with everything about a run, to open in any browser, without a network."""
-    from kappagcn.report import write_report
+    """Write one page about a run, or one that compares up to four runs, to open in any browser without a network."""
+    from kappagcn.report import write_comparison, write_report
     from kappagcn.run_folder import SavedRun
 
-    saved = SavedRun(run)
-    folder = make_folder(run if out is None else out)
-    path = write_report(saved, folder / "report.html")
+    saved = [SavedRun(run) for run in runs]
+    folder = make_folder(runs[0] if out is None else out)
+    if len(saved) == 1:
+        path = write_report(saved[0], folder / "report.html")
+    else:
+        path = write_comparison(saved, folder / "comparison.html")
     if as_json:
-        print(json.dumps({"run": str(run), "report": str(path)}))
+        print(json.dumps({"run": str(runs[0]), "runs": [str(run) for run in runs], "report": str(path)}))
     else:
         print(path)

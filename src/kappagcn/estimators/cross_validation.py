@@ -21,6 +21,7 @@ from kappagcn.estimators.classifier import KappaGCNClassifier
 from kappagcn.estimators.embedding_arrays import node_columns
 from kappagcn.estimators.estimate import bootstrapped
 from kappagcn.estimators.labelled import read_labels
+from kappagcn.estimators.provenance import provenance
 from kappagcn.graphs import BUILT_IN, TEST_SEEDS, Split, catalogue, random_split
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.run_folder import Embedded, read_json, save_embedded, save_json, should_resume, writing
@@ -222,7 +223,7 @@ class _CrossValidation:
             "seconds": round(sum(record["seconds"] for record in records), 2),
             "records": records,
         }
-        save_json(self.folder / "summary.json", summary)
+        save_json(self.folder / "summary.json", summary | provenance(self.classifier))
         return summary
 
 

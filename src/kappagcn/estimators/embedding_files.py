@@ -17,6 +17,7 @@ from kappagcn.errors import CheckpointError, ConfigError, GraphError
 from kappagcn.estimators.curvature_interval import CurvatureInterval
 from kappagcn.estimators.embedding_arrays import arrays_of
 from kappagcn.estimators.embedding_run import EmbeddingRun
+from kappagcn.estimators.provenance import provenance
 from kappagcn.estimators.space_choice import SpaceChoice
 from kappagcn.geometry.signature import parse_signature
 from kappagcn.run_folder import SavedRun, save_embedded, save_json, writing
@@ -126,7 +127,8 @@ def write_run(embedder: Any, folder: Path, run: EmbeddingRun, counted: tuple[Arr
     save_embedded(folder / "embedding.npz", embedded)
     if embedder.choice_ is not None:
         save_json(folder / "choice.json", embedder.choice_.as_dict())
-    summary = {"graph": str(run.data.get("name") or "graph"), "edge_unit": run.unit, **summary_of(embedder)}
+    name = str(run.data.get("name") or "graph")
+    summary = {"graph": name, "edge_unit": run.unit, **summary_of(embedder), **provenance(embedder)}
     save_json(folder / "summary.json", summary)
 
 

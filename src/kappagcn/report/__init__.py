@@ -1,5 +1,5 @@
 """A run as one HTML page that needs nothing else: numbers, curves, and the embedding to move about in."""
 
-from kappagcn.report.page import write_report
+from kappagcn.report.page import write_comparison, write_report
 
-__all__ = ["write_report"]
+__all__ = ["write_comparison", "write_report"]

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -12,9 +13,17 @@ from typing import Any
 import kappagcn
 from kappagcn.errors import CheckpointError
 from kappagcn.io_atomic import atomic_write
+from kappagcn.report.comparison import (
+    check_comparable,
+    comparison_content,
+    comparison_table,
+    run_names,
+    verdict,
+)
 from kappagcn.report.content import content
 from kappagcn.report.evidence import choice_section, intervals_section
 from kappagcn.report.readable import check_readable
+from kappagcn.report.repeating import repeating_section
 from kappagcn.report.tables import confusion_table, facts_list, records_table
 from kappagcn.report.words import facts, sentences, space_name
 from kappagcn.run_folder import SavedRun
@@ -25,6 +34,7 @@ SCRIPTS = (
     *("charts", "main"),
 )
 LEADING = 5  # facts that are shown large
+SECTIONS = ("leading", "comparison", "choice", "confusion", "intervals", "facts", "records", "repeating")
 
 
 def write_report(run: SavedRun, path: Path) -> Path:
@@ -33,7 +43,32 @@ def write_report(run: SavedRun, path: Path) -> Path:
     Raises:
         CheckpointError: The run's files cannot be read, or the page cannot be written.
     """
-    text = page(run)
+    return _write(path, page(run))
+
+
+def write_comparison(runs: Sequence[SavedRun], path: Path) -> Path:
+    """Write two to four runs on the same graph as one page, completely or not at all.
+
+    Raises:
+        CheckpointError: The runs cannot be read or are not of the same graph, or the page cannot be written.
+    """
+    for run in runs:
+        check_readable(run)
+    check_comparable(runs)
+    names = run_names(runs)
+    text = _filled(
+        data=_embedded(comparison_content(runs)),
+        graph=escape(runs[0].graph),
+        space=escape(", ".join(names[:-1]) + f" and {names[-1]}"),
+        kind="Comparison",
+        sentences=escape(verdict(runs)),
+        comparison=comparison_table(runs),
+        folder=escape(", ".join(names)),
+    )
+    return _write(path, text)
+
+
+def _write(path: Path, text: str) -> Path:
     try:
         with atomic_write(path) as file:
             file.write(text.encode("utf-8", errors="replace"))  # half a surrogate pair is no character
@@ -42,31 +77,38 @@ def write_report(run: SavedRun, path: Path) -> Path:
     return path
 
 
+def _filled(**values: str) -> str:
+    """The template with these values; sections that a page does not have are empty."""
+    style = _asset("page.css")
+    script = "\n".join(["(() => {", '"use strict";', *(_asset(f"{name}.js") for name in SCRIPTS), "})();"])
+    hashes = {"style_hash": _hash(style), "script_hash": _hash(script), "version": escape(kappagcn.__version__)}
+    empty = dict.fromkeys(SECTIONS, "")
+    return Template(_asset("page.html")).substitute(empty | values | hashes, style=style, script=script)
+
+
 def page(run: SavedRun) -> str:
     """The text of the page."""
     check_readable(run)
     numbers = facts(run)
-    style = _asset("page.css")
-    script = "\n".join(["(() => {", '"use strict";', *(_asset(f"{name}.js") for name in SCRIPTS), "})();"])
-    return Template(_asset("page.html")).substitute(
-        style=style,
-        script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+    return _filled(
         data=_embedded(content(run)),
         graph=escape(run.graph),
         space=escape(space_name(run)),
         kind="Node classification" if run.kind == "classification" else "Embedding",
         sentences=escape(sentences(run)),
-        leading=facts_list(numbers[:LEADING]),
-        facts=facts_list(numbers),
+        leading=f'<dl class="leading">{facts_list(numbers[:LEADING])}</dl>',
+        facts=_details("All numbers of this run", f'<dl class="facts">{facts_list(numbers)}</dl>'),
+        repeating=repeating_section(run),
         records=records_table(run),
         confusion=confusion_table(run),
         choice=choice_section(run),
         intervals=intervals_section(run),
-        version=escape(kappagcn.__version__),
         folder=escape(run.path.resolve().name),
     )
+
+
+def _details(title: str, inside: str) -> str:
+    return f'<details class="card"><summary>{title}</summary>{inside}</details>'
 
 
 def _asset(name: str) -> str:

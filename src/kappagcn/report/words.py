@@ -98,7 +98,10 @@ TRIVIAL = {
     "interval": None,
 }
 # In the header, the curves, and parts of their own.
-ELSEWHERE = ("graph", "learned_space", "curvatures", "records", "curvature_intervals", "choice")
+ELSEWHERE = (
+    *("graph", "learned_space", "curvatures", "records", "curvature_intervals", "choice"),
+    *("command", "call", "versions"),
+)
 
 
 def facts(run: SavedRun) -> list[Fact]:

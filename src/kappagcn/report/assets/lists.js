@@ -18,6 +18,7 @@ class Lists {
     byId("lists").hidden = end >= 0;
     if (!picked) return;
     if (end >= 0) return this.drawPath(name);
+    byId("near-title").textContent = `Nearest in the space${state.runs.length > 1 ? ` of ${clipped(state.runs[state.run].name, 24)}` : ""}`;
     const { lengths } = state.graph.paths(selected), neighbours = state.graph.neighbours(selected);
     const among = new Set(neighbours.map(([other]) => other));
     byId("neighbours-title").textContent = `Neighbours in the graph (${many(neighbours.length)}${state.graph.whole ? "" : " shown"})`;

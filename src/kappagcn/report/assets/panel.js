@@ -112,7 +112,7 @@ class Panel {
       if (factor.dim > 2) said.push(`${title} has ${factor.dim} dimensions: the picture keeps the two that show most, ${share(factor.share)} of the squared distances from the origin.`);
       if (space.kind === "plane" && factor.curvature !== "0") said.push(`At curvature ${factor.curvature} the nodes of ${title} lie so close together that it looks flat.`);
     }
-    const full = this.views.length > 1 || this.views[0].factor.dim > 2;
+    const full = data.runs.some(({ factors }) => factors.length > 1 || factors[0].dim > 2);
     if (full) said.push("Distances in the lists are those of the full space, so near nodes may look far apart here.");
     byId("about").textContent = said.join(" ");
   }
