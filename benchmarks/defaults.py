@@ -35,6 +35,7 @@ CANDIDATES: dict[str, dict[str, Any]] = {
     "paper-bias": {"output": "paper-bias"},
     "midpoint": {"output": "midpoint"},
     "midpoint, κ = 0": {"output": "midpoint", "space": "E16"},
+    "midpoint, κ from −0.01": {"output": "midpoint", "space": "H16(-0.01)"},
     "midpoint, own features apart": {"output": "midpoint", "self_features": True},
     "κ-APPNP": {"model": "appnp"},
 }

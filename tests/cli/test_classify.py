@@ -30,3 +30,26 @@ def test_a_broken_part_of_a_classification_is_named_when_it_is_taken_up(runs, tm
     (tmp_path / "run" / "runs" / "split0-run0" / name).write_bytes(content)
     command = ["classify", "disease", "--space", "H4", "--epochs", "3", "--resume", "--out", tmp_path / "run"]
     assert f"{name}: expected" in message_of(run(*command))
+
+
+def test_the_accuracy_stands_beside_baselines_and_a_verdict(tmp_path):
+    command = ["classify", "disease", "--space", "H4", "--epochs", "5", "--out", tmp_path / "run"]
+    shown = run(*command).stdout
+    for words in ("test accuracy", "balanced accuracy", "AUC", "baseline majority", "baseline gcn", "verdict"):
+        assert words in shown
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert set(summary["baselines"]) == {"majority", "features", "gcn"}
+    assert summary["verdict"]
+    alone = json.loads(run(*command[:-1], tmp_path / "alone", "--no-baselines", "--json").stdout)
+    assert alone["baselines"] == {}
+    assert alone["verdict"] is None
+    assert not (tmp_path / "alone" / "baselines.json").exists()
+
+
+def test_own_splits_and_another_network(tmp_path):
+    parts = {"train": list(range(100)), "validation": list(range(100, 150)), "test": list(range(150, 200))}
+    (tmp_path / "mine.json").write_text(json.dumps(parts))
+    command = ["classify", "disease", "--space", "H4", "--model", "appnp", "--epochs", "3", "--no-baselines", "--json"]
+    split = ["--split", tmp_path / "mine.json", "--out", tmp_path / "run"]
+    summary = json.loads(run(*command, *split).stdout)
+    assert (summary["model"], summary["test_nodes"], summary["records"][0]["split_name"]) == ("appnp", 50, "mine")

@@ -2,6 +2,8 @@
 
 import json
 from dataclasses import asdict
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,20 +22,30 @@ def classify(
     settings: ClassificationSettings,
     splits: Annotated[int, typer.Option(min=1, max=20, help="Number of splits; several give an interval.")] = 1,
     runs: Annotated[int, typer.Option(min=1, help="Number of runs on each split, with seeds of their own.")] = 1,
+    split: Annotated[
+        list[Path] | None,
+        typer.Option(help="File with your own split, as JSON, npz or CSV (node, part); repeat it for more splits."),
+    ] = None,
+    no_baselines: Annotated[
+        bool, typer.Option("--no-baselines", help="Leave out the baselines that the accuracy is compared with.")
+    ] = False,
     run: RunOptions,
     files: FileOptions,
     as_json: AsJson = False,
 ) -> None:
     """Classify the nodes of a graph from those that have labels, and say how often that is right on test nodes."""
     run.check_distributed()
+    from kappagcn.estimators.baselines import compare
     from kappagcn.estimators.classifier import KappaGCNClassifier
     from kappagcn.estimators.cross_validation import classify as cross_validate
     from kappagcn.estimators.cross_validation import splits_of
+    from kappagcn.graphs import read_split
 
     classifier = KappaGCNClassifier(**asdict(settings))
     classifier.check()
     loaded = files.load_labelled(graph)
-    divisions = splits_of(graph, loaded, splits, files.data)
+    own = [read_split(path, loaded) for path in split or []]
+    divisions = own or splits_of(graph, loaded, splits, files.data)
     if run.dry_run:
         print_settings(context, _resolved(classifier, loaded), as_json=as_json, space=classifier.space)
         return
@@ -44,9 +56,18 @@ def classify(
         score = f"test accuracy {record['test']['accuracy']:.3f}" if "test" in record else "no test nodes"
         say(f"{done} of {count}: split {record['split']}, run {record['run']}: {score} after {record['epochs']} epochs")
 
+    baselines = None if no_baselines else partial(compare, classifier, loaded, divisions, directory, say)
     with run.process_group(directory) as group:
         summary = cross_validate(
-            classifier, loaded, divisions, directory, runs=runs, resume=run.resume, report=report, group=group
+            classifier,
+            loaded,
+            divisions,
+            directory,
+            runs=runs,
+            resume=run.resume,
+            report=report,
+            group=group,
+            baselines=baselines,
         )
     if not summary:
         return
@@ -54,11 +75,15 @@ def classify(
     if as_json:
         print(json.dumps({"run": str(directory), **summary, "graph": graph}))
         return
+    compared = summary["baselines"]
     print_rows(
         [
+            ("model", settings.model),
             ("space", f"{settings.space}, learned {summary['learned_space']}"),
             ("test accuracy", _accuracy(summary)),
-            ("macro-averaged F1", "no test nodes" if summary["macro_f1"] is None else f"{summary['macro_f1']:.3f}"),
+            *([] if summary["accuracy"] is None else [("other measures", _measures(summary))]),
+            *((f"baseline {name}", f"{each['accuracy']:.3f}: {_measures(each)}") for name, each in compared.items()),
+            *([("verdict", summary["verdict"])] if summary["verdict"] else []),
             ("run", str(directory)),
         ]
     )
@@ -72,6 +97,12 @@ def _resolved(classifier: Any, data: Any) -> Any:
 
     graph, _ = read_labelled(data, None, None)
     return classifier.settings(one_hot(graph.num_nodes) if graph.get("x") is None else graph.x)
+
+
+def _measures(record: dict[str, Any]) -> str:
+    """Measures beside the accuracy, those that there are."""
+    names = {"balanced_accuracy": "balanced accuracy", "macro_f1": "macro F1", "auc": "AUC"}
+    return ", ".join(f"{title} {record[name]:.3f}" for name, title in names.items() if record.get(name) is not None)
 
 
 def _accuracy(summary: dict[str, Any]) -> str:

@@ -176,10 +176,9 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
 
     def _factors(self) -> list[Factor]:
         """Factors of the space of the last hidden layer, which is flat or hyperbolic as a whole in baselines."""
-        model = self._fitted()
-        if "space" in model.options:
-            return parse_signature(model.options["space"])
-        return parse_signature(f"{'E' if model.manifold is None else 'H'}{model.options['hidden_channels']}")
+        model, options = self._fitted(), self.model_.options
+        letter = "E" if model.manifold is None else "H"
+        return parse_signature(options.get("space") or f"{letter}{options['hidden_channels']}")
 
     @property
     def dims_(self) -> list[int]:

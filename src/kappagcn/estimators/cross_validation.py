@@ -17,6 +17,7 @@ from torch_geometric.data import Data
 from kappagcn._version import __version__
 from kappagcn.distributed import Communicator
 from kappagcn.errors import CheckpointError, GraphError, PrecisionWarning, SplitError
+from kappagcn.estimators.baselines import verdict
 from kappagcn.estimators.classifier import KappaGCNClassifier
 from kappagcn.estimators.embedding_arrays import node_columns
 from kappagcn.estimators.estimate import bootstrapped
@@ -31,6 +32,7 @@ from kappagcn.training.checkpoint import fingerprint
 __all__ = ["classify", "load_labelled", "splits_of"]
 
 Record = dict[str, Any]
+METRICS = ("accuracy", "balanced_accuracy", "macro_f1", "auc")
 
 
 def load_labelled(name: str, root: str | Path | None = None) -> Data | None:
@@ -80,6 +82,7 @@ def classify(
     resume: bool = False,
     report: Callable[[Record, int, int], None] | None = None,
     group: ProcessGroup | Communicator | None = None,
+    baselines: Callable[[], dict[str, list[Record]]] | None = None,
 ) -> Record:
     """Train on every split, evaluate on its test nodes, and keep the run with the best stopping accuracy.
 
@@ -95,6 +98,7 @@ def classify(
         report: Called with each finished run's record, the number of finished runs and the number of all.
         group: Process group of torch.distributed to train with. Rank 0 writes and returns the summary, other ranks an
             empty one. None to work in this process alone.
+        baselines: Called on rank 0 after training for records of baselines on the same splits (`baselines.compare`).
     """
     about = {
         "kappagcn": __version__,
@@ -127,7 +131,8 @@ def classify(
             PrecisionWarning,
             stacklevel=2,
         )
-    return validation.finish(fitted, split_runs[best], records)
+    compared = baselines() if baselines is not None and all("test" in record for record in records) else {}
+    return validation.finish(fitted, split_runs[best], records, compared)
 
 
 def _start(folder: Path, about: Record, *, resume: bool) -> None:
@@ -191,7 +196,9 @@ class _CrossValidation:
         save_json(path, record)
         return record, fitted
 
-    def finish(self, fitted: KappaGCNClassifier, best: SplitRun, records: list[Record]) -> Record:
+    def finish(
+        self, fitted: KappaGCNClassifier, best: SplitRun, records: list[Record], baselines: dict[str, list[Record]]
+    ) -> Record:
         """Write network, metrics and arrays of the best run, and the summary of all runs."""
         names = ["metrics.jsonl"]
         if fitted.can_be_saved:
@@ -206,11 +213,14 @@ class _CrossValidation:
         accuracy = bootstrapped([test["accuracy"] for test in tests]) if tests else None
         summary: Record = {
             "graph": str(self.data.get("name") or "graph"),
+            "model": fitted.model,
             "space": fitted.space,
             "learned_space": fitted.space_,
             "accuracy": accuracy and accuracy.mean,
             "interval": accuracy and accuracy.bounds,
-            "macro_f1": float(np.mean([test["macro_f1"] for test in tests])) if tests else None,
+            **_means(tests, ("balanced_accuracy", "macro_f1", "auc")),
+            "baselines": {name: _means(each, METRICS) for name, each in baselines.items()},
+            "verdict": _verdict(records, baselines, len(best.split.final_test_nodes()), fitted.model),
             "splits": len({record["split"] for record in records}),
             "runs": len(records),
             "test_nodes": len(best.split.final_test_nodes()),
@@ -225,6 +235,20 @@ class _CrossValidation:
         }
         save_json(self.folder / "summary.json", summary | provenance(self.classifier))
         return summary
+
+
+def _means(records: Sequence[Record], names: Sequence[str]) -> dict[str, float | None]:
+    """Means of metrics over those records that have them; None where none has."""
+    values = {name: [each[name] for each in records if each.get(name) is not None] for name in names}
+    return {name: float(np.mean(each)) if each else None for name, each in values.items()}
+
+
+def _verdict(records: list[Record], baselines: dict[str, list[Record]], test_nodes: int, model: str) -> str | None:
+    if not baselines:
+        return None
+    splits = sorted({record["split"] for record in records})
+    accuracies = [float(np.mean([r["test"]["accuracy"] for r in records if r["split"] == split])) for split in splits]
+    return verdict(accuracies, baselines, test_nodes, model)
 
 
 def _read_record(path: Path) -> Record | None:

@@ -14,6 +14,7 @@ from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier, build_model
 from kappagcn.training.checkpoint import load_tensors
 from kappagcn.training.checks import check_graph, check_labels
+from kappagcn.training.link_metrics import roc_auc
 from kappagcn.training.tasks import inputs
 
 __all__ = ["final_evaluation", "load_model", "predict"]
@@ -39,10 +40,11 @@ def predict(model: NodeClassifier, data: Data) -> Tensor:
 
 def final_evaluation(
     model: NodeClassifier, data: Data, split: Split | None = None, *, scores: Tensor | None = None
-) -> dict[str, float]:
-    """Accuracy, macro-averaged F1 and loss on the test nodes, by default those of ``data.test_mask``.
+) -> dict[str, float | None]:
+    """Accuracy, balanced accuracy, macro F1, AUC and loss on the test nodes, by default those of ``data.test_mask``.
 
-    Choose nothing by its results.
+    Choose nothing by its results. The AUC is the mean of those of each class against all others, None if the test nodes
+    are of one class.
 
     Args:
         model: The network.
@@ -54,7 +56,7 @@ def final_evaluation(
     >>> from kappagcn.models import KappaGCN
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
     >>> sorted(final_evaluation(model, data, random_split(data.y, 0)))
-    ['accuracy', 'loss', 'macro_f1']
+    ['accuracy', 'auc', 'balanced_accuracy', 'loss', 'macro_f1']
     """
     split = Split.from_masks(data) if split is None else split
     nodes = split.final_test_nodes()
@@ -68,13 +70,33 @@ def final_evaluation(
             f"{split.name}: expected test nodes of classes 0 to {classes - 1}, found {int(truth.min())} to "
             f"{int(truth.max())}."
         )
+    metrics = class_metrics(truth, predicted, classes)
+    return {**metrics, "auc": _auc(truth, scores), "loss": float(cross_entropy(scores, truth))}
+
+
+def class_metrics(truth: Tensor, predicted: Tensor, classes: int) -> dict[str, float]:
+    """Accuracy, the mean of the classes' accuracies, and the mean of their F1, of predictions (T,).
+
+    >>> class_metrics(torch.tensor([0, 0, 0, 1]), torch.tensor([0, 0, 0, 0]), 2)["balanced_accuracy"]
+    0.5
+    """
     confusion = torch.bincount(classes * truth + predicted, minlength=classes**2).reshape(classes, classes).double()
-    either = confusion.sum(0) + confusion.sum(1)
+    own, either = confusion.sum(1), confusion.sum(0) + confusion.sum(1)
     return {
         "accuracy": float((predicted == truth).double().mean()),
+        "balanced_accuracy": float((confusion.diag() / own)[own > 0].mean()),
         "macro_f1": float((2 * confusion.diag() / either)[either > 0].mean()),
-        "loss": float(cross_entropy(scores, truth)),
     }
+
+
+def _auc(truth: Tensor, scores: Tensor) -> float | None:
+    """Mean over classes of the AUC of one against the others."""
+    probabilities, areas = scores.double().softmax(1).cpu().numpy(), []
+    for label in truth.unique().tolist():
+        own = (truth == label).cpu().numpy()
+        if not own.all():
+            areas.append(roc_auc(probabilities[own, label], probabilities[~own, label]))
+    return sum(areas) / len(areas) if areas else None
 
 
 def load_model(folder: str | Path) -> NodeClassifier:

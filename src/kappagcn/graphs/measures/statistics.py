@@ -1,5 +1,6 @@
 """Statistics of a graph: size, degrees, distances, curvature, hyperbolicity, and the space they suggest."""
 
+import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from kappagcn.graphs.io.undirected import Array, counted
 from kappagcn.graphs.measures.advice import Advice, advise
 from kappagcn.graphs.measures.components import components, largest_component
 from kappagcn.graphs.measures.curvature import GraphCurvature, clustering, parallelogram_curvature
+from kappagcn.graphs.measures.homophily import LOW, homophily
 from kappagcn.graphs.measures.hyperbolicity import Hyperbolicity, hyperbolicity
 from kappagcn.graphs.measures.paths import path_blocks, second_sweep
 
@@ -69,6 +71,7 @@ class GraphStatistics:
     features: int
     classes: int
     homophily: float
+    adjusted_homophily: float
     advice: Advice
 
     def record(self) -> dict[str, Any]:
@@ -98,7 +101,15 @@ class GraphStatistics:
         if self.classes:
             same = "" if np.isnan(self.homophily) else f"; {self.homophily:.0%} of edges join nodes of one class"
             rows.append(("classes", f"{self.classes}{same}"))
+        if self.adjusted_homophily < LOW:
+            rows.append(("heterophily", self._heterophily()))
         return [*rows, ("advice", str(self.advice))]
+
+    def _heterophily(self) -> str:
+        """What to do where neighbours are mostly of other classes."""
+        measured = f"neighbours share a class hardly more than by chance (adjusted {self.adjusted_homophily:+.2f})"
+        tip = "--self-features keeps a node's own features apart, --model mlp leaves the graph out"
+        return f"{measured}: for classify try {tip}" if self.features else measured
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<14} {value}" for name, value in self.rows())
@@ -138,6 +149,7 @@ def describe(data: Data, *, dim: int = 16, seed: int = 0, progress: bool = False
     per_node = torch.full((data.num_nodes,), torch.nan, dtype=torch.float64)
     per_node[torch.from_numpy(part == 0)] = curvature.per_node
     y = data.get("y")
+    same, adjusted, _ = (math.nan, math.nan, 0) if y is None else homophily(data)
     return GraphStatistics(
         name=data.get("name") or "graph",
         nodes=data.num_nodes,
@@ -152,7 +164,8 @@ def describe(data: Data, *, dim: int = 16, seed: int = 0, progress: bool = False
         hyperbolicity=hyperbolicity(main, seed=seed, progress=progress),
         features=0 if data.get("x") is None else data.x.shape[1],
         classes=0 if y is None or not y.numel() else int(y.max()) + 1,
-        homophily=_homophily(data),
+        homophily=same,
+        adjusted_homophily=adjusted,
         advice=advise(
             nodes=main.num_nodes,
             edges=main.num_edges // 2,
@@ -184,11 +197,3 @@ def _distances(main: Data, seed: int) -> Distances:
         np.maximum(reach, steps.max(axis=1, initial=0), out=reach)
     diameter = max(ends) if exact else second_sweep(main, reach)
     return Distances(total / max(len(ends) * (n - 1), 1), min(ends), diameter, exact)
-
-
-def _homophily(data: Data) -> float:
-    if data.get("y") is None or not data.num_edges:
-        return float("nan")
-    ends = data.y[data.edge_index]
-    known = (ends >= 0).all(dim=0)
-    return float((ends[0] == ends[1])[known].float().mean()) if known.any() else float("nan")
