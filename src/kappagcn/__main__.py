@@ -1,9 +1,13 @@
-"""``python -m kappagcn``."""
+"""``python -m kappagcn``, and the script of that name."""
 
 import kappagcn.estimators
 from kappagcn.cli import app
+from kappagcn.cli.startup import defer_imports
+
+__all__ = ["app"]
 
 kappagcn.estimators.WITH_SKLEARN = False  # takes a second to import, and no command needs it
+defer_imports()
 
 if __name__ == "__main__":
     app()

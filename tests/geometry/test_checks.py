@@ -1,10 +1,13 @@
 """Bad input: errors that name expected, found and remedy; NaN rows, never silent garbage, where values are hidden."""
 
+import itertools
+
 import pytest
 import torch
 
 import kappagcn.geometry as G
 from kappagcn.errors import GeometryError, OutsideBallError
+from kappagcn.geometry.checks import broadcast
 
 X = torch.tensor([[0.1, 0.2], [0.3, 0.1]])
 NAN = torch.tensor([[float("nan"), 0.0], [0.3, 0.1]])
@@ -182,3 +185,16 @@ def test_empty_sets():
 def test_a_single_number_is_not_a_vector():
     with pytest.raises(GeometryError, match="found a single number"):
         G.dist0(torch.tensor(0.3), k=-1.0)
+
+
+def test_common_shapes_are_those_of_torch():
+    sizes = [(), (1,), (3,), (2, 1), (2, 3), (1, 3), (4, 1, 3), (0,), (0, 1)]
+    for shapes in itertools.product(sizes, repeat=2):
+        named = {str(i): torch.Size(shape) for i, shape in enumerate(shapes)}
+        try:
+            wanted = torch.broadcast_shapes(*shapes)
+        except RuntimeError:
+            with pytest.raises(GeometryError, match="expected leading shapes that broadcast"):
+                broadcast(named)
+        else:
+            assert broadcast(named) == wanted

@@ -201,7 +201,8 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
                 raise GraphError("expected a graph with the features x, found features alone.")
             return self._data, None if y is None else label_array(y, self._data.num_nodes)
         if isinstance(graph, GraphNodes):
-            if self._data is not None and (graph.data is self._source or self._knows(graph)):
+            featureless = not self._own_features and self._data is not None and graph.is_of(self._data)
+            if self._data is not None and (graph.data is self._source or featureless):
                 return self._data, None
             data, labels = copy(graph.data), None
         else:
@@ -215,10 +216,6 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
             raise GraphError(f"expected {expected} features, as in fit, found {width}.")
         data.x = prepare_features(self._settings, data.x, self._statistics)
         return data, labels
-
-    def _knows(self, nodes: GraphNodes) -> bool:
-        """Whether these are nodes of the fitted graph, which has no features of its own."""
-        return not self._own_features and nodes.is_of(self._data)
 
     @torch.no_grad()
     def _rows(self, data: Data) -> Tensor:

@@ -8,6 +8,7 @@ concerned and leave the other rows alone.
 
 from __future__ import annotations
 
+import itertools
 import math
 from numbers import Real
 
@@ -97,12 +98,25 @@ def read_vectors(**vectors: Tensor) -> torch.Size:
 def broadcast(shapes: dict[str, torch.Size]) -> torch.Size:
     """The common shape, or an error that names the shapes at odds."""
     try:
+        if not torch.compiler.is_compiling() and all(type(side) is int for shape in shapes.values() for side in shape):
+            return _common_shape(list(shapes.values()))
         return torch.Size(torch.broadcast_shapes(*shapes.values()))
     except RuntimeError:
         actual = ", ".join(f"{name}: {tuple(shape)}" for name, shape in shapes.items())
         raise GeometryError(
             f"expected leading shapes that broadcast, found {actual}; insert axes of size 1 with unsqueeze."
         ) from None
+
+
+def _common_shape(shapes: list[torch.Size]) -> torch.Size:
+    """As `torch.broadcast_shapes`, whose first call imports sympy, which takes a second."""
+    sides = []
+    for column in itertools.zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
+        wide = {side for side in column if side != 1}
+        if len(wide) > 1:
+            raise RuntimeError("shapes that do not broadcast")
+        sides.append(wide.pop() if wide else 1)
+    return torch.Size(reversed(sides))
 
 
 def read_sets(**sets: Tensor) -> torch.Size:

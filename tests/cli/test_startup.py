@@ -1,0 +1,60 @@
+"""What a command imports: modules are counted, not seconds."""
+
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from kappagcn.cli import startup
+
+MOST = {("--help",): 400, ("embed", "path", "--epochs", "1"): 3000}
+CODE = """
+import atexit, runpy, sys
+listed, *arguments = sys.argv[1:]
+sys.argv = ["kappagcn", *arguments]
+def write():
+    real = (name for name, module in sys.modules.items() if type(module).__name__ != "DeferredModule")
+    open(listed, "w").write(" ".join(real))
+atexit.register(write)
+runpy.run_module("kappagcn", run_name="__main__")
+"""
+
+
+def imported_by(tmp_path, *arguments):
+    listed = tmp_path / "modules"
+    command = [sys.executable, "-c", CODE, str(listed), *arguments]
+    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    return set(listed.read_text().split())
+
+
+@pytest.mark.parametrize("arguments", MOST, ids=lambda arguments: arguments[0])
+def test_a_command_imports_little(tmp_path, arguments):
+    modules = imported_by(tmp_path, *arguments)
+    assert "kappagcn.cli" in modules
+    assert len(modules) < MOST[arguments]
+    never = {"sklearn", "pandas", "sympy", "matplotlib", "torch._dynamo", "torch_geometric.datasets", "scipy.stats"}
+    assert not modules & never
+    assert ("torch" in modules) == (arguments[0] != "--help")
+
+
+def test_a_deferred_module_is_imported_when_it_is_asked_for(monkeypatch):
+    name = "wave"  # any module of Python that nothing here imports
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(startup, "DEFERRED", (name,))
+    startup.defer_imports()
+    module = sys.modules[name]
+    assert type(module) is startup.DeferredModule
+    assert not hasattr(module, "__path__")
+    assert module.WAVE_FORMAT_PCM == 1
+    assert type(sys.modules[name]) is ModuleType
+    startup.defer_imports()
+    assert type(sys.modules[name]) is ModuleType, "one that is loaded stays"
+
+
+def test_nothing_is_kept_from_a_compiler_that_is_not_there():
+    def function():
+        return 1
+
+    assert startup._unchanged(function, True, wrapping=False) is function
+    assert startup._unchanged(recursive=False)(function) is function
