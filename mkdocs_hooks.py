@@ -13,6 +13,7 @@ from typing import Any
 import griffe
 
 from kappagcn import estimators
+from kappagcn.estimators import settings as settings_module
 from kappagcn.estimators.settings import settings_table
 
 OUTSIDE = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<path>(?:\.\./)+[^)#\s]+)\)")
@@ -42,7 +43,8 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
 
 def with_settings(markdown: str) -> str:
     """A page with the table of a task's settings in place of each marker."""
-    return SETTINGS.sub(lambda mark: settings_table(getattr(estimators, f"{mark['task'].title()}Settings")), markdown)
+    kinds = {name.lower(): name for name in dir(settings_module) if name.endswith("Settings")}
+    return SETTINGS.sub(lambda mark: settings_table(getattr(estimators, kinds[f"{mark['task']}settings"])), markdown)
 
 
 def fenced(docstring: str) -> str:
@@ -57,6 +59,6 @@ class Doctests(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Called for every module, class, function and attribute."""
         if obj.docstring is not None:
-            if obj.name in ("GraphEmbedder", "KappaGCNClassifier"):  # whose arguments are described when it is imported
+            if obj.name in ("GraphEmbedder", "KappaGCNClassifier", "KappaGCNLinkPredictor"):  # whose arguments are described when it is imported
                 obj.docstring.value = inspect.getdoc(getattr(estimators, obj.name)) or obj.docstring.value
             obj.docstring.value = fenced(obj.docstring.value)

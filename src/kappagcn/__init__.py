@@ -12,14 +12,14 @@ from kappagcn._version import __version__
 
 if TYPE_CHECKING:  # real types for type checkers and editors
     from kappagcn import estimators, geometry, graphs, models, nn, optim, training
-    from kappagcn.estimators import GraphEmbedder, KappaGCNClassifier
+    from kappagcn.estimators import GraphEmbedder, KappaGCNClassifier, KappaGCNLinkPredictor
     from kappagcn.geometry import Curvature, ProductManifold, Stereographic
     from kappagcn.models import KappaGCN
     from kappagcn.nn import KappaGCNConv
 
 # Packages and their names here, imported on first use: `import kappagcn` and `kappagcn --help` do not wait for torch.
 _PACKAGES = {
-    "estimators": ("GraphEmbedder", "KappaGCNClassifier"),
+    "estimators": ("GraphEmbedder", "KappaGCNClassifier", "KappaGCNLinkPredictor"),
     "geometry": ("Curvature", "ProductManifold", "Stereographic"),
     "graphs": (),
     "models": ("KappaGCN",),
@@ -34,6 +34,7 @@ __all__ = [
     "KappaGCN",
     "KappaGCNClassifier",
     "KappaGCNConv",
+    "KappaGCNLinkPredictor",
     "ProductManifold",
     "Stereographic",
     "__version__",

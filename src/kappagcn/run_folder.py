@@ -21,6 +21,7 @@ from kappagcn.io_atomic import atomic_write
 __all__ = [
     "PARTS",
     "Embedded",
+    "Links",
     "SavedRun",
     "factor_name",
     "plain_json",
@@ -28,6 +29,7 @@ __all__ = [
     "read_json",
     "save_embedded",
     "save_json",
+    "save_links",
     "should_resume",
     "writing",
 ]
@@ -90,6 +92,17 @@ class Embedded:
         return str(node) if self.names is None else str(self.names[node])
 
 
+@dataclass(frozen=True)
+class Links:
+    """What a link prediction leaves: scores of test pairs, and the most probable missing links, best first."""
+
+    edge_scores: Array  # log-odds of test edges, (P,)
+    other_scores: Array  # log-odds of test pairs without an edge, (Q,)
+    sources: Array  # names of nodes, (K,)
+    targets: Array  # (K,)
+    probabilities: Array  # (K,)
+
+
 def factor_name(k: float, dim: int) -> str:
     """The letter of a curvature's sign, with the dimension.
 
@@ -127,6 +140,12 @@ def save_embedded(path: Path, embedded: Embedded) -> None:
     """Write the arrays of a run as an npz file."""
     with writing(path) as file:
         np.savez_compressed(file, allow_pickle=False, **{k: v for k, v in vars(embedded).items() if v is not None})
+
+
+def save_links(path: Path, links: Links) -> None:
+    """Write the results of a link prediction as an npz file."""
+    with writing(path) as file:
+        np.savez_compressed(file, allow_pickle=False, **vars(links))
 
 
 def save_json(path: Path, values: dict[str, Any]) -> None:
@@ -237,7 +256,9 @@ class SavedRun:
 
     @property
     def kind(self) -> str:
-        """``"embedding"`` or ``"classification"``."""
+        """``"embedding"``, ``"classification"`` or ``"links"``."""
+        if "roc_auc" in self.summary:
+            return "links"
         return "classification" if "accuracy" in self.summary else "embedding"
 
     @cached_property
@@ -258,6 +279,18 @@ class SavedRun:
                 return Embedded(**{name: file[name] for name in file.files})
         except DAMAGE as problem:
             raise CheckpointError(f"{path}: expected the points of a run, found {problem}.") from None
+
+    @cached_property
+    def links(self) -> Links | None:
+        """Results of a link prediction; None of other runs."""
+        path = self.path / "links.npz"
+        if self.kind != "links":
+            return None
+        try:
+            with path.open("rb") as whole, np.load(whole, allow_pickle=False) as file:
+                return Links(**{name: file[name] for name in file.files})
+        except DAMAGE as problem:
+            raise CheckpointError(f"{path}: expected the links of a run, found {problem}.") from None
 
     @property
     def graph(self) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from kappagcn._version import __version__
-from kappagcn.cli import classify, data, demo, embed, info, predict, reproduce, view  # noqa: F401 (they register)
+from kappagcn.cli import classify, data, demo, embed, info, link, predict, reproduce, view  # noqa: F401 (they register)
 from kappagcn.cli.app import app, wait_passively
 
 __all__ = ["app"]

@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from kappagcn.cli.options import group_parameters, take_group
 from kappagcn.cli.output import one_line_errors, refuse
 
-ORDER = ("demo", "info", "embed", "classify", "predict", "reproduce", "plot", "report", "data")
+ORDER = ("demo", "info", "embed", "classify", "link", "predict", "reproduce", "plot", "report", "data")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 

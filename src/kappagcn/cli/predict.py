@@ -1,4 +1,4 @@
-"""`kappagcn predict`: labels and probabilities from a saved run, also for nodes it has not seen."""
+"""`kappagcn predict`: labels and probabilities from a saved run, also for nodes it has not seen; missing links."""
 
 import csv
 import io
@@ -11,6 +11,7 @@ import typer
 from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, FileOptions
 from kappagcn.cli.output import make_folder, refuse, say
+from kappagcn.cli.predict_links import predict_links
 
 
 class Predictions(NamedTuple):
@@ -24,21 +25,32 @@ class Predictions(NamedTuple):
 
 @command("kappagcn predict disease-run")
 def predict(
-    run: Annotated[Path, typer.Argument(help="Run directory of kappagcn classify.")],
+    run: Annotated[Path, typer.Argument(help="Run directory of kappagcn classify or link.")],
     graph: Annotated[
         str | None, typer.Argument(help="Another graph with the same features; the run's own by default.")
     ] = None,
     *,
     files: FileOptions,
-    out: Annotated[Path | None, typer.Option(help="Folder for predictions.csv, instead of standard output.")] = None,
+    pairs: Annotated[Path | None, typer.Option(help="File with pairs of nodes, for a run of kappagcn link.")] = None,
+    top: Annotated[
+        int | None, typer.Option(min=1, help="Number of missing links, for a run of kappagcn link; 10 by default.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the CSV file, instead of standard output.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print for every node a label, the one that was given, and the probabilities of all classes, as CSV."""
+    """Print labels of nodes with probabilities of all classes, or pairs with the probability of a link, as CSV."""
     from kappagcn.run_folder import SavedRun
 
     saved = SavedRun(run)
+    if saved.kind == "links":
+        if graph is not None or files.features or files.labels:
+            raise refuse(f"{run}: expected --pairs or --top for links of its own graph, found another graph.")
+        predict_links(run, pairs, top, out, as_json=as_json)
+        return
+    if pairs is not None or top is not None:
+        raise refuse(f"{run}: expected a run of kappagcn link for --pairs and --top, found one of another kind.")
     if saved.kind != "classification":
-        raise refuse(f"{run}: expected a run of kappagcn classify, found an embedding, which predicts nothing.")
+        raise refuse(f"{run}: expected a run of kappagcn classify or link, found an embedding, which predicts nothing.")
     if graph is None and (files.features or files.labels):
         raise refuse("expected features and labels only beside a graph, found them alone.")
     if graph is not None and saved.summary.get("features") is False:

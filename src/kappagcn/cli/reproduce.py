@@ -13,9 +13,9 @@ from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, DataFolder
 from kappagcn.cli.output import make_folder, print_table, refuse, say
 
-Item = StrEnum("Item", ["table1", "sweep", "large", "table2", "table3", "further", "search", "figures"])
+Item = StrEnum("Item", ["table1", "sweep", "large", "table2", "table3", "further", "search", "links", "figures"])
 
-ITEM_HELP = "Distortion, by curvature, of a large graph; accuracy, curvatures, more datasets; figures."
+ITEM_HELP = "Distortion, by curvature, of a large graph; accuracy, curvatures, more datasets; links; figures."
 PARTS_HELP = "Only these datasets, rows, figures, or cells such as cora_ml/H16 or tree/H10."
 CONFIGS_HELP = "Folder of settings: the search writes its choices there, tables read them."
 OUT_HELP = "Folder with the records; runs that have one are not repeated."
@@ -25,7 +25,9 @@ OUT_HELP = "Folder with the records; runs that have one are not repeated."
 def reproduce(
     item: Annotated[Item, typer.Argument(help=ITEM_HELP)],
     parts: Annotated[list[str] | None, typer.Argument(help=PARTS_HELP)] = None,
-    splits: Annotated[int | None, typer.Option(min=1, max=20, help="Splits per cell; 5 by default.")] = None,
+    splits: Annotated[
+        int | None, typer.Option(min=1, max=20, help="Splits per cell; 5 by default, 10 for links.")
+    ] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Runs per split; 2 by default, 1 for further.")] = None,
     configs: Annotated[Path | None, typer.Option(help=CONFIGS_HELP)] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once; by default one per core.")] = None,

@@ -11,7 +11,7 @@ from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson
 from kappagcn.cli.output import make_folder
 
-Run = Annotated[Path, typer.Argument(help="Run directory of kappagcn embed or classify.")]
+Run = Annotated[Path, typer.Argument(help="Run directory of kappagcn embed, classify or link.")]
 Runs = Annotated[list[Path], typer.Argument(help="Run directory; several on the same graph are compared.")]
 
 

@@ -9,12 +9,13 @@ if TYPE_CHECKING:
     from kappagcn.estimators.embedder import GraphEmbedder
     from kappagcn.estimators.estimate import Estimate, bootstrapped
     from kappagcn.estimators.graph_nodes import GraphNodes
-    from kappagcn.estimators.settings import ClassificationSettings, EmbeddingSettings
+    from kappagcn.estimators.link_predictor import KappaGCNLinkPredictor, Link
+    from kappagcn.estimators.settings import ClassificationSettings, EmbeddingSettings, LinkPredictionSettings
 
 WITH_SKLEARN = True  # the command line, which has no use for scikit-learn, sets it to False before the first import
 
 # Imported on first use, in this order: the command line reads settings without waiting for torch.
-_MODULES = ("settings", "estimate", "graph_nodes", "embedder", "classifier", "cross_validation")
+_MODULES = ("settings", "estimate", "graph_nodes", "embedder", "classifier", "cross_validation", "link_predictor")
 
 __all__ = [
     "ClassificationSettings",
@@ -23,6 +24,9 @@ __all__ = [
     "GraphEmbedder",
     "GraphNodes",
     "KappaGCNClassifier",
+    "KappaGCNLinkPredictor",
+    "Link",
+    "LinkPredictionSettings",
     "bootstrapped",
     "splits_of",
 ]

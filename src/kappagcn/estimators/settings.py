@@ -22,6 +22,7 @@ from kappagcn.objectives import METRICS
 __all__ = [
     "ClassificationSettings",
     "EmbeddingSettings",
+    "LinkPredictionSettings",
     "Settings",
     "as_settings",
     "read_toml",
@@ -192,6 +193,78 @@ class ClassificationSettings(Settings):
         0, "Seed of weights, dropout and random splits.", range=f"[0, {SEED_LIMIT})", flag="seed"
     )
     device: str = setting("cpu", DEVICE, choices=DEVICES)
+    verbose: bool = setting(True, "Whether to show progress on standard error.", shown=False)
+
+
+@dataclass
+class LinkPredictionSettings(Settings):
+    """Settings of a link prediction.
+
+    >>> LinkPredictionSettings("H8", decoder="dot").decoder
+    'dot'
+    """
+
+    space: str = setting("H16", f"{SPACE}; curvatures start at ±0.1 by default.", kw_only=False)
+    model: str = setting(
+        "kappa-gcn",
+        "What gives the nodes their points: a network, or free points that are trained as they are.",
+        choices=("kappa-gcn", "gcn", "hgcn", "mlp", "free"),
+    )
+    num_layers: int = setting(1, "Number of layers of the network.", range="[1, inf)")
+    inputs: str = setting(
+        "auto",
+        "What the network is given: the features, a column for each node (identity), or both; auto: features where the "
+        "graph has some.",
+        choices=("auto", "features", "identity", "both"),
+    )
+    feature_norm: str = setting(
+        "auto",
+        "Normalisation of features: rows to sum 1 (rows) or length 1 (lengths), columns to mean 0 and variance 1 "
+        "(columns); auto: lengths for sparse counts, columns otherwise.",
+        choices=("rows", "lengths", "columns", "none", "auto"),
+    )
+    adjacency_norm: str = setting("row", "Normalisation of the adjacency matrix.", choices=("symmetric", "row", "none"))
+    decoder: str = setting(
+        "fermi-dirac",
+        "How pairs are scored: by distance in the space (fermi-dirac), or by the inner product of tangent vectors.",
+        choices=("fermi-dirac", "dot", "bilinear"),
+    )
+    train_decoder: bool = setting(True, "Whether radius and temperature of the Fermi–Dirac decoder are trained.")
+    input_dropout: float | str = setting(
+        "auto", "Dropout of features; auto: 0.5 for sparse counts, otherwise 0.", range="[0, 1)"
+    )
+    dropout: float = setting(0.0, "Dropout of hidden rows.", range="[0, 1)")
+    l2: float | str = setting(
+        "auto",
+        "L² regularisation of the first layer's weights; auto: 5e-4 for sparse counts, otherwise 0.",
+        range="[0, inf)",
+    )
+    lr: float = setting(0.02, "Adam learning rate of the weights.", range="[0, inf)")
+    curvature_lr: float = setting(0.01, "Learning rate of the curvatures; 0 keeps them fixed.", range="[0, inf)")
+    epochs: int = setting(500, "Maximum number of training epochs.", range="[1, inf)")
+    patience: int = setting(100, "Epochs without a higher validation AUC before training stops.", range="[1, inf)")
+    evaluate_every: int = setting(2, "Epochs between evaluations on validation pairs.", range="[1, inf)")
+    folds: int = setting(
+        5,
+        "Parts of the training edges; each step predicts one from messages along the others; 1: all edges from all.",
+        range="[1, inf)",
+    )
+    negatives: str = setting(
+        "uniform",
+        "How pairs without an edge are drawn for training: uniformly, or hubs more often (degree).",
+        choices=("uniform", "degree"),
+    )
+    validation: float = setting(0.05, "Share of edges for validation.", range="(0, 1)")
+    test: float = setting(0.1, "Share of edges for test.", range="[0, 1)")
+    batch_size: int | None = setting(
+        None, "Training edges in a mini-batch; without it each step takes the whole graph.", range="[1, inf)"
+    )
+    num_neighbors: int | Sequence[int] = setting(
+        10, "Neighbours sampled for each node of a mini-batch, −1 for all; or one number for each layer: 10,5."
+    )
+    random_state: int = setting(
+        0, "Seed of weights, negative pairs and random splits.", range=f"[0, {SEED_LIMIT})", flag="seed"
+    )
     verbose: bool = setting(True, "Whether to show progress on standard error.", shown=False)
 
 

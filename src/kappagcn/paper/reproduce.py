@@ -12,6 +12,7 @@ from kappagcn.estimators.network import COLUMNS, WORDS, start_space
 from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.paper.cells import CONFIGS, CURVED, Cell, cells, record_file, selected
 from kappagcn.paper.experiment import Experiment, save_experiment
+from kappagcn.paper.links import LinkPlan
 from kappagcn.paper.runs import Job, Record, RecordFile, Report, Run, run_all
 from kappagcn.paper.searching import chosen, search, settings
 from kappagcn.paper.table1 import EmbeddingPlan
@@ -144,16 +145,22 @@ class Plan:
 
 def plan(
     item: str, parts: Sequence[str], folder: Path, root: str | Path | None = None, **options: Any
-) -> Plan | EmbeddingPlan:
+) -> Plan | EmbeddingPlan | LinkPlan:
     """What a name stands for.
 
     Args:
-        item: ``"table1"``, ``"sweep"``, ``"large"``, ``"table2"``, ``"table3"``, ``"further"`` or ``"search"``.
+        item: ``"table1"``, ``"sweep"``, ``"large"``, ``"table2"``, ``"table3"``, ``"further"``, ``"search"`` or
+            ``"links"``.
         parts: Which datasets, rows or cells; all without any.
         folder: Where records are kept.
         root: Folder in which datasets are looked for first.
         options: Of `Plan`; embeddings know of `quick` alone.
     """
+    if item == "links":
+        for name in ("configs", "runs"):
+            if options.get(name) is not None:
+                raise ConfigError(f"links: expected no {name}, found {options[name]}. --splits is the number of seeds.")
+        return LinkPlan(parts, folder, root, seeds=options.get("splits"), quick=bool(options.get("quick")))
     if item not in ("table1", "sweep", "large"):
         return Plan(item, parts, folder, root, **options)
     for name in ("configs", "splits", "runs"):
@@ -169,6 +176,12 @@ def line(record: Record) -> str:
         what = f"{embedding['graph']} {embedding['space']}, {embedding['method']}, start: {embedding['start']}"
         score = record.get("failed") or f"distortion {record['distortion']:.5f}"
         return f"{what}: {score}" + (f" after {record['seconds']:.0f} s" if record.get("seconds") else "")
+    if "links" in record:
+        links = record["links"]
+        score = f"test AUC {record['test']['roc_auc']:.4f}" if "test" in record else None
+        score = record.get("failed") or score or f"validation AUC {record['validation_auc']:.4f}"
+        took = f" after {record['epochs']} epochs, {record['seconds']:.0f} s" if "epochs" in record else ""
+        return f"{links['dataset']} {links['model']} {links['space']}, seed {record['seed']}: {score}{took}"
     experiment = Experiment.from_record(record["experiment"])
     what = f"{experiment.dataset} {experiment.model} {experiment.settings.space}"
     what += f", split {record['split']}, run {record['run']}"

@@ -19,7 +19,7 @@ from kappagcn.models import FreePoints, LinkPredictor
 from kappagcn.sparse import NeighbourSampler, SparseMatrix, SparseRows
 from kappagcn.training.config import check_count
 from kappagcn.training.layerwise import BATCH, Inference, take_rows
-from kappagcn.training.link_metrics import link_metrics, roc_auc
+from kappagcn.training.link_metrics import exact_roc_auc, link_metrics
 from kappagcn.training.minibatch import check_neighbors, mixed_seed
 from kappagcn.training.tasks import inputs
 
@@ -124,7 +124,7 @@ class LinkPrediction:
         count = self.validation.edges.shape[1]
         return {
             "validation_loss": float(binary_cross_entropy_with_logits(scores, labels)),
-            "validation_auc": roc_auc(values[:count], values[count:]),
+            "validation_auc": exact_roc_auc(values[:count], values[count:]),
         }
 
     @torch.no_grad()
@@ -133,8 +133,9 @@ class LinkPrediction:
         return self.model.decode(self.model(self.x, self.adjacency), pairs)
 
     def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
-        """Validation loss and AUC; nothing in epochs without an evaluation."""
-        return metrics.get("validation_loss", math.inf), metrics.get("validation_auc", -math.inf)
+        """Stop by the validation AUC, keep its best; the loss may rise while the order of pairs still improves."""
+        score = metrics.get("validation_auc", -math.inf)  # none in epochs without an evaluation
+        return -score, score
 
     def identity(self) -> dict[str, Any]:
         """Settings, beside network, data and configuration, that a resumed run must share."""

@@ -65,7 +65,7 @@ def as_pairs(pairs: object, index: dict[str, int], num_nodes: int) -> Tensor:
     >>> as_pairs([("b", "a")], {"a": 0, "b": 1}, 2).tolist()
     [[1], [0]]
     """
-    if isinstance(pairs, Sequence) and any(isinstance(end, str) for pair in pairs for end in pair):
+    if isinstance(pairs, Sequence) and any(isinstance(end, str) for pair in pairs if _is_pair(pair) for end in pair):
         try:
             return torch.tensor([[index[str(end)] for end in pair] for pair in pairs]).t().contiguous()
         except KeyError as unknown:
@@ -80,3 +80,7 @@ def as_pairs(pairs: object, index: dict[str, int], num_nodes: int) -> Tensor:
             f"pairs: expected nodes from 0 to {num_nodes - 1}, found {int(array.min())} to {int(array.max())}."
         )
     return array.to(torch.int64).contiguous()
+
+
+def _is_pair(pair: object) -> bool:
+    return isinstance(pair, Sequence) and not isinstance(pair, str)

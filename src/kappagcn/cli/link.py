@@ -1,0 +1,76 @@
+"""`kappagcn link`: how well the links of a graph can be predicted, and which are missing."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kappagcn.cli.app import command
+from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
+from kappagcn.cli.output import print_rows, refuse, say
+from kappagcn.estimators.settings import LinkPredictionSettings
+
+SPLIT_HELP = "File with the split of the edges: npz, or CSV with two nodes and a part or a time per line."
+LISTED = 5  # missing links beside the result
+
+
+@command("kappagcn link karate --space H4 --epochs 100 --out karate-links")
+def link(
+    context: typer.Context,
+    graph: Graph,
+    *,
+    settings: LinkPredictionSettings,
+    splits: Annotated[int, typer.Option(min=1, max=20, help="Number of random splits of the edges.")] = 1,
+    edge_split: Annotated[Path | None, typer.Option(help=SPLIT_HELP)] = None,
+    run: RunOptions,
+    files: FileOptions,
+    as_json: AsJson = False,
+) -> None:
+    """Hide some links of a graph, predict them from the others, and say how well that works and which are missing."""
+    run.check_distributed()
+    from kappagcn.estimators.link_predictor import KappaGCNLinkPredictor
+    from kappagcn.estimators.link_validation import link_splits, predict_links
+    from kappagcn.graphs import read_edge_split
+
+    predictor = KappaGCNLinkPredictor(**asdict(settings))
+    predictor.check()
+    if edge_split is not None and splits > 1:
+        raise refuse(f"--splits: expected 1 beside --edge-split, found {splits}.")
+    loaded = files.load(graph)
+    if run.dry_run:
+        print_settings(context, predictor.settings(loaded.get("x")), as_json=as_json, space=predictor.space)
+        return
+    if edge_split is None:
+        divisions = link_splits(predictor, loaded, splits)
+    else:
+        divisions = [read_edge_split(edge_split, loaded, seed=predictor.random_state)]
+    configure_torch(run.threads)
+    directory = run.directory(graph, f"links-{settings.space}")
+
+    def report(record: dict[str, Any], done: int, count: int) -> None:
+        score = f"test AUC {record['test']['roc_auc']:.3f}" if "test" in record else "no test edges"
+        say(f"{done} of {count}: {record['split_name']}: {score} after {record['epochs']} epochs")
+
+    with run.process_group(directory) as group:
+        summary = predict_links(predictor, loaded, divisions, directory, resume=run.resume, report=report, group=group)
+    if not summary:
+        return
+    if as_json:
+        print(json.dumps({"run": str(directory), **summary, **summary["metrics"], "graph": graph}))
+        return
+    print_rows([*result_rows(summary), ("run", str(directory))])
+    say(f"More missing links: kappagcn predict {directory} --top 100. Look at it: kappagcn report {directory}")
+
+
+def result_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a summary says, as rows of names and values."""
+    words = {"roc_auc": "ROC AUC", "average_precision": "average precision", "hits@50": "hits@50", "mrr": "MRR"}
+    rows = [("space", f"{summary['space']}, learned {summary['learned_space']}")]
+    for name, word in words.items():
+        if name in summary["metrics"]:
+            low, high = summary["intervals"][name]
+            rows.append((word, f"{summary['metrics'][name]:.3f} (95 % interval {low:.3f} to {high:.3f})"))
+    rows += [(f"AUC of {name}", f"{each['roc_auc']:.3f}") for name, each in summary["baselines"].items()]
+    return [*rows, ("result", summary["verdict"])]

@@ -1,0 +1,212 @@
+"""A link predictor over splits of a graph's edges, in one run folder that can be resumed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch.distributed import ProcessGroup
+from torch_geometric.data import Data
+
+from kappagcn._version import __version__
+from kappagcn.distributed import Communicator
+from kappagcn.estimators.estimate import bootstrapped
+from kappagcn.estimators.link_baselines import baseline_metrics, verdict
+from kappagcn.estimators.link_predictor import KappaGCNLinkPredictor
+from kappagcn.graphs import EdgeSplit, edge_split, save_edge_split
+from kappagcn.run_folder import Embedded, Links, read_json, save_embedded, save_json, save_links, should_resume, writing
+from kappagcn.training import link_metrics
+from kappagcn.training.checkpoint import fingerprint
+
+__all__ = ["link_splits", "predict_links"]
+
+Record = dict[str, Any]
+SHOWN = 100  # most probable missing links that a run folder keeps
+RESAMPLES = 200
+
+
+def link_splits(predictor: KappaGCNLinkPredictor, data: Data, count: int) -> list[EdgeSplit]:
+    """Random splits with the seeds of the predictor and the numbers after it."""
+    shares = {"validation": predictor.validation, "test": predictor.test}
+    return [edge_split(data, predictor.random_state + number, **shares) for number in range(count)]
+
+
+def predict_links(
+    predictor: KappaGCNLinkPredictor,
+    data: Data,
+    splits: Sequence[EdgeSplit],
+    folder: Path,
+    *,
+    resume: bool = False,
+    report: Callable[[Record, int, int], None] | None = None,
+    group: ProcessGroup | Communicator | None = None,
+) -> Record:
+    """Train on every split, evaluate on its test pairs beside simple scores, keep the run of the best validation AUC.
+
+    Args:
+        predictor: The settings; the run on each split has the seed of its number added.
+        data: The graph.
+        splits: Edges for training, validation and test.
+        folder: Run folder.
+        resume: Continue the runs in `folder`, if there are some.
+        report: Called with each finished run's record, the number of finished runs and the number of all.
+        group: Process group of torch.distributed to train with. Rank 0 writes and returns the summary, other ranks an
+            empty one.
+    """
+    communicator = Communicator.of(group)
+    about = {
+        "kappagcn": __version__,
+        "link_predictor": {name: value for name, value in predictor.get_params().items() if name != "verbose"},
+        "splits": [split.name for split in splits],
+        "data": fingerprint(data.edge_index, data.get("edge_weight"), data.get("x")),
+    }
+    communicator.run_on_rank0(lambda: _start(folder, about, resume=resume))
+    records: list[Record] = []
+    best, kept = -1, None
+    for number, split in enumerate(splits):
+        run = folder / "runs" / f"split{number}"
+        record: Record | None = communicator.run_on_rank0(lambda run=run: _finished(run))  # type: ignore[misc]
+        fitted = None
+        if record is None:
+            fitted = _fit(predictor, data, split, number, run, communicator)
+            record = communicator.run_on_rank0(
+                lambda number=number, split=split, fitted=fitted, run=run: _record(number, split, fitted, data, run)  # type: ignore[misc]
+            )
+        records.append(record)
+        if best < 0 or record["validation_auc"] > records[best]["validation_auc"]:
+            best, kept = number, fitted
+        if report is not None and communicator.rank == 0:
+            report(record, number + 1, len(splits))
+    if kept is None:  # a finished run is only read back
+        kept = _fit(predictor, data, splits[best], best, folder / "runs" / f"split{best}", communicator)
+    return _finish(kept, data, splits[best], records, best, folder) if communicator.rank == 0 else {}
+
+
+def _start(folder: Path, about: Record, *, resume: bool) -> None:
+    if not should_resume(folder, about, resume=resume):
+        save_json(folder / "config.json", about)
+
+
+def _finished(run: Path) -> Record | None:
+    path = run / "record.json"
+    return read_json(path, "the record of a run") if path.exists() else None
+
+
+def _fit(
+    predictor: KappaGCNLinkPredictor,
+    data: Data,
+    split: EdgeSplit,
+    number: int,
+    run: Path,
+    communicator: Communicator,
+) -> KappaGCNLinkPredictor:
+    seed = predictor.random_state + number
+    fitted = type(predictor)(**{**predictor.get_params(), "random_state": seed})
+    return fitted.fit(data, split=split, folder=run, resume=True, group=communicator)
+
+
+def _record(number: int, split: EdgeSplit, fitted: KappaGCNLinkPredictor, data: Data, run: Path) -> Record:
+    """The record of a run, which also keeps its split."""
+    result = fitted.result_
+    record: Record = {
+        "split": number,
+        "split_name": split.name,
+        "seed": fitted.random_state,
+        "validation_auc": result.best["validation_auc"],
+        "epochs": result.epochs,
+        "best_epoch": result.best_epoch,
+        "stopped_by": result.stopped_by,
+        "seconds": round(result.seconds, 2),
+        "curvatures": fitted.curvatures_,
+    }
+    if split.final_test_pairs().edges.shape[1]:
+        record |= {"test": fitted.evaluate(), "baselines": baseline_metrics(data, split)}
+    save_edge_split(split, run / "split.npz")
+    save_json(run / "record.json", record)
+    return record
+
+
+def _finish(
+    fitted: KappaGCNLinkPredictor, data: Data, split: EdgeSplit, records: list[Record], best: int, folder: Path
+) -> Record:
+    """Write predictor, metrics and arrays of the best run, and the summary of all runs."""
+    fitted.save(folder / "model.safetensors")
+    run = folder / "runs" / f"split{best}"
+    for name in ("metrics.jsonl", "split.npz"):
+        with writing(folder / name) as target, (run / name).open("rb") as source:
+            shutil.copyfileobj(source, target)
+    save_embedded(folder / "embedding.npz", _embedded(fitted, data))
+    links = fitted.top_links(SHOWN)
+    tested = [record for record in records if "test" in record]
+    edges, others = fitted.test_scores() if tested else (np.empty(0), np.empty(0))
+    sources, targets = (np.array([str(getattr(link, end)) for link in links], np.str_) for end in ("source", "target"))
+    probabilities = np.array([link.probability for link in links])
+    save_links(folder / "links.npz", Links(edges, others, sources, targets, probabilities))
+    summary: Record = {
+        "graph": str(data.get("name") or "graph"),
+        "space": fitted.space,
+        "learned_space": fitted.space_,
+        "model": fitted.model,
+        "splits": len(records),
+        "test_pairs": 2 * split.final_test_pairs().edges.shape[1],
+        "kept": best,
+        "curvatures": fitted.curvatures_,
+        "epochs": fitted.result_.epochs,
+        "best_epoch": fitted.result_.best_epoch,
+        "seconds": round(sum(record["seconds"] for record in records), 2),
+        **_measured(tested, edges, others, len(tested) * split.final_test_pairs().edges.shape[1]),
+        "records": records,
+    }
+    save_json(folder / "summary.json", summary)
+    return summary
+
+
+def _measured(tested: list[Record], edges: Any, others: Any, test_edges: int) -> Record:
+    """Metrics with their 95 % intervals: over splits, or by resampling the test pairs of one; baselines; a verdict."""
+    if not tested:
+        return {"roc_auc": None, "metrics": {}, "intervals": {}, "baselines": {}, "verdict": "no test edges."}
+    names = list(tested[0]["test"])
+    metrics = {name: float(np.mean([record["test"][name] for record in tested])) for name in names}
+    bounds: dict[str, list[float] | None] = {}
+    if len(tested) > 1:
+        bounds = {name: bootstrapped([record["test"][name] for record in tested]).bounds for name in names}
+    else:
+        bounds |= _resampled(edges, others, names)
+    intervals: dict[str, list[float]] = {name: list(each or [metrics[name]] * 2) for name, each in bounds.items()}
+    baselines = {
+        name: {metric: float(np.mean([r["baselines"][name][metric] for r in tested])) for metric in names}
+        for name in tested[0]["baselines"]
+    }
+    low, high = intervals["roc_auc"]
+    simple = {name: each["roc_auc"] for name, each in baselines.items()}
+    return {
+        "roc_auc": metrics["roc_auc"],
+        "metrics": metrics,
+        "intervals": intervals,
+        "baselines": baselines,
+        "verdict": verdict(metrics["roc_auc"], (low, high), simple, test_edges),
+    }
+
+
+def _resampled(edges: Any, others: Any, names: list[str]) -> dict[str, list[float]]:
+    rng = np.random.default_rng(0)
+    draws = [link_metrics(rng.choice(edges, len(edges)), rng.choice(others, len(others))) for _ in range(RESAMPLES)]
+    return {name: np.percentile([draw[name] for draw in draws], [2.5, 97.5]).tolist() for name in names}
+
+
+def _embedded(fitted: KappaGCNLinkPredictor, data: Data) -> Embedded:
+    manifold: Any = fitted.model_.manifold
+    names = data.get("node_names")
+    first, second = data.edge_index.numpy()
+    vectors = fitted.tangent()
+    return Embedded(
+        tangent=vectors,
+        points=fitted.embed(),
+        dims=np.array(getattr(manifold, "dims", [vectors.shape[1]])),
+        curvatures=np.array(fitted.curvatures_),
+        edges=np.stack([first, second], 1)[first < second],
+        names=None if names is None else np.array([str(name) for name in names]),
+    )

@@ -1,0 +1,44 @@
+"""Simple scores of pairs, and what a comparison with them says."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from kappagcn.estimators.link_baselines import BASELINES, baseline_metrics, baseline_scores, verdict
+from kappagcn.graphs import classic, edge_split
+
+
+@pytest.mark.parametrize(
+    ("name", "reference"),
+    [
+        ("common neighbours", lambda g, pairs: [len(list(nx.common_neighbors(g, *pair))) for pair in pairs]),
+        ("Adamic–Adar", lambda g, pairs: [value for *_, value in nx.adamic_adar_index(g, pairs)]),
+        ("degree product", lambda g, pairs: [value for *_, value in nx.preferential_attachment(g, pairs)]),
+    ],
+)
+def test_scores_are_those_of_networkx(name, reference):
+    data, graph = classic("karate"), nx.karate_club_graph()
+    pairs = np.stack(np.triu_indices(34, 1))
+    np.testing.assert_allclose(baseline_scores(name, data, pairs), reference(graph, list(map(tuple, pairs.T))))
+
+
+def test_metrics_come_from_training_edges_alone():
+    data = classic("karate")
+    split = edge_split(data, 0)
+    metrics = baseline_metrics(data, split)
+    assert set(metrics) == set(BASELINES)
+    hidden = baseline_metrics(split.training_view(data), split)
+    assert metrics == hidden
+
+
+@pytest.mark.parametrize(
+    ("auc", "interval", "words"),
+    [
+        (0.52, (0.45, 0.6), "not better than chance"),
+        (0.45, (0.4, 0.49), "not better than chance"),
+        (0.7, (0.65, 0.75), "worse than Adamic–Adar alone, AUC 0.800"),
+        (0.9, (0.85, 0.95), "better than chance, and than Adamic–Adar"),
+    ],
+)
+def test_the_verdict_is_plain(auc, interval, words):
+    assert verdict(auc, interval, {"Adamic–Adar": 0.8, "degree product": 0.6}).startswith(words)
