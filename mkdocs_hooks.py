@@ -22,6 +22,7 @@ PICTURE = re.compile(
     r'<picture>\s*<source [^>]*srcset="(?P<dark>[^"]+)">\s*<img src="(?P<light>[^"]+)" (?P<rest>[^>]*)>\s*</picture>'
 )
 SETTINGS = re.compile(r"<!-- settings: (?P<task>\w+) -->")
+ESTIMATORS = ("GraphEmbedder", "KappaGCNClassifier", "KappaGCNLinkPredictor")
 ROLE = re.compile(r":(?:func|class|mod|meth):(?=`)")
 
 
@@ -59,6 +60,6 @@ class Doctests(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Called for every module, class, function and attribute."""
         if obj.docstring is not None:
-            if obj.name in ("GraphEmbedder", "KappaGCNClassifier", "KappaGCNLinkPredictor"):  # whose arguments are described when it is imported
+            if obj.name in ESTIMATORS:  # whose arguments are described when it is imported
                 obj.docstring.value = inspect.getdoc(getattr(estimators, obj.name)) or obj.docstring.value
             obj.docstring.value = fenced(obj.docstring.value)
