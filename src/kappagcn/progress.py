@@ -17,6 +17,7 @@ from kappagcn.objectives import METRICS
 __all__ = ["bar", "line", "reporting"]
 
 LINE_SECONDS = 10.0
+MOST_CURVATURES = 3
 
 
 def _progress(*middle: columns.ProgressColumn) -> Progress:
@@ -44,33 +45,60 @@ def bar(what: str, total: int | None, *, shown: bool = True, in_bytes: bool = Fa
 
 @contextmanager
 def reporting(what: str, epochs: int) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """A callback for `fit` that shows epoch, loss, accuracy or distortion, and speed on standard error.
+    """A callback for `fit` that shows epoch, objective or accuracy, curvatures, rate and time left on standard error.
 
     >>> with reporting("cora_ml", 200) as report:
     ...     report({"epoch": 1, "train_loss": 1.9, "stopping_accuracy": 0.3})
     """
-    start = last = time.monotonic()
-    first = 0
+    pace = _Pace(epochs)
     if not sys.stderr.isatty():
+        last = time.monotonic()
 
         def show_line(record: dict[str, Any]) -> None:
             nonlocal last
+            speed, left = pace.after(record["epoch"])
             if time.monotonic() - last > LINE_SECONDS:
                 last = time.monotonic()
-                print(f"{what}: epoch {record['epoch']} of at most {epochs}, {_numbers(record)}", file=sys.stderr)
+                where = f"epoch {record['epoch']:,} of at most {epochs:,}"
+                print(f"{what}: {where}, {_numbers(record)}, {speed:.0f} epochs/s, {left} left", file=sys.stderr)
 
         yield show_line
         return
-    with _progress(TextColumn("{task.fields[now]}"), columns.TimeElapsedColumn()) as progress:
+    every = [TextColumn("{task.description}"), columns.BarColumn(bar_width=20), TextColumn("{task.fields[now]}")]
+    with Progress(*every, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=epochs, now="")
 
         def show_bar(record: dict[str, Any]) -> None:
-            nonlocal first
-            first = first or record["epoch"]  # a resumed run is timed from where it was
-            speed = (record["epoch"] - first + 1) / max(time.monotonic() - start, 1e-9)
-            progress.update(task, completed=record["epoch"], now=f"{_numbers(record)}, {speed:.0f} epochs/s")
+            speed, left = pace.after(record["epoch"])
+            now = f"{record['epoch']:,}/{epochs:,}  {_numbers(record)}  {speed:.0f}/s  {left} left"
+            progress.update(task, completed=record["epoch"], now=now)
 
         yield show_bar
+
+
+class _Pace:
+    """Epochs per second and time left; a resumed run is timed from where it was."""
+
+    def __init__(self, epochs: int) -> None:
+        self.epochs, self.start, self.first = epochs, time.monotonic(), 0
+
+    def after(self, epoch: int) -> tuple[float, str]:
+        self.first = self.first or epoch
+        speed = (epoch - self.first + 1) / max(time.monotonic() - self.start, 1e-9)
+        return speed, duration((self.epochs - epoch) / speed)
+
+
+def duration(seconds: float) -> str:
+    """A time in the two units that matter.
+
+    >>> duration(7.4), duration(75), duration(3700)
+    ('7 s', '1 min 15 s', '1 h 1 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes = whole // 60
+    return f"{minutes} min {whole % 60} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def line(text: str) -> None:
@@ -79,9 +107,12 @@ def line(text: str) -> None:
 
 
 def _numbers(record: dict[str, Any]) -> str:
+    kappas = [float(kappa) for kappa in record.get("curvatures") or () if kappa]
+    shown = ", ".join(f"{kappa:.3g}" for kappa in kappas[:MOST_CURVATURES]).replace("-", "−")
+    curvatures = f", κ {shown}{', …' if len(kappas) > MOST_CURVATURES else ''}" if kappas else ""
     for name in METRICS.values():
         if name in record:
-            return f"{name.replace('_', ' ')} {record[name]:.5f}"
-    names = {"stopping_accuracy": "accuracy", "validation_auc": "AUC"}
-    scores = "".join(f", {word} {record[name]:.3f}" for name, word in names.items() if name in record)
-    return f"loss {record['train_loss']:.4f}{scores}"
+            return f"{name.replace('_', ' ')} {record[name]:.5f}{curvatures}"
+    score = record.get("stopping_accuracy")
+    accuracy = "" if score is None else f", accuracy {score:.3f}"
+    return f"loss {record['train_loss']:.4f}{accuracy}{curvatures}"

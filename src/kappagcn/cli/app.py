@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import typer
 from typer.core import TyperGroup
 
+from kappagcn.cli.help import OneLineHelp
 from kappagcn.cli.options import group_parameters, take_group
 from kappagcn.cli.output import one_line_errors, refuse
 
@@ -82,7 +83,7 @@ def command(example: str, *, to: typer.Typer = app, name: str | None = None) -> 
         del run.__wrapped__  # typer reads the signature below
         run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in parameters}
-        to.command(name, epilog=f"Example: {example}")(run)
+        to.command(name, cls=OneLineHelp, epilog=f"Example: {example}")(run)
         return function
 
     return register
