@@ -6,6 +6,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from kappagcn.figures.factors import embedding
+from kappagcn.figures.links import link_scores
 from kappagcn.figures.outcome import confusion, distortion
 from kappagcn.figures.style import Theme, save, styled, theme_named
 from kappagcn.figures.training import curvature, outcome, training
@@ -18,6 +19,7 @@ RUN_FIGURES: dict[str, Draw] = {
     "embedding": lambda theme, run: embedding(theme, run.embedded, outcome(run)),
     "distortion": distortion,
     "confusion": confusion,
+    "links": link_scores,
 }
 
 

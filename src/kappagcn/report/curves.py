@@ -40,6 +40,7 @@ def curves(run: SavedRun, factors: list[str]) -> list[dict[str, Any]]:
         groups = {
             "Loss (lower is better)": [key for key in keys if key.endswith("loss")],
             "Accuracy (higher is better)": [key for key in keys if key.endswith("accuracy")],
+            "Validation AUC (higher is better)": [key for key in keys if key.endswith("auc")],
         }
     charts = [
         _chart(title, epochs, {_label(key): _column(lines, key) for key in names}) for title, names in groups.items()

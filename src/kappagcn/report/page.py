@@ -22,6 +22,7 @@ from kappagcn.report.comparison import (
 )
 from kappagcn.report.content import content
 from kappagcn.report.evidence import choice_section, intervals_section
+from kappagcn.report.links import links_section
 from kappagcn.report.readable import check_readable
 from kappagcn.report.repeating import repeating_section
 from kappagcn.report.tables import confusion_table, facts_list, records_table
@@ -33,8 +34,9 @@ SCRIPTS = (
     *("state", "overlay", "view", "pointer", "search", "legend", "lists", "panel", "film", "saving", "address"),
     *("charts", "main"),
 )
+KINDS = {"classification": "Node classification", "links": "Link prediction", "embedding": "Embedding"}
 LEADING = 5  # facts that are shown large
-SECTIONS = ("leading", "comparison", "choice", "confusion", "intervals", "facts", "records", "repeating")
+SECTIONS = ("leading", "comparison", "choice", "links", "confusion", "intervals", "facts", "records", "repeating")
 
 
 def write_report(run: SavedRun, path: Path) -> Path:
@@ -94,13 +96,14 @@ def page(run: SavedRun) -> str:
         data=_embedded(content(run)),
         graph=escape(run.graph),
         space=escape(space_name(run)),
-        kind="Node classification" if run.kind == "classification" else "Embedding",
+        kind=KINDS[run.kind],
         sentences=escape(sentences(run)),
         leading=f'<dl class="leading">{facts_list(numbers[:LEADING])}</dl>',
         facts=_details("All numbers of this run", f'<dl class="facts">{facts_list(numbers)}</dl>'),
         repeating=repeating_section(run),
         records=records_table(run),
         confusion=confusion_table(run),
+        links=links_section(run),
         choice=choice_section(run),
         intervals=intervals_section(run),
         folder=escape(run.path.resolve().name),

@@ -78,7 +78,9 @@ KNOWN: dict[str, tuple[str, Callable[[Any], str], str]] = {
     "chosen_space": ("Space chosen", number, "among the candidates of --space auto"),
     "added_nodes": ("Added nodes", number, "placed later, without moving the others"),
     "added_d_avg": ("D_avg of added nodes", number, ""),
-    "splits": ("Splits", number, "divisions into training and test nodes"),
+    "roc_auc": ("ROC AUC", number, "a hidden link scores above another pair; 0.5 is chance"),
+    "test_pairs": ("Test pairs", number, "half of them hidden links"),
+    "splits": ("Splits", number, "divisions into training and test data"),
     "runs": ("Runs", number, "over all splits"),
     "kept": ("Run shown below", _kept, "the one with the best early-stopping accuracy"),
     "epochs": ("Epochs", number, ""),
@@ -88,7 +90,18 @@ KNOWN: dict[str, tuple[str, Callable[[Any], str], str]] = {
     "space": ("Space asked for", lambda value: _shortened(str(value)), ""),
 }
 MOST_RATIO = 1e6  # of a worst-case distortion that says more than that nodes share a place
-FIRST = ("accuracy", "interval", "macro_f1", "distortion", "d_avg", "worst_distortion", "map", "epochs", "seconds")
+FIRST = (
+    "roc_auc",
+    "accuracy",
+    "interval",
+    "macro_f1",
+    "distortion",
+    "d_avg",
+    "worst_distortion",
+    "map",
+    "epochs",
+    "seconds",
+)
 # Values that say nothing: no pair left out, nothing estimated, edges of length 1.
 TRIVIAL = {
     "distortion_std_error": 0.0,
@@ -102,14 +115,16 @@ ELSEWHERE = (
     *("graph", "learned_space", "curvatures", "records", "curvature_intervals", "choice"),
     *("command", "call", "versions"),
 )
+IN_LINKS = ("metrics", "intervals", "baselines", "verdict")  # in the section of a link prediction
 
 
 def facts(run: SavedRun) -> list[Fact]:
     """Everything in the summary that is not said elsewhere, the most telling first."""
+    elsewhere = (*ELSEWHERE, *IN_LINKS) if run.kind == "links" else ELSEWHERE
     shown = {
         key: value
         for key, value in run.summary.items()
-        if key not in ELSEWHERE and not (key in TRIVIAL and value == TRIVIAL[key])
+        if key not in elsewhere and not (key in TRIVIAL and value == TRIVIAL[key])
     }
     order = [*(key for key in FIRST if key in shown), *(key for key in shown if key not in FIRST)]
     return [_fact(run, key, shown[key]) for key in order]
@@ -152,6 +167,8 @@ def sentences(run: SavedRun) -> str:
     embedded, summary = run.embedded, run.summary
     size = f"{number(len(embedded.tangent))} nodes and {number(len(embedded.edges))} edges"
     shape = _shape(embedded.curvatures.tolist())
+    if run.kind == "links":
+        return f"{links_sentence(summary)} The graph has {size}. {shape}"
     if run.kind == "classification":
         return f"{_classified(summary)} The graph has {size}. {shape}"
     average, error = summary.get("distortion"), summary.get("distortion_std_error")
@@ -160,6 +177,19 @@ def sentences(run: SavedRun) -> str:
     value = f"{number(average)} ± {number(error)}" if error else number(average)
     distances = f"Distances there miss those in the graph by an average distortion of {value}."
     return f"{size} were placed in {space_name(run)}. {distances} {shape}"
+
+
+def links_sentence(summary: dict[str, Any]) -> str:
+    """The result of a link prediction in a sentence or two."""
+    auc = summary.get("roc_auc")
+    if not isinstance(auc, float):
+        return "Links were predicted; none were hidden to test it."
+    low, high = summary["intervals"]["roc_auc"]
+    verdict = str(summary.get("verdict", ""))
+    return (
+        f"A hidden link scores above another pair with probability {auc:.3f} (ROC AUC, 95 % interval {low:.3f} – "
+        f"{high:.3f}): {verdict}"
+    )
 
 
 def _classified(summary: dict[str, Any]) -> str:
