@@ -10,7 +10,10 @@ from kappagcn.cli.app import app, command
 from kappagcn.cli.options import AsJson, DataFolder, FileOptions, Graph
 from kappagcn.cli.output import print_table, refuse, say
 
-OUT_HELP = "File to write: .npz, .csv, .parquet, .mtx, .npy, .graphml, .gml or .pt; text also with .gz, .zst or .bz2."
+OUT_HELP = (
+    "File to write: .npz, .csv, .parquet, .mtx, .npy, .graphml, .gml or .pt, text also with .gz, .zst or .bz2; "
+    "without an ending a folder of arrays that is opened at once, whatever its size."
+)
 data_app = typer.Typer(no_args_is_help=True, help="What is built in, where it is, fetching it; other formats.")
 app.add_typer(data_app, name="data")
 
@@ -55,13 +58,14 @@ def data_convert(
     graph: Graph,
     *,
     out: Annotated[Path, typer.Option(help=OUT_HELP)],
+    half: Annotated[bool, typer.Option("--half", help="Keep features as float16, in a folder.")] = False,
     files: FileOptions,
 ) -> None:
     """Write a graph in another format."""
     from kappagcn.graphs import save_graph
 
     loaded = files.load(graph)
-    for note in save_graph(loaded, out):
+    for note in save_graph(loaded, out, half=half):
         say(note)
     print(out)
 

@@ -43,5 +43,5 @@ def defer_imports() -> None:
         if name not in sys.modules:
             module = DeferredModule(name)
             if name == "torch._dynamo":
-                module.disable = _unchanged  # torch's optimisers ask for it
+                module.__dict__["disable"] = _unchanged  # torch's optimisers ask for it
             sys.modules[name] = module

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from kappagcn import graphs as G
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs import read_graph
+from kappagcn.graphs.io import edge_list
+from kappagcn.graphs.io.delimited import DelimitedFile
 from kappagcn.graphs.io.edge_list import read_edge_list
 
 
@@ -188,3 +190,41 @@ def test_names_without_a_heading_are_reported_and_a_heading_can_be_said(tmp_path
     data = G.read_graph(path, header=True)
     assert data.node_names == ["Anna", "Bob", "Carl"]
     assert data.report.endswith("heading: person, friend")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0,1\n1,2\n2,0\n",
+        "source,target\n5,7\n7,1000000\n-3,5\n",
+        "# graph\n10\t20\n20\t30\n0\t10",
+        "0 1\n100 0\n0 100\n",
+        "1,2\n2,9223372036854775000\n",
+        "007,7\n7,8\n",
+        "0,01\n1,2\n",
+        "+1,2\n2,3\n",
+        "1.0,2\n2,3\n",
+        "1,-0\n0,3\n",
+        "1,2\n2,b\n",
+    ],
+)
+def test_integers_are_read_as_text_is(tmp_path, monkeypatch, text):
+    """The quick way for integers comes to the same nodes, edges and names as the way for any text."""
+    file = tmp_path / "g.csv"
+    file.write_text(text)
+    quick = read_edge_list(file)
+    monkeypatch.setattr(DelimitedFile, "integer_columns", lambda *_, **__: None)
+    monkeypatch.setattr(edge_list, "_number_integers", lambda *_: None)
+    slow = read_edge_list(file)
+    assert [str(name) for name in quick.names] == [str(name) for name in slow.names]
+    assert (quick.rows.tolist(), quick.cols.tolist()) == (slow.rows.tolist(), slow.cols.tolist())
+    assert quick.notes == slow.notes
+
+
+def test_names_are_numbered_in_order_of_appearance(tmp_path):
+    rng = np.random.default_rng(0)
+    pairs = [(f"n{a}", f"n{b}") for a, b in rng.integers(0, 50, (200, 2))]
+    (tmp_path / "g.csv").write_text("\n".join(",".join(pair) for pair in pairs))
+    edges = read_edge_list(tmp_path / "g.csv")
+    assert edges.names == list(dict.fromkeys(name for pair in pairs for name in pair))
+    assert [(edges.names[u], edges.names[v]) for u, v in zip(edges.rows, edges.cols, strict=True)] == pairs

@@ -24,6 +24,8 @@ from kappagcn.graphs.io.compressed import read_content
 BLOCK_SIZE = 2**24  # bytes parsed at a time
 COMMENT_LINE = re.compile(rb"^[ \t]*[#%].*\n?", re.MULTILINE)
 
+ODD_INTEGERS = (b"+", b"-0", b".", b'"', b" ")  # where they occur, integers may not be in their usual form
+
 Kind = Literal["name", "text", "number"]
 """Kind of a column: names (not empty), any text, or numbers."""
 
@@ -92,12 +94,41 @@ class DelimitedFile:
         except _IrregularFileError:
             return self._parse_by_line(kinds, heading, words)
 
-    def _parse(self, kinds: Mapping[int, Kind], heading: bool) -> list[Any]:
-        names = [str(i) for i in range(len(self.head[0][1]))]
-        types = {names[i]: pa.float64() if kind == "number" else pa.utf8() for i, kind in kinds.items()}
+    def integer_columns(self, *, heading: bool) -> list[Any] | None:
+        """Both columns of a file of two as int64, if all cells are integers in their usual form; otherwise None.
+
+        Much faster than text, and 007, which is not the node 7, is not overlooked: cells that start with 0 are counted.
+        """
+        mark = (self.separator or " ").encode()
         try:
-            table = arrow_csv.read_csv(
-                pa.BufferReader(self._regular_content(heading)),
+            content = self._regular_content(heading)
+            odd = [each for each in ODD_INTEGERS if each != mark]
+            if len(self.head[0][1]) != 2 or any(each in content for each in odd) or not content:
+                return None
+            ends = content if content.endswith(b"\n") else content + b"\n"
+            zeros = ends.count(b"\n0") + ends.startswith(b"0"), ends.count(mark + b"0")
+            if zeros != (ends.count(b"\n0" + mark) + ends.startswith(b"0" + mark), ends.count(mark + b"0\n")):
+                return None
+            columns: list[Any] = self._table(content, {0: pa.int64(), 1: pa.int64()}).columns
+            return columns
+        except _IrregularFileError:
+            return None
+
+    def _parse(self, kinds: Mapping[int, Kind], heading: bool) -> list[Any]:
+        types = {i: pa.float64() if kind == "number" else pa.utf8() for i, kind in kinds.items()}
+        table = self._table(self._regular_content(heading), types)
+        return [
+            column.to_numpy() if kind == "number" else self._checked_text(column, kind)
+            for column, kind in zip(table.columns, kinds.values(), strict=True)
+        ]
+
+    def _table(self, content: bytes, kinds: Mapping[int, Any]) -> Any:
+        """Some columns, by position, as pyarrow reads them."""
+        names = [str(i) for i in range(len(self.head[0][1]))]
+        types = {names[i]: kind for i, kind in kinds.items()}
+        try:
+            return arrow_csv.read_csv(
+                pa.BufferReader(content),
                 read_options=arrow_csv.ReadOptions(column_names=names, block_size=BLOCK_SIZE),
                 parse_options=arrow_csv.ParseOptions(
                     delimiter=self.separator or " ",
@@ -110,10 +141,6 @@ class DelimitedFile:
             )
         except pa.ArrowInvalid:
             raise _IrregularFileError from None
-        return [
-            column.to_numpy() if kind == "number" else self._checked_text(column, kind)
-            for column, kind in zip(table.columns, kinds.values(), strict=True)
-        ]
 
     def _checked_text(self, column: Any, kind: Kind) -> Any:
         if not self.content.isascii() or any(blank in self.content for blank in (b" ", b"\t", b"\v", b"\f")):

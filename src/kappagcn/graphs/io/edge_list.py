@@ -22,6 +22,7 @@ SOURCES = {"source", "src", "from", "start", "node1", "id1", "tail"}
 TARGETS = {"target", "dst", "to", "end", "node2", "id2", "head", "dest", "destination"}
 WEIGHTS = {"weight", "weights", "w", "value", "length"}
 INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})(\.0*)?", re.ASCII)
+GAPS = 8  # possible integers for each edge, above which they are looked up in a table of those that occur
 EXPECTED: dict[Kind, str] = {"name": "two nodes", "number": "a number as weight"}
 
 
@@ -60,9 +61,13 @@ def read_edge_list(path: str | Path | DelimitedFile, *, header: bool | None = No
     kinds: dict[int, Kind] = {source: "name", target: "name"}
     if weight is not None:
         kinds[weight] = "number"
-    sources, targets, *weights = file.columns(kinds, heading=header, words=EXPECTED)
+    integers = file.integer_columns(heading=header) if len(cells) == 2 else None
+    if integers is None:
+        sources, targets, *weights = file.columns(kinds, heading=header, words=EXPECTED)
+    else:
+        (sources, targets), weights = (integers[source], integers[target]), []
     names, rows, cols = number_nodes(sources, targets)
-    del file, sources, targets
+    del file, sources, targets, integers
     pa.default_memory_pool().release_unused()  # as much as the graph takes later
     notes = [f"heading: {', '.join(cell.strip() for cell in cells)}"] if header else []
     if not header and isinstance(names, list):
@@ -97,6 +102,10 @@ def named_columns(heading: list[str]) -> tuple[int, int, int | None]:
 
 def number_nodes(sources: Any, targets: Any) -> tuple[Array | list[str], Array, Array]:
     """Names of the nodes, and the position in them of each source and target, from columns of text or integers."""
+    if pa.types.is_integer(sources.type) and pa.types.is_integer(targets.type):
+        numbered = _number_integers(sources.to_numpy(), targets.to_numpy())
+        if numbered is not None:
+            return numbered
     encoded = _as_integers(pa.chunked_array([*sources.chunks, *targets.chunks])).dictionary_encode()
     codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
     distinct = encoded.chunk(0).dictionary
@@ -109,9 +118,31 @@ def number_nodes(sources: Any, targets: Any) -> tuple[Array | list[str], Array, 
         names, positions = np.unique(integers, return_inverse=True)
         rows, cols = np.split(positions.astype(np.int32)[codes], 2)
         return names, rows, cols
-    by_row = pa.array(codes.reshape(2, -1).T.reshape(-1)).dictionary_encode()  # numbered in order of appearance
-    rows, cols = by_row.indices.to_numpy().reshape(-1, 2).T
-    return distinct.take(by_row.dictionary).to_pylist(), rows, cols
+    del encoded
+    rows, cols = np.split(codes, 2)
+    appearance = np.full(len(distinct), 2 * len(rows))
+    for column, offset in ((cols, 1), (rows, 0)):  # the last assignment counts: backwards, it is the first appearance
+        first = np.full(len(distinct), 2 * len(rows))
+        first[column[::-1]] = np.arange(2 * len(rows) - 2 + offset, -1, -2)
+        np.minimum(appearance, first, out=appearance)
+    order = np.argsort(appearance)
+    position = np.empty(len(order), np.int32)
+    position[order] = np.arange(len(order), dtype=np.int32)
+    return distinct.take(pa.array(order)).to_pylist(), position[rows], position[cols]
+
+
+def _number_integers(sources: Array, targets: Array) -> tuple[Array, Array, Array] | None:
+    """Nodes that are integers of which most occur, numbered in their order; None where there are many gaps."""
+    low, high = (int(f([f(sources), f(targets)])) for f in (np.min, np.max)) if len(sources) else (0, -1)
+    if not 0 <= high - low < max(GAPS * len(sources), 2**16):
+        return None
+    occurs = np.zeros(high - low + 1, bool)
+    occurs[sources - low] = occurs[targets - low] = True
+    names = np.flatnonzero(occurs) + low
+    if len(names) == len(occurs):
+        return names, (sources - low).astype(np.int32), (targets - low).astype(np.int32)
+    position = np.cumsum(occurs, dtype=np.int32) - 1
+    return names, position[sources - low], position[targets - low]
 
 
 def _as_integers(names: Any) -> Any:

@@ -13,6 +13,7 @@ from kappagcn.graphs.io.compressed import ending_of, is_compressed, stem_of
 from kappagcn.graphs.io.delimited import DelimitedFile
 from kappagcn.graphs.io.edge_list import EdgeList, read_edge_list
 from kappagcn.graphs.io.edge_table import read_parquet
+from kappagcn.graphs.io.folder import is_graph_folder, read_folder
 from kappagcn.graphs.io.graphml import read_graphml
 from kappagcn.graphs.io.matrix import read_matrix, read_matrix_table
 from kappagcn.graphs.io.matrix_market import read_matrix_market
@@ -46,6 +47,7 @@ def read_graph(
     | .npz | arrays, see `npz` and `npz_forms` |
     | .graphml .gml | NetworkX's formats |
     | .pt | a PyG ``Data`` or its dict, loaded without running code |
+    | a folder | arrays mapped into memory, see `folder` |
     | .gz .zst .bz2 after any of the text formats | the same, compressed |
 
     Args:
@@ -65,6 +67,9 @@ def read_graph(
     ['ann', 'bob']
     """
     path = Path(path)
+    if is_graph_folder(path):
+        mapped = read_folder(path)
+        return _with_tables(mapped, path, features, labels, sparse) if features or labels else mapped
     if not path.is_file():
         raise GraphFileError(f"expected a file, found {'a folder' if path.is_dir() else 'nothing'} at {str(path)!r}.")
     ending = ending_of(path)

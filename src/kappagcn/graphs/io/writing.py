@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError
 from kappagcn.graphs.io.compressed import compressed, ending_of, is_compressed, stem_of
 from kappagcn.graphs.io.files import DELIMITED, TEXT
+from kappagcn.graphs.io.folder import save_folder
 from kappagcn.graphs.io.matrix_market import matrix_market_bytes
 from kappagcn.graphs.io.npz import feature_arrays, save_npz
 from kappagcn.graphs.io.pyg import save_data
@@ -28,15 +29,16 @@ DENSE_LIMIT = 20_000  # nodes of a matrix that is written in full
 LABEL = "class"  # node attribute of GraphML and GML that holds the label
 
 
-def save_graph(data: Data, path: str | Path) -> list[str]:
-    """Write a graph in the format that the ending names; see `read_graph` for the formats.
+def save_graph(data: Data, path: str | Path, *, half: bool = False) -> list[str]:
+    """Write a graph in the format that the ending names; see `read_graph` for the formats. No ending: a folder.
 
     Edge lists, Parquet and Matrix Market hold edges alone: features go to ``<stem>.features.npz`` beside them and
     labels to ``<stem>.labels.csv``, where `read_graph` looks for them.
 
     Args:
         data: A graph as this package reads it.
-        path: Path of the file.
+        path: Path of the file, or of a folder that does not exist yet.
+        half: For a folder, whether to keep features as float16.
 
     Returns:
         What the format does not hold and was left out, and further files.
@@ -50,6 +52,11 @@ def save_graph(data: Data, path: str | Path) -> list[str]:
     """
     path = Path(path)
     ending = ending_of(path)
+    if not path.suffix:
+        save_folder(data, path, half=half)
+        return []
+    if half:
+        raise GraphError(f"{path}: expected a folder for features as float16, found a file.")
     if ending not in WRITTEN or (is_compressed(path) and ending not in TEXT):
         known = ", ".join(sorted(WRITTEN))
         raise GraphError(

@@ -1,0 +1,162 @@
+"""A graph as a folder of arrays that are mapped into memory: opened at once, whatever their size.
+
+| file | content |
+|---|---|
+| ``graph.json`` | form, number of nodes, name, report, names of classes and features |
+| ``edge_index.npy`` | both directions, sorted, int64, (2, E): the second row is CSR's indices |
+| ``indptr.npy`` | where each node's edges start, int64, (N + 1,) |
+| ``edge_weight.npy`` | float32, (E,), where there are weights |
+| ``features.npy`` | dense, float32 or float16, (N, D) |
+| ``features_indptr.npy``, ``features_indices.npy``, ``features_values.npy`` | sparse, CSR |
+| ``labels.npy``, ``node_names.npy``, ``train_mask.npy``, … | where there are some |
+
+Pages are read from the disk when a computation needs them, and can be dropped again: a graph may be larger than the
+memory as long as the parts in use are not. Changes of tensors in memory never reach the files.
+"""
+
+import json
+import shutil
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch_geometric.data import Data
+
+from kappagcn.errors import GraphError, GraphFileError
+from kappagcn.graphs.io.undirected import Array, name_source_in_errors
+
+__all__ = ["is_graph_folder", "read_folder", "save_folder"]
+
+FORM = "kappagcn graph 1"
+PER_NODE = ("train_mask", "val_mask", "test_mask", "stopping_mask")
+LISTS = ("class_names", "attr_names")
+
+
+def is_graph_folder(path: Path) -> bool:
+    """Whether a folder holds a graph in this form."""
+    return (path / "graph.json").is_file()
+
+
+def save_folder(data: Data, path: str | Path, *, half: bool = False) -> Path:
+    """Write a graph as a folder of arrays; it appears complete or not at all.
+
+    Args:
+        data: A graph as this package reads it.
+        path: A folder that does not exist yet, or is empty.
+        half: Whether to keep features as float16, in half the space and with three digits.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from kappagcn.graphs import cycle, read_graph
+    >>> with TemporaryDirectory() as folder:
+    ...     print(read_graph(save_folder(cycle(5), Path(folder) / "ring")).report)
+    5 nodes, 5 edges
+    """
+    path = Path(path)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise GraphError(f"{path}: expected a new or empty folder to write a graph to, found something there.")
+    about: dict[str, Any] = {"form": FORM, "nodes": int(data.num_nodes), "report": str(data.get("report") or "")}
+    about |= {"name": str(data.get("name") or path.name)}
+    about |= {key: [str(name) for name in data[key]] for key in LISTS if data.get(key)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(prefix=f"{path.name}.", suffix=".part", dir=path.parent))
+    try:
+        for name, array in _arrays(data, half).items():
+            np.save(part / f"{name}.npy", array, allow_pickle=False)
+        (part / "graph.json").write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
+        part.chmod(0o755)
+        part.replace(path)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+    return path
+
+
+def _arrays(data: Data, half: bool) -> dict[str, Array]:
+    edges = data.edge_index.numpy()
+    starts = np.concatenate([[0], np.cumsum(np.bincount(edges[0], minlength=data.num_nodes))])
+    arrays: dict[str, Array] = {"edge_index": edges, "indptr": starts.astype(np.int64)}
+    for name, key in (("edge_weight", "edge_weight"), ("labels", "y"), *((key, key) for key in PER_NODE)):
+        if data.get(key) is not None:
+            arrays[name] = data[key].numpy()
+    if data.get("node_names"):
+        arrays["node_names"] = np.array([str(name) for name in data.node_names], dtype=np.str_)
+    x = data.get("x")
+    if x is not None and x.layout == torch.strided:
+        arrays["features"] = _values(x, half)
+    elif x is not None:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+            x = x.to_sparse_csr()
+        parts = {"indptr": x.crow_indices().long().numpy(), "indices": x.col_indices().long().numpy()}
+        arrays |= {f"features_{name}": part for name, part in (parts | {"values": _values(x.values(), half)}).items()}
+        arrays["features_shape"] = np.array(x.shape)
+    return arrays
+
+
+def _values(x: torch.Tensor, half: bool) -> Array:
+    values = x.half() if half else x.float()
+    if half and not torch.isfinite(values).all():
+        raise GraphError("expected features below 65504 to keep them as float16, found larger ones.")
+    array: Array = values.numpy()
+    return array
+
+
+def read_folder(path: Path) -> Data:
+    """Open a graph that `save_folder` wrote; arrays are mapped, not read."""
+    with name_source_in_errors(path, "a folder that kappagcn data convert wrote"):
+        about = json.loads((path / "graph.json").read_text(encoding="utf-8"))
+        if not isinstance(about, dict) or about.get("form") != FORM:
+            raise GraphError(f"expected the form {FORM!r}, found {str(about)[:60]!r}.")
+        nodes = int(about["nodes"])
+        mapped = {file.stem: _mapped(file) for file in sorted(path.glob("*.npy"))}
+        _check(mapped, nodes)
+        data = Data(edge_index=torch.from_numpy(mapped["edge_index"]), num_nodes=nodes)
+        for key, name in (("edge_weight", "edge_weight"), ("y", "labels"), *((each, each) for each in PER_NODE)):
+            if name in mapped:
+                data[key] = torch.from_numpy(mapped[name])
+        if (x := _features(mapped)) is not None:
+            data.x = x
+        if "node_names" in mapped:
+            data.node_names = mapped["node_names"].tolist()
+        data.update({key: about[key] for key in ("name", "report", *LISTS) if key in about})
+    return data
+
+
+def _mapped(file: Path) -> Array:
+    """An array mapped from its file; changes stay in memory. An empty file cannot be mapped, and is read."""
+    try:
+        array: Array = np.load(file, mmap_mode="c", allow_pickle=False)
+    except ValueError:
+        array = np.load(file, allow_pickle=False)
+    return np.asarray(array)
+
+
+def _check(mapped: dict[str, Array], nodes: int) -> None:
+    """Refuse arrays whose shapes or types do not belong together."""
+    edges = mapped["edge_index"].shape[-1]
+    shapes = {"edge_index": (2, edges), "indptr": (nodes + 1,), "edge_weight": (edges,), "labels": (nodes,)}
+    shapes |= {"node_names": (nodes,), "features_indptr": (nodes + 1,)}
+    kinds = {"edge_index": "i", "indptr": "i", "labels": "i", "node_names": "U", "features": "f", "edge_weight": "f"}
+    kinds |= dict.fromkeys(("features_indptr", "features_indices", "features_shape"), "i") | {"features_values": "f"}
+    for name, array in mapped.items():
+        if array.shape != shapes.get(name, array.shape) or array.dtype.kind not in kinds.get(name, "b"):
+            raise GraphFileError(
+                f"{name}.npy: expected {shapes.get(name, 'numbers')}, found {array.dtype} {array.shape}."
+            )
+    if "features" in mapped and (mapped["features"].ndim != 2 or len(mapped["features"]) != nodes):
+        raise GraphFileError(f"features.npy: expected ({nodes}, D), found {mapped['features'].shape}.")
+
+
+def _features(mapped: dict[str, Array]) -> torch.Tensor | None:
+    if "features" in mapped:
+        return torch.from_numpy(mapped["features"])
+    if "features_values" not in mapped:
+        return None
+    starts, indices, values = (torch.from_numpy(mapped[f"features_{name}"]) for name in ("indptr", "indices", "values"))
+    size = tuple(mapped["features_shape"].tolist())
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(starts, indices, values, size=size, check_invariants=False)

@@ -1,0 +1,121 @@
+"""Graphs as folders of mapped arrays."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from command_runs import message_of, run
+from kappagcn.errors import GraphError, GraphFileError
+from kappagcn.graphs import adjacency, assemble, disease, read_graph, save_graph
+from kappagcn.graphs.io import folder as module
+from kappagcn.graphs.io.folder import read_folder, save_folder
+from kappagcn.graphs.io.node_data import as_features
+
+
+@pytest.fixture(scope="module")
+def graph():
+    data = disease(40)
+    weights = np.linspace(0.5, 2, 39)
+    first, second = data.edge_index[:, data.edge_index[0] < data.edge_index[1]].numpy()
+    names = [f"n{i}" for i in range(40)]
+    y, words = data.y, data.class_names
+    made = assemble(first, second, 40, weights=weights, x=data.x, y=y, node_names=names, class_names=words, name="g")
+    made.train_mask = torch.arange(40) < 20
+    return made
+
+
+def same(one, other):
+    keys = set(one.keys()) | set(other.keys())
+    for key in keys:
+        first, second = one[key], other[key]
+        if isinstance(first, torch.Tensor):
+            dense = [t.to_dense() if t.layout != torch.strided else t for t in (first, second)]
+            assert torch.equal(*dense), key
+        else:
+            assert first == second, key
+
+
+def test_everything_comes_back(graph, tmp_path):
+    assert save_graph(graph, tmp_path / "here") == []
+    again = read_graph(tmp_path / "here")
+    same(again, graph)
+    sparse = graph.clone()
+    sparse.x = as_features(graph.x, sparse=True)
+    same(read_folder(save_folder(sparse, tmp_path / "sparse")), sparse)
+    half = read_folder(save_folder(graph, tmp_path / "half", half=True))
+    assert half.x.dtype == torch.float16
+    torch.testing.assert_close(half.x.float(), graph.x, rtol=1e-3, atol=1e-3)
+    empty = assemble(np.empty(0, int), np.empty(0, int), 3)
+    same(read_folder(save_folder(empty, tmp_path / "empty")), empty)
+
+
+def test_arrays_are_mapped_and_files_do_not_change(graph, tmp_path):
+    save_folder(graph, tmp_path / "here")
+    loaded = read_folder(tmp_path / "here")
+    loaded.x.zero_()
+    loaded.edge_weight += 1
+    same(read_folder(tmp_path / "here"), graph)
+    mapped = module._mapped(tmp_path / "here" / "edge_index.npy")
+    assert isinstance(mapped.base, np.memmap)
+
+
+def test_rows_are_those_of_csr(graph, tmp_path):
+    save_folder(graph, tmp_path / "here")
+    starts, (_, others) = (np.load(tmp_path / "here" / f"{name}.npy") for name in ("indptr", "edge_index"))
+    matrix = adjacency(graph)
+    assert np.array_equal(starts, matrix.indptr)
+    assert np.array_equal(others, matrix.indices)
+
+
+def test_what_is_there_is_not_touched(graph, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(GraphError, match="expected a new or empty folder"):
+        save_folder(graph, tmp_path / "mine")
+    large = graph.clone()
+    large.x = 1e6 * graph.x.abs() + 1e6
+    with pytest.raises(GraphError, match="expected features below 65504"):
+        save_folder(large, tmp_path / "half", half=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"], "nothing is left of a failure"
+
+
+def test_damage_is_named(graph, tmp_path):
+    whole = save_folder(graph, tmp_path / "whole")
+
+    def damaged(change):
+        shutil.rmtree(tmp_path / "other", ignore_errors=True)
+        shutil.copytree(whole, tmp_path / "other")
+        change(tmp_path / "other")
+        return tmp_path / "other"
+
+    def cut(folder):
+        (folder / "edge_index.npy").write_bytes((folder / "edge_index.npy").read_bytes()[:-8])
+
+    def renamed(folder):
+        (folder / "graph.json").write_text(json.dumps({"form": "another"}))
+
+    for change, words in (
+        (cut, "expected a folder that kappagcn data convert wrote"),
+        (renamed, "expected the form"),
+        (lambda f: (f / "edge_index.npy").unlink(), "expected a folder that kappagcn data convert wrote"),
+        (lambda f: np.save(f / "labels.npy", np.zeros(3, int)), r"labels.npy: expected \(40,\), found int64 \(3,\)"),
+        (lambda f: np.save(f / "features.npy", np.zeros((3, 2))), r"features.npy: expected \(40, D\)"),
+        (lambda f: np.save(f / "labels.npy", np.zeros(40)), "labels.npy: expected"),
+    ):
+        with pytest.raises(GraphFileError, match=words):
+            read_graph(damaged(change))
+
+
+def test_commands_open_a_folder(graph, tmp_path):
+    save_graph(graph, tmp_path / "g.npz")
+    result = run("data", "convert", tmp_path / "g.npz", "--out", tmp_path / "mapped", "--half")
+    assert result.exit_code == 0, result.output
+    for command in (("info",), ("embed", "--epochs", "2"), ("classify", "--epochs", "2", "--space", "H4")):
+        name, *options = command
+        out = tmp_path / f"run-{name}"
+        result = run(name, tmp_path / "mapped", *options, "--out", out)
+        assert result.exit_code == 0, result.output
+    assert "expected a file" in message_of(run("info", tmp_path / "run-embed"))
