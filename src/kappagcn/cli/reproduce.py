@@ -13,9 +13,24 @@ from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, DataFolder
 from kappagcn.cli.output import make_folder, print_table, refuse, say
 
-Item = StrEnum("Item", ["table1", "sweep", "large", "table2", "table3", "further", "search", "links", "figures"])
 
-ITEM_HELP = "Distortion, by curvature, of a large graph; accuracy, curvatures, more datasets; links; figures."
+class Item(StrEnum):
+    """What can be reproduced."""
+
+    table1 = "table1"
+    sweep = "sweep"
+    large = "large"
+    table2 = "table2"
+    table3 = "table3"
+    wider = "wider"
+    further = "further"
+    search = "search"
+    wider_search = "wider-search"
+    links = "links"
+    figures = "figures"
+
+
+ITEM_HELP = "Distortion, by curvature, of a large graph; accuracy, curvatures, more networks and datasets; links; figures."
 PARTS_HELP = "Only these datasets, rows, figures, or cells such as cora_ml/H16 or tree/H10."
 CONFIGS_HELP = "Folder of settings: the search writes its choices there, tables read them."
 OUT_HELP = "Folder with the records; runs that have one are not repeated."
@@ -38,7 +53,7 @@ def reproduce(
     as_json: AsJson = False,
 ) -> None:
     """Repeat the paper's tables and figures: what is not yet in the records is run, then the table is printed."""
-    if item is Item.figures:
+    if item.value == "figures":
         paths = _figures(parts or [], out, data)
         if as_json:
             print(json.dumps({"item": "figures", "files": [str(path) for path in paths]}))
@@ -60,7 +75,7 @@ def reproduce(
         plan.run(processes=jobs or os.cpu_count() or 1, report=report)
     except KeyboardInterrupt:
         raise refuse(f"stopped; finished runs are in {out}. The same command does the others.", 1) from None
-    if isinstance(plan, job.Plan) and item is Item.search and configs is not None:
+    if isinstance(plan, job.Plan) and item.value in job.SEARCHES and configs is not None:
         plan.save_chosen(configs)
     table = plan.table()
     if as_json:

@@ -10,17 +10,19 @@ from typing import Any
 from kappagcn.errors import ConfigError
 from kappagcn.estimators.network import COLUMNS, WORDS, start_space
 from kappagcn.estimators.settings import ClassificationSettings
-from kappagcn.paper.cells import CONFIGS, CURVED, Cell, cells, record_file, selected
+from kappagcn.paper.cells import CONFIGS, CURVED, DATASETS, Cell, cells, record_file, selected
 from kappagcn.paper.experiment import Experiment, save_experiment
 from kappagcn.paper.links import LinkPlan
 from kappagcn.paper.runs import Job, Record, RecordFile, Report, Run, run_all
 from kappagcn.paper.searching import chosen, search, settings
 from kappagcn.paper.table1 import EmbeddingPlan
 from kappagcn.paper.tables import Table, accuracy, accuracy_table, curvature_table
+from kappagcn.paper.wider import WIDER_ROWS
 
 __all__ = ["FURTHER", "FURTHER_ROWS", "Plan", "line", "plan"]
 
 SPLITS, RUNS = 5, 2
+SEARCHES = ("search", "wider-search")
 FURTHER = {
     "chameleon_filtered": "Chameleon (heterophilous)",
     "actor": "Actor (heterophilous)",
@@ -43,7 +45,7 @@ class Plan:
     """Runs with a name, and the table they come to.
 
     Args:
-        item: ``"search"``, ``"table2"``, ``"table3"`` or ``"further"``.
+        item: ``"search"``, ``"table2"``, ``"table3"``, ``"wider-search"``, ``"wider"`` or ``"further"``.
         parts: Which datasets, rows or cells; all without any.
         folder: Where records are kept, in a folder of their own for each item.
         root: Folder in which datasets are looked for first.
@@ -65,13 +67,14 @@ class Plan:
         runs: int | None = None,
         quick: bool = False,
     ) -> None:
-        if item == "search" and (splits, runs, quick) != (None, None, False):
-            raise ConfigError("search: expected its own budget, found splits, runs or quick.")
-        self.item, self.root, self.quick, self.configs = item, root, quick, configs or CONFIGS
+        if item in SEARCHES and (splits, runs, quick) != (None, None, False):
+            raise ConfigError(f"{item}: expected its own budget, found splits, runs or quick.")
+        self.item, self.root, self.quick = item, root, quick
+        self.configs = configs or (CONFIGS / "wider" if item == "wider" else CONFIGS)
         self.splits = 1 if quick else splits or SPLITS
         self.runs = 1 if quick else runs or (1 if item == "further" else RUNS)
         self.folder = folder / ("quick" if quick else "") / ("table2" if item == "table3" else item)
-        self.cells = list(further_cells(parts) if item == "further" else cells(parts))
+        self.cells = _cells(item, parts)
         if item == "table3":
             self.cells = [cell for cell in self.cells if cell.row in CURVED]
         if not self.cells:
@@ -80,7 +83,7 @@ class Plan:
     def experiments(self) -> Iterator[tuple[Cell, Experiment]]:
         """Cells and their settings; for the search all that it tries."""
         for cell in self.cells:
-            for experiment in settings(cell) if self.item == "search" else [self._experiment(cell)]:
+            for experiment in settings(cell) if self.item in SEARCHES else [self._experiment(cell)]:
                 yield cell, experiment.shortened() if self.quick else experiment
 
     def _experiment(self, cell: Cell) -> Experiment:
@@ -106,7 +109,7 @@ class Plan:
 
     def run(self, *, processes: int = 1, report: Report | None = None) -> None:
         """Do what is not yet done."""
-        if self.item == "search":
+        if self.item in SEARCHES:
             search(self.cells, self.folder, root=self.root, processes=processes, report=report)
         else:
             run_all(self.jobs(), root=self.root, processes=processes, report=report)
@@ -129,7 +132,7 @@ class Plan:
 
     def table(self) -> Table:
         """What the records come to."""
-        if self.item == "search":
+        if self.item in SEARCHES:
             chosen_settings = [(cell, *chosen(cell, self.folder)) for cell in self.cells]
             return Table(
                 ["cell", "validation accuracy", "settings"],
@@ -140,7 +143,7 @@ class Plan:
             )
         if self.item == "further":
             return further_table(self.records())
-        return (accuracy_table if self.item == "table2" else curvature_table)(self.records())
+        return (curvature_table if self.item == "table3" else accuracy_table)(self.records())
 
 
 def plan(
@@ -149,8 +152,7 @@ def plan(
     """What a name stands for.
 
     Args:
-        item: ``"table1"``, ``"sweep"``, ``"large"``, ``"table2"``, ``"table3"``, ``"further"``, ``"search"`` or
-            ``"links"``.
+        item: ``"table1"``, ``"sweep"``, ``"large"``, ``"links"``, or an item of `Plan`.
         parts: Which datasets, rows or cells; all without any.
         folder: Where records are kept.
         root: Folder in which datasets are looked for first.
@@ -191,6 +193,14 @@ def line(record: Record) -> str:
     which = "test" if "test" in record else "validation"
     took = f"{record['epochs']} epochs, {record['seconds']:.0f} s"
     return f"{what}: {which} accuracy {score:.3f} after {took}"
+
+
+def _cells(item: str, parts: Sequence[str]) -> list[Cell]:
+    if item == "further":
+        return further_cells(parts)
+    if item.startswith("wider"):
+        return list(selected([Cell(dataset, row) for dataset in DATASETS for row in WIDER_ROWS], parts))
+    return cells(parts)
 
 
 def further_cells(parts: Sequence[str]) -> list[Cell]:

@@ -17,8 +17,9 @@ from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.paper.cells import Cell, record_file
 from kappagcn.paper.experiment import Experiment
 from kappagcn.paper.runs import Job, Record, run_all
+from kappagcn.paper.wider import WIDER_ROWS, tries
 
-__all__ = ["BUDGETS", "Budget", "chosen", "search", "settings"]
+__all__ = ["BUDGETS", "WIDER", "Budget", "budget", "chosen", "search", "settings"]
 
 
 class Budget(NamedTuple):
@@ -40,6 +41,17 @@ BUDGETS = {
     "citeseer": Budget(20, 5, 4),
     "pubmed": Budget(12, 3, 3),  # its runs take longest
 }
+WIDER = {"airport": Budget(4, 2, 2), "cora_ml": Budget(4, 2, 2), "citeseer": Budget(4, 2, 2), "pubmed": Budget(3, 2, 2)}
+
+
+def budget(cell: Cell) -> Budget:
+    """How much is tried for a cell: the same for all of the paper's rows, and for all those beside them.
+
+    >>> budget(Cell("pubmed", "H16")).runs, budget(Cell("pubmed", "kappa-appnp")).runs
+    (18, 5)
+    """
+    return (WIDER if cell.row in WIDER_ROWS else BUDGETS)[cell.dataset]
+
 
 # Features (norm, map, scale) and everything else to draw from; words are sparse counts, columns real numbers.
 WORDS: dict[str, tuple[Any, ...]] = {
@@ -92,10 +104,12 @@ def settings(cell: Cell) -> list[Experiment]:
     >>> settings(Cell("cora_ml", "S16"))[0].settings.space
     'S16(1.0)'
     """
+    if cell.row in WIDER_ROWS:
+        return tries(cell.dataset, cell.row)[: budget(cell).draws]
     lists = (COLUMNS if cell.dataset == "airport" else WORDS) | CURVED
     papers = {**PAPER, "features": (lists["features"][0][0], "points", 1.0)}
     tried = [_setting(cell, papers)]
-    count = BUDGETS[cell.dataset].draws
+    count = budget(cell).draws
     for drawn in _draws(lists, count - 1):
         setting = _setting(cell, drawn)
         if setting not in tried:  # a network without curvature may be drawn the same twice
@@ -169,7 +183,7 @@ def search(
         (Job(e, split, 0, "validation"), record_file(folder, cell))
         for cell in cells
         for e in kept(cell, folder)
-        for split in range(1, BUDGETS[cell.dataset].splits)
+        for split in range(1, budget(cell).splits)
     ]
     run_all(todo, root=root, processes=processes, report=report)
     return {cell: chosen(cell, folder)[0] for cell in cells}
@@ -180,7 +194,7 @@ def kept(cell: Cell, folder: Path) -> list[Experiment]:
     finished = record_file(folder, cell).finished()
     scores = [(_accuracy(finished[Job(e, 0, 0, "validation").key]), -i, e) for i, e in enumerate(settings(cell))]
     best = [experiment for _, _, experiment in sorted(scores, reverse=True, key=lambda each: each[:2])]
-    return best[: BUDGETS[cell.dataset].kept]
+    return best[: budget(cell).kept]
 
 
 def chosen(cell: Cell, folder: Path) -> tuple[Experiment, float]:
@@ -188,7 +202,7 @@ def chosen(cell: Cell, folder: Path) -> tuple[Experiment, float]:
     finished = record_file(folder, cell).finished()
 
     def mean(experiment: Experiment) -> float:
-        keys = [Job(experiment, split, 0, "validation").key for split in range(BUDGETS[cell.dataset].splits)]
+        keys = [Job(experiment, split, 0, "validation").key for split in range(budget(cell).splits)]
         return sum(_accuracy(finished[key]) for key in keys) / len(keys)
 
     best = max(kept(cell, folder), key=mean)

@@ -11,6 +11,7 @@ from typing import Any
 
 from kappagcn.estimators.estimate import Estimate, bootstrapped
 from kappagcn.paper.cells import CURVED, DATASETS, ROWS, Cell
+from kappagcn.paper.wider import WIDER_ROWS
 
 __all__ = ["Table", "accuracy_table", "curvature_table", "difference"]
 
@@ -83,8 +84,11 @@ def accuracy_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
     """
 
     def entry(cell: Cell) -> str:
-        ours, (mean, interval) = accuracy(records[cell]), paper()["accuracy"][cell.row][cell.dataset]
-        return f"{ours or 'no runs'}{_failures(records[cell])} (paper {mean:.3f} ± {interval:.3f})"
+        ours = f"{accuracy(records[cell]) or 'no runs'}{_failures(records[cell])}"
+        if cell.row in WIDER_ROWS:
+            return ours
+        mean, interval = paper()["accuracy"][cell.row][cell.dataset]
+        return f"{ours} (paper {mean:.3f} ± {interval:.3f})"
 
     return _table(entry, list(records))
 
@@ -112,7 +116,8 @@ def curvature_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
 def _table(entry: Callable[[Cell], str], wanted: Sequence[Cell]) -> Table:
     """Networks as rows, datasets as columns."""
     datasets = [dataset for dataset in DATASETS if any(cell.dataset == dataset for cell in wanted)]
-    rows = [row for row in ROWS if any(cell.row == row for cell in wanted)]
+    names = {**ROWS, **WIDER_ROWS}
+    rows = [row for row in names if any(cell.row == row for cell in wanted)]
     lines = [[entry(cell) if (cell := Cell(d, row)) in wanted else "" for d in datasets] for row in rows]
-    titles = [ROWS[row] for row in rows]
+    titles = [names[row] for row in rows]
     return Table(["", *(DATASETS[d] for d in datasets)], [[t, *each] for t, each in zip(titles, lines, strict=True)])
