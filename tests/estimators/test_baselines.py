@@ -18,7 +18,7 @@ CASES = {
         {"majority": records(0.8), "features": records(0.85)},
     ),
     "Behind an MLP on the features alone (0.533 beside 0.829): neighbours are of little use here; "
-    "try --self-features or --model mlp.": ([0.533], {"majority": records(0.4), "features": records(0.829)}),
+    "try --self-features on or --model mlp.": ([0.533], {"majority": records(0.4), "features": records(0.829)}),
     "Behind a GCN (0.700 beside 0.802): try --model gcn, another space, or --space E16.": (
         [0.7, 0.7],
         {"majority": records(0.4, 0.41), "features": records(0.5, 0.5), "gcn": records(0.801, 0.803)},

@@ -13,7 +13,7 @@ from kappagcn.paper import Experiment, load_experiment, save_experiment
 CURVED = Experiment(
     "disease",
     "kappa-gcn",
-    ClassificationSettings("H3xS2", feature_norm="columns", dropout=0.3, l2=0.0, epochs=12),
+    ClassificationSettings("H3xS2", feature_norm="columns", dropout=0.3, l2=0.0, self_features="off", epochs=12),
 )
 
 
@@ -29,6 +29,7 @@ experiments = st.builds(
         feature_scale=st.floats(1e-6, 1e6),
         split_input=st.booleans(),
         dropout=st.floats(0, 0.99),
+        self_features=st.sampled_from(["on", "off"]),
         l2=st.floats(0, 1e3),
         epochs=st.integers(1, 10**6),
         patience=st.integers(1, 10**6),

@@ -18,7 +18,7 @@ from workers import wait_until
 CURVED = Experiment(
     "disease",
     "kappa-gcn",
-    ClassificationSettings("H3xS2", feature_norm="columns", dropout=0.3, l2=0.0, epochs=12),
+    ClassificationSettings("H3xS2", feature_norm="columns", dropout=0.3, l2=0.0, self_features="off", epochs=12),
 )
 
 

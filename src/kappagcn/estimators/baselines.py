@@ -108,7 +108,7 @@ def verdict(accuracies: Sequence[float], baselines: dict[str, list[Record]], tes
         return f"FAILED: no better than {beside('majority')}: nothing was learned."
     behind = [name for name, each in compared.items() if each.mean + (each.interval or 0.0) < 0]
     if "features" in behind:
-        tip = "--model mlp" if model == "mlp" else "--self-features or --model mlp"
+        tip = "--model mlp" if model == "mlp" else "--self-features on or --model mlp"
         return f"Behind {beside('features')}: neighbours are of little use here; try {tip}."
     if "gcn" in behind:
         return f"Behind {beside('gcn')}: try --model gcn, another space, or --space E16."

@@ -18,13 +18,13 @@ from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
 from kappagcn.errors import CheckpointError, ConfigError, GraphError, KappaGCNError, SplitError, TrainingError
+from kappagcn.estimators import network
 from kappagcn.estimators.base import Estimator
 from kappagcn.estimators.curvature_interval import CurvatureInterval
 from kappagcn.estimators.curvature_profile import classifier_intervals
 from kappagcn.estimators.devices import resolve_device
 from kappagcn.estimators.graph_nodes import GraphNodes, as_indices, chosen_rows
 from kappagcn.estimators.labelled import encode_labels, label_array, mask_split, read_labelled, unlabelled
-from kappagcn.estimators.network import build_network, prepare_features, resolved, start_space, training_config
 from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.estimators.sklearn_base import ClassifierMixin, NotFittedError
 from kappagcn.geometry.signature import Factor, learned_signature, parse_signature
@@ -80,7 +80,7 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
 
     def settings(self, x: Tensor) -> ClassificationSettings:
         """All settings for a graph with these features: no "auto", and curvatures to start from."""
-        return replace(resolved(self, x), space=start_space(self.space))
+        return replace(network.resolved(self, x), space=network.start_space(self.space))
 
     def fit(
         self,
@@ -129,11 +129,12 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         settings = self.settings(data.x)
         classes, data.y = encode_labels(labels, data.get("class_names"))
         split = mask_split(data, self.random_state) if split is None else split
+        settings = network.decide_self_features(settings, data, split.train, own_features)
         statistics = column_statistics(data.x) if settings.feature_norm == "columns" else None
-        data.x = prepare_features(settings, data.x, statistics)
+        data.x = network.prepare_features(settings, data.x, statistics)
         with seeded(self.random_state):
-            model = build_network(settings, data.num_features, len(classes))
-        config, strategy = training_config(settings, self.random_state), self._strategy(communicator)
+            model = network.build_network(settings, data.num_features, len(classes))
+        config, strategy = network.training_config(settings, self.random_state), self._strategy(communicator)
         shown = self.verbose and communicator.rank == 0
         with reporting("training", self.epochs) if shown else nullcontext() as report:
             callbacks = [] if report is None else [report]
@@ -176,8 +177,7 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
 
     def _factors(self) -> list[Factor]:
         """Factors of the space of the last hidden layer, which is flat or hyperbolic as a whole in baselines."""
-        model, options = self._fitted(), self.model_.options
-        letter = "E" if model.manifold is None else "H"
+        options, letter = self._fitted().options, "E" if self.model_.manifold is None else "H"
         return parse_signature(options.get("space") or f"{letter}{options['hidden_channels']}")
 
     @property
@@ -214,7 +214,7 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         expected, width = self.model_.options["in_channels"], "none" if data.get("x") is None else data.x.shape[1]
         if width != expected:
             raise GraphError(f"expected {expected} features, as in fit, found {width}.")
-        data.x = prepare_features(self._settings, data.x, self._statistics)
+        data.x = network.prepare_features(self._settings, data.x, self._statistics)
         return data, labels
 
     @torch.no_grad()

@@ -7,10 +7,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.geometry.signature import format_signature, parse_signature
 from kappagcn.graphs import normalize_rows, standardize_columns
+from kappagcn.graphs.measures.homophily import is_heterophilous
 from kappagcn.models import NodeClassifier, build_model
 from kappagcn.nn.features import point_features, tangent_features
 from kappagcn.training import TrainingConfig
@@ -18,6 +20,7 @@ from kappagcn.training import TrainingConfig
 __all__ = [
     "are_words",
     "build_network",
+    "decide_self_features",
     "default_normalization",
     "network_options",
     "prepare_features",
@@ -59,6 +62,15 @@ def resolved(settings: ClassificationSettings, x: Tensor) -> ClassificationSetti
     return replace(plain, **{name: value for name, value in chosen.items() if getattr(plain, name) == "auto"})
 
 
+def decide_self_features(
+    settings: ClassificationSettings, data: Data, train: Tensor, has_features: bool
+) -> ClassificationSettings:
+    """Settings with `self_features` on or off: by default on where training nodes show heterophily."""
+    if settings.self_features != "auto":
+        return settings
+    return replace(settings, self_features="on" if has_features and is_heterophilous(data, train) else "off")
+
+
 def start_space(space: str) -> str:
     """Signature with initial curvatures of ±0.1 where it names none.
 
@@ -78,7 +90,8 @@ def network_options(settings: ClassificationSettings) -> dict[str, Any]:
     options: dict[str, Any] = {name: getattr(settings, name) for name in common}
     factors = parse_signature(settings.space)
     if model == "kappa-gcn":
-        options |= {name: getattr(settings, name) for name in ("space", "split_input", "output", "self_features")}
+        options |= {name: getattr(settings, name) for name in ("space", "split_input", "output")}
+        options["self_features"] = settings.self_features == "on"
     elif model == "appnp":
         options |= {"space": settings.space, "steps": settings.propagation_steps, "alpha": settings.alpha}
     else:

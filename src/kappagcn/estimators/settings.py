@@ -142,8 +142,11 @@ class ClassificationSettings(Settings):
         "Output of the κ-GCN: the paper's average of logits, the same with a bias after it, or logits of midpoints.",
         choices=("paper", "paper-bias", "midpoint"),
     )
-    self_features: bool = setting(
-        False, "Whether the κ-GCN keeps a node's own features apart from its neighbours', for heterophilous graphs."
+    self_features: str = setting(
+        "auto",
+        "Whether the κ-GCN keeps a node's own features apart from its neighbours'; auto: where the training nodes show "
+        "that neighbours share a class hardly more than by chance.",
+        choices=("auto", "on", "off"),
     )
     propagation_steps: int = setting(10, "Number of propagation steps of appnp.", range="[1, inf)")
     alpha: float = setting(0.1, "Share of a node's own row in each propagation step of appnp.", range="[0, 1]")

@@ -26,7 +26,7 @@ PROTOCOL = (
 )  # the same for all cells, so not in records
 
 # What a record or a file that does not name them means: settings that version 0.1 did not have, as it was then.
-OLD: dict[str, Any] = {"output": "paper", "self_features": False, "input_dropout": 0.0, "stop_by": "loss"}
+OLD: dict[str, Any] = {"output": "paper", "self_features": "off", "input_dropout": 0.0, "stop_by": "loss"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Experiment:
             the space, ``"hgcn"`` also its curvature.
         settings: All other settings, none of them "auto"; their own `model` is replaced.
 
-    >>> settings = ClassificationSettings("H8", feature_norm="rows", dropout=0.0, l2=0.0)
+    >>> settings = ClassificationSettings("H8", feature_norm="rows", dropout=0.0, l2=0.0, self_features="off")
     >>> Experiment("disease", "kappa-gcn", settings).record()["space"]
     'H8'
     """
@@ -47,7 +47,9 @@ class Experiment:
     dataset: str
     model: str
     settings: ClassificationSettings = field(
-        default_factory=lambda: ClassificationSettings("E16", feature_norm="rows", dropout=0.0, l2=5e-4)
+        default_factory=lambda: ClassificationSettings(
+            "E16", feature_norm="rows", dropout=0.0, l2=5e-4, self_features="off"
+        )
     )
 
     def __post_init__(self) -> None:

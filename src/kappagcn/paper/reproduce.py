@@ -95,6 +95,7 @@ class Plan:
             **(COLUMNS if measured else WORDS),
             "feature_norm": "columns" if measured else "lengths",
             "output": "paper",
+            "self_features": "off",
         }
         return Experiment(cell.dataset, model, ClassificationSettings(start_space(space), **values))
 

@@ -21,7 +21,7 @@ WIDER_ROWS = {
     "kappa-appnp": "U16 (κ-APPNP)",
 }
 MODELS = {"gcn-wider": "gcn", "appnp": "appnp", "kappa-gcn": "kappa-gcn", "kappa-appnp": "appnp"}
-COMMON: dict[str, Any] = {"stop_by": "either", "patience": 100}
+COMMON: dict[str, Any] = {"stop_by": "either", "patience": 100, "self_features": "off"}
 # κ is where curvature starts, of either sign or 0; all else is the same for every row.
 WORDS: tuple[dict[str, Any], ...] = (
     {"κ": -0.1, "feature_norm": "rows", "dropout": 0.5, "input_dropout": 0.5, "l2": 5e-3, "output": "midpoint"},

@@ -13,7 +13,7 @@ from random_graphs import data_folder, needs_data
 CURVED = Experiment(
     "disease",
     "kappa-gcn",
-    ClassificationSettings("H3xS2", feature_norm="columns", dropout=0.3, l2=0.0, epochs=12),
+    ClassificationSettings("H3xS2", feature_norm="columns", dropout=0.3, l2=0.0, self_features="off", epochs=12),
 )
 
 

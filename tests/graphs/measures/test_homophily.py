@@ -7,7 +7,7 @@ import torch
 from torch_geometric.data import Data
 
 from kappagcn.graphs import cycle
-from kappagcn.graphs.measures.homophily import homophily
+from kappagcn.graphs.measures.homophily import homophily, is_heterophilous
 
 
 def test_random_labels_are_no_more_alike_than_chance():
@@ -37,3 +37,17 @@ def test_other_nodes_labels_are_not_looked_at():
     changed.y = torch.tensor([0, 0, 1, 0, 1, 0])
     assert homophily(ring, known) == homophily(changed, known)
     assert homophily(ring, known)[0::2] == (0.5, 2)
+
+
+def test_heterophily_is_seen_from_enough_edges_of_known_nodes_alone():
+    generator = torch.Generator().manual_seed(0)
+    edges = torch.randint(0, 200, (2, 2000), generator=generator)
+    y = torch.arange(200) % 2
+    edges = edges[:, y[edges[0]] != y[edges[1]]]
+    data = Data(edge_index=torch.cat([edges, edges.flip(0)], 1), y=y)
+    assert is_heterophilous(data, torch.arange(100))
+    assert not is_heterophilous(data, torch.arange(6))
+    data.y = torch.where(torch.arange(200) < 100, 0, 1)
+    assert not is_heterophilous(data, torch.arange(100))
+    within = Data(edge_index=torch.arange(200).reshape(2, 100), y=torch.zeros(200, dtype=torch.long))
+    assert not is_heterophilous(within, torch.arange(200))

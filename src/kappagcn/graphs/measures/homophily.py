@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -36,3 +38,23 @@ def homophily(data: Data, nodes: Tensor | None = None) -> tuple[float, float, in
     shares = ends[0].bincount().double() / ends.shape[1]
     chance = float(shares.square().sum())
     return same, (same - chance) / (1 - chance) if chance < 1 else 1.0, ends.shape[1] // 2
+
+
+def is_heterophilous(data: Data, nodes: Tensor) -> bool:
+    """Whether the classes of some nodes show that neighbours share one hardly more than by chance.
+
+    The upper end of the 95 % interval of the share (Agresti and Coull) has to be that low, so that few edges between
+    these nodes show nothing.
+
+    >>> import torch
+    >>> square = Data(edge_index=torch.tensor([[0, 1, 1, 2, 2, 3, 3, 0], [1, 0, 2, 1, 3, 2, 0, 3]]))
+    >>> square.y = torch.tensor([0, 1, 0, 1])
+    >>> is_heterophilous(square, torch.arange(4))  # four edges are too few to tell
+    False
+    """
+    same, adjusted, edges = homophily(data, nodes)
+    if not edges or adjusted >= LOW:
+        return False
+    chance = (same - adjusted) / (1 - adjusted)
+    share = (same * edges + 2) / (edges + 4)
+    return share + 1.96 * math.sqrt(share * (1 - share) / (edges + 4)) < chance + LOW * (1 - chance)

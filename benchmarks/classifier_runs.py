@@ -1,0 +1,80 @@
+"""Runs of `KappaGCNClassifier` with its defaults on datasets, a line of JSON for each, none done twice."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+from kappagcn.estimators import KappaGCNClassifier
+from kappagcn.estimators.labelled import read_labels
+from kappagcn.graphs.datasets.benchmark import Benchmark
+from kappagcn.paper.runs import machine, versions
+from kappagcn.training import final_evaluation
+
+RESULTS = Path(__file__).parent.parent / "results"
+
+
+class Runs:
+    """Records of runs by dataset, candidate and split.
+
+    `purpose` is "validation" to choose by: test nodes are then never looked at. Where a dataset is published with its
+    splits, the validation nodes of "validation" runs are those that stop training.
+    """
+
+    def __init__(self, name: str, candidates: dict[str, dict[str, Any]], purpose: str) -> None:
+        self.path, self.candidates, self.purpose = RESULTS / f"{name}.jsonl", candidates, purpose
+
+    def records(self) -> list[dict[str, Any]]:
+        """All records of the candidates."""
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        return [record for record in map(json.loads, lines) if record["candidate"] in self.candidates]
+
+    def run(self, datasets: list[str], splits: int, data: str | None) -> None:
+        """Do what is missing, split by split."""
+        finished = {(each["dataset"], each["candidate"], each["split"]) for each in self.records()}
+        for dataset in datasets:
+            benchmark = Benchmark(dataset, data)
+            for number in range(splits):
+                for name in self.candidates:
+                    if (dataset, name, number) not in finished:
+                        record = self._run(benchmark, number, name)
+                        with self.path.open("a") as file:
+                            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+    def _run(self, benchmark: Benchmark, number: int, name: str) -> dict[str, Any]:
+        public = benchmark.dataset is not None and benchmark.dataset.entry.split == "public"
+        split = benchmark.split(number, "test" if public else self.purpose)
+        data = benchmark.data.clone()
+        if not benchmark.has_features:
+            data.x = None
+        classifier = KappaGCNClassifier(**self.candidates[name], random_state=number, verbose=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            classifier.fit_split(data, read_labels(data), split)
+        result = classifier.result_.record()
+        if self.purpose == "test":
+            accuracy = final_evaluation(classifier.model_, classifier._data, split)["accuracy"]
+        else:
+            accuracy = result["stopping_accuracy"] if public else result["validation_accuracy"]
+        return {
+            "dataset": benchmark.name,
+            "candidate": name,
+            "split": number,
+            "split_name": split.name,
+            "accuracy": accuracy,
+            "curvatures": classifier.curvatures_,
+            "epochs": result["epochs"],
+            "seconds": result["seconds"],
+            "versions": versions(),
+            "machine": machine(),
+        }
+
+    def by_candidate(self, dataset: str) -> dict[str, dict[int, dict[str, Any]]]:
+        """Records of a dataset by candidate and split."""
+        own: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in self.candidates}
+        for record in self.records():
+            if record["dataset"] == dataset:
+                own[record["candidate"]][record["split"]] = record
+        return own
