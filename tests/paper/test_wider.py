@@ -18,7 +18,11 @@ def test_all_rows_try_the_same_settings(dataset):
         assert all(each == shared[0] for each in shared)
         assert [e.model for e in one] == ["gcn", "appnp", "kappa-gcn", "appnp"]
         assert [e.settings.space[0] == "E" for e in one] == [True, True, False, False]
-    assert any(e.settings.space == "U16" for e in own["kappa-appnp"])
+
+
+def test_curvatures_start_below_at_and_above_zero():
+    starts = {e.settings.space for e in settings(Cell("cora_ml", "kappa-appnp"))}
+    assert starts == {"H16(-0.1)", "U16", "S16(0.1)"}
 
 
 def test_rows_that_the_paper_does_not_have_stand_without_its_numbers(tmp_path):

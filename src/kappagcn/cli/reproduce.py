@@ -30,7 +30,9 @@ class Item(StrEnum):
     figures = "figures"
 
 
-ITEM_HELP = "Distortion, by curvature, of a large graph; accuracy, curvatures, more networks and datasets; links; figures."
+ITEM_HELP = (
+    "Distortion, by curvature, of a large graph; accuracy, curvatures, more networks and datasets; links; figures."
+)
 PARTS_HELP = "Only these datasets, rows, figures, or cells such as cora_ml/H16 or tree/H10."
 CONFIGS_HELP = "Folder of settings: the search writes its choices there, tables read them."
 OUT_HELP = "Folder with the records; runs that have one are not repeated."
