@@ -48,7 +48,7 @@ def test_everything_comes_back(graph, tmp_path):
     half = read_folder(save_folder(graph, tmp_path / "half", half=True))
     assert half.x.dtype == torch.float16
     torch.testing.assert_close(half.x.float(), graph.x, rtol=1e-3, atol=1e-3)
-    empty = assemble(np.empty(0, int), np.empty(0, int), 3)
+    empty = assemble(np.empty(0, int), np.empty(0, int), 3, name="empty")
     same(read_folder(save_folder(empty, tmp_path / "empty")), empty)
 
 
