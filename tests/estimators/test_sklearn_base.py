@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator, estimator_checks_gen
 
 import kappagcn.estimators
 from kappagcn.errors import GraphError, TrainingError
-from kappagcn.estimators import GraphEmbedder, GraphNodes, KappaGCNClassifier
+from kappagcn.estimators import GraphEmbedder, GraphNodes, KappaGCNClassifier, KappaGCNLinkPredictor
 from kappagcn.estimators.sklearn_base import EXPECTED_FAILED_CHECKS
 from kappagcn.graphs import balanced_tree, load_graph
 
@@ -45,7 +45,11 @@ def test_they_are_scikit_learns():
         classifier.predict()
 
 
-@pytest.mark.parametrize("estimator", [KappaGCNClassifier("H4", **FEW), EMBEDDER], ids=["classifier", "embedder"])
+@pytest.mark.parametrize(
+    "estimator",
+    [KappaGCNClassifier("H4", **FEW), EMBEDDER, KappaGCNLinkPredictor("H4", **FEW)],
+    ids=["classifier", "embedder", "link predictor"],
+)
 def test_check_estimator_fails_only_where_it_feeds_tables(estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -130,6 +134,8 @@ def test_clones_copies_and_pickles(data, fitted):
     assert next(fitted.model_.parameters()).any()
     sparse = KappaGCNClassifier("H4", **FEW).fit(load_graph("karate"))
     assert np.array_equal(copy.deepcopy(sparse).predict_proba(), sparse.predict_proba())
+    links = KappaGCNLinkPredictor("H4", **FEW).fit(load_graph("karate"))
+    assert np.array_equal(copy.deepcopy(links).predict_proba([(0, 1)]), links.predict_proba([(0, 1)]))
     embedder = clone(EMBEDDER).fit(balanced_tree(2, 3))
     assert np.array_equal(pickle.loads(pickle.dumps(embedder)).distances(), embedder.distances())
     assert "GraphEmbedder" in embedder._repr_html_()
