@@ -13,7 +13,7 @@ PACKAGE = Path(kappagcn.__file__).parent
 # The layers of the code, lowest first: each may import those below it, beside errors, and no other. What
 # stands beside a layer names what it may use.
 LAYERS = [
-    {"errors", "_version", "objectives"},
+    {"errors", "_version", "objectives", "tracing"},
     {"io_atomic", "progress", "geometry", "sparse"},
     {"graphs", "kernels", "distributed", "run_folder", "optim"},
     {"nn", "drawing"},
@@ -27,16 +27,17 @@ LAYERS = [
 NARROWER = {
     "geometry": set(),
     "optim": {"geometry"},
-    "sparse": set(),
+    "sparse": {"tracing"},
+    "tracing": set(),
     "io_atomic": set(),
     "objectives": set(),
     "progress": {"objectives"},
     "graphs": {"io_atomic", "progress"},
-    "kernels": {"geometry", "objectives"},
+    "kernels": {"geometry", "objectives", "tracing"},
     "distributed": {"sparse"},
     "run_folder": {"io_atomic"},
-    "nn": {"geometry", "graphs", "sparse", "kernels"},
-    "models": {"geometry", "graphs", "sparse", "nn"},
+    "nn": {"geometry", "graphs", "sparse", "kernels", "tracing"},
+    "models": {"geometry", "graphs", "sparse", "nn", "tracing"},
     "drawing": {"run_folder"},
     "figures": {"geometry", "run_folder", "io_atomic", "drawing"},
     "report": {"geometry", "run_folder", "io_atomic", "drawing"},

@@ -325,9 +325,9 @@ def test_a_tree_classifier_trains_and_its_curvature_moves():
 def test_dropping_happens_in_training_only():
     edge_index, _, generator = random_graph(20, 80, 9)
     x = draw(generator, 20, 3).float()
-    plain = KappaGCNConv(3, 4, manifold="H4")
+    plain = KappaGCNConv(3, 4, manifold="H4(-1)")
     for options in ({"dropconnect": 0.5}, {"adjacency_dropout": 0.5}):
-        conv = KappaGCNConv(3, 4, manifold="H4", **options)
+        conv = KappaGCNConv(3, 4, manifold="H4(-1)", **options)
         conv.load_state_dict(plain.state_dict())
         torch.manual_seed(1)
         assert not torch.allclose(conv(x, edge_index), plain(x, edge_index))

@@ -50,7 +50,7 @@ def test_a_batch_of_graphs_is_its_graphs():
         Data(x=draw(generator, n, 3), edge_index=torch.randint(n, (2, 3 * n), generator=generator)) for n in (4, 7, 1)
     ]
     batch = Batch.from_data_list(graphs)
-    conv = KappaGCNConv(3, 2, manifold="H1xS1").double()
+    conv = KappaGCNConv(3, 2, manifold="H1xS1").double().eval()
     whole = conv(batch.x, batch.edge_index)
     parts = torch.cat([conv(g.x, g.edge_index) for g in graphs])
     assert torch.allclose(whole, parts, atol=1e-12)

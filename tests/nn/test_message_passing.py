@@ -4,8 +4,11 @@ import copy
 
 import pytest
 import torch
+from torch import nn
 from torch_geometric import EdgeIndex
-from torch_geometric.nn import GCNConv
+from torch_geometric.explain import CaptumExplainer, Explainer, GNNExplainer
+from torch_geometric.explain.algorithm.utils import clear_masks, set_masks
+from torch_geometric.nn import GCNConv, JumpingKnowledge, Sequential, summary, to_hetero
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import to_torch_csc_tensor
 
@@ -143,3 +146,111 @@ def test_aggregations_without_messages_are_named():
     conv.register_propagate_forward_pre_hook(lambda *args: None)
     with pytest.raises(GraphError, match="midpoint or tangential with explainers and hooks"):
         conv(X, STAR)
+
+
+class Network(nn.Module):
+    """Two layers, as PyG's documentation writes them."""
+
+    def __init__(self, conv, in_channels=16, **options):
+        super().__init__()
+        self.conv1, self.conv2 = conv(in_channels, 8, **options), conv(8, 3, **options)
+
+    def forward(self, x, edge_index, edge_weight=None):
+        return self.conv2(self.conv1(x, edge_index, edge_weight).relu(), edge_index, edge_weight)
+
+
+def flat(*channels, **options):
+    return KappaGCNConv(*channels, manifold=0.0, **options)
+
+
+def test_edge_masks_weigh_edges_as_gcnconvs():
+    theirs, ours = Network(GCNConv), Network(flat)
+    ours.load_state_dict(theirs.state_dict())
+    x, results = X.float(), []
+    for model in (theirs, ours):
+        mask = nn.Parameter(torch.linspace(-1, 1, 6))
+        set_masks(model, mask, STAR)
+        out = model(x, STAR)
+        out.square().sum().backward()
+        clear_masks(model)
+        results.append((out.detach(), mask.grad, model(x, STAR).detach()))
+    for mine, pygs in zip(*results, strict=True):
+        assert torch.allclose(mine, pygs, atol=1e-4)
+    assert not torch.allclose(results[0][0], results[0][2])
+
+
+@pytest.mark.parametrize("algorithm", ["gnn", "captum"])
+@pytest.mark.filterwarnings("ignore:Some weight gradients are None:UserWarning")
+def test_explainers_give_masks_of_edges_and_features(algorithm):
+    if algorithm == "captum":
+        pytest.importorskip("captum")
+    torch.manual_seed(0)
+    model = Network(KappaGCNConv, manifold=None).eval()
+    method = GNNExplainer(epochs=20) if algorithm == "gnn" else CaptumExplainer("Saliency")
+    explainer = Explainer(
+        model,
+        method,
+        explanation_type="model",
+        node_mask_type="attributes",
+        edge_mask_type="object",
+        model_config={"mode": "multiclass_classification", "task_level": "node", "return_type": "raw"},
+    )
+    explanation = explainer(X.float(), STAR, index=3)
+    assert explanation.edge_mask.shape == (6,)
+    assert explanation.edge_mask.abs().sum() > 0
+    assert explanation.node_mask.shape == (4, 16)
+    assert not any(getattr(module, "explain", False) for module in model.modules())
+
+
+def test_to_hetero():
+    metadata = (["paper", "author"], [("paper", "by", "author"), ("author", "of", "paper")])
+    x = {"paper": torch.randn(4, 16), "author": torch.randn(3, 5)}
+    by = torch.tensor([[0, 1, 3], [2, 0, 1]])
+    edges = {metadata[1][0]: by, metadata[1][1]: by.flip(0)}
+    model = to_hetero(Network(KappaGCNConv, -1, manifold=None, add_self_loops=False), metadata)
+    out = model(x, edges)
+    assert {key: tuple(rows.shape) for key, rows in out.items()} == {"paper": (4, 3), "author": (3, 3)}
+    sum(rows.square().sum() for rows in out.values()).backward()
+    assert all(p.grad is not None for name, p in model.named_parameters() if "weight" in name)
+
+
+def test_sequential_and_jumping_knowledge():
+    torch.manual_seed(0)
+    model = Sequential(
+        "x, edge_index",
+        [
+            (KappaGCNConv(16, 8, manifold="H8"), "x, edge_index -> x1"),
+            nn.ReLU(),
+            (KappaGCNConv(8, 8, manifold="S8"), "x1, edge_index -> x2"),
+            (lambda x1, x2: [x1, x2], "x1, x2 -> xs"),
+            (JumpingKnowledge("cat"), "xs -> x"),
+            nn.Linear(16, 3),
+        ],
+    )
+    out = model(X.float(), STAR)
+    assert out.shape == (4, 3)
+    out.sum().backward()
+    assert all(p.grad is not None for p in model.parameters())
+
+
+def test_gradients_reach_edge_weights_on_every_path():
+    x = 0.3 * X
+    for options in ({}, {"cached": True}, {"adjacency_dropout": 0.1}, {"double": True}, {"aggregation": "tangential"}):
+        conv = KappaGCNConv(16, 3, manifold=-0.5, **options).double().eval()
+        grads = []
+        for form in ("edges", "again", "coo", "csr"):
+            weight = WEIGHT.clone().requires_grad_()
+            adjacency = torch.sparse_coo_tensor(STAR.flip(0), weight, (4, 4), check_invariants=True)
+            forms = {"coo": (adjacency,), "csr": (adjacency.to_sparse_csr(),)}
+            conv(x, *forms.get(form, (STAR, weight))).square().sum().backward()
+            grads.append(weight.grad)
+        assert grads[0].abs().min() > 0
+        for grad in grads[1:]:
+            assert torch.allclose(grad, grads[0], atol=1e-10)
+
+
+def test_profile_sees_the_layer():
+    count_parameters = sum(p.numel() for p in KappaGCNConv(16, 8).parameters())
+    assert count_parameters == 16 * 8 + 8 + 1
+    pytest.importorskip("tabulate")
+    assert "KappaGCNConv" in summary(Network(KappaGCNConv), X.float(), STAR)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Real
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -101,6 +102,52 @@ class Curvature(nn.Module):
         bounds = {"lower": self.lower, "upper": self.upper}
         parts = [f"{name}={bound:g}" for name, bound in bounds.items() if math.isfinite(bound)]
         return ", ".join([f"{self.value:.4g}", "trainable" if self.trainable else "fixed", *parts])
+
+
+class RelativeCurvature(Curvature):
+    """A curvature in units of the data: κ = raw · SHARE/r², with r² the mean square length of the rows it bends.
+
+    What a curvature means depends on the size of vectors, through κr². So raw = ±1 bends whatever comes in slightly
+    and alike, and so does a step of an optimiser. The first rows set r²; while a network is trained and its rows grow,
+    r² follows as a running mean. It is part of the state, negative until the first rows come, when κ = raw.
+
+    Args:
+        value: raw at the start: −1, 0 or 1 for a space that starts hyperbolic, flat or spherical.
+        trainable: whether an optimiser sees it.
+        dtype: of the parameter.
+
+    >>> curvature = RelativeCurvature(-1.0)
+    >>> curvature.observe(torch.tensor([[3.0, 4.0], [0.0, 5.0]]))
+    >>> curvature.value == -RelativeCurvature.SHARE / 25
+    True
+    """
+
+    SHARE = 1 / 64  # 2√|κ|r = ¼ at raw = ±1
+    MOMENTUM = 0.1  # of the running mean
+
+    mean_square: Tensor
+
+    def __init__(self, value: float = 0.0, *, trainable: bool = False, dtype: torch.dtype | None = None) -> None:
+        super().__init__(value, trainable=trainable, dtype=dtype)
+        self.register_buffer("mean_square", torch.full_like(self.raw, -self.SHARE).detach())
+        self.pending = True
+
+    def forward(self) -> Tensor:
+        """κ as a tensor without axes."""
+        return self.raw * (self.SHARE / self.mean_square.abs())
+
+    @torch.no_grad()
+    def observe(self, rows: Tensor) -> None:
+        """Take the mean square length from the first rows, (N, D), then follow that of later ones, unless 0."""
+        square = rows.detach().to(self.mean_square.dtype).square().sum(-1).mean()
+        if not self.pending:
+            square = torch.lerp(self.mean_square, square, self.MOMENTUM)
+        self.mean_square.copy_(torch.where(square > 0, square, self.mean_square))
+        self.pending = False
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+        self.pending = not self.mean_square.is_meta and bool(self.mean_square < 0)
 
 
 def _inverse_softplus(y: float) -> float:

@@ -94,6 +94,18 @@ def positive_root(k: Tensor) -> Tensor:
     return torch.where(k > 0, k, 1).sqrt()
 
 
+def is_onnx_export() -> bool:
+    """Whether torch is exporting to ONNX."""
+    return torch.compiler.is_exporting() and torch.onnx.is_in_onnx_export()
+
+
+def in_onnx_single(function: Callable[..., Tensor], *arguments: Tensor) -> Tensor:
+    """A function's value; while a network is exported to ONNX in float32, the only dtype its runtimes have it in."""
+    if is_onnx_export():
+        return function(*(a.float() for a in arguments)).to(arguments[0].dtype)
+    return function(*arguments)
+
+
 def _size(z: Tensor) -> Tensor:
     return z.abs().clamp(min=tiny(z)).sqrt()
 
@@ -191,7 +203,7 @@ class _Analytic(torch.autograd.Function):
 
     @staticmethod
     def forward(z: Tensor, name: str) -> Tensor:
-        return VALUES[name](z)
+        return in_onnx_single(VALUES[name], z)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, str], output: Tensor) -> None:
@@ -231,7 +243,7 @@ def arc_over_sine(z: Tensor, cosine: Tensor) -> Tensor:
     """
     near = z < ARC_SINE_BELOW
     scaled = torch.where(near, 1, z).sqrt()
-    far = torch.atan2(scaled, torch.where(near, 1, cosine)) / scaled
+    far = in_onnx_single(torch.atan2, scaled, torch.where(near, 1, cosine)) / scaled
     return torch.where(near, arsinc(torch.where(near, z, 0)), far)
 
 

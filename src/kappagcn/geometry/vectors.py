@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from kappagcn.geometry.numerics import MAGNIFIED_BELOW, MAGNIFIER, tiny
+from kappagcn.geometry.numerics import MAGNIFIED_BELOW, MAGNIFIER, is_onnx_export, tiny
 
 EXACT = "donot_use_mm_for_euclid_dist"  # of torch.cdist: differences first
 
 
 def _own_precision(x: Tensor) -> AbstractContextManager[Any]:
     """A context in which autocast leaves the products of ``x`` in its own dtype."""
-    if torch.is_autocast_enabled(x.device.type):
+    if not x.is_meta and torch.is_autocast_enabled(x.device.type):
         return torch.autocast(x.device.type, enabled=False)
     return nullcontext()
 
@@ -32,7 +32,9 @@ def dot(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _length(x: Tensor) -> Tensor:
-    plain = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    plain: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    if is_onnx_export():  # whose constants do not go beyond float32
+        return plain
     magnified = torch.linalg.vector_norm(x * MAGNIFIER[x.dtype], dim=-1, keepdim=True) / MAGNIFIER[x.dtype]
     return torch.where(plain * MAGNIFIER[x.dtype] < MAGNIFIED_BELOW, magnified, plain)
 

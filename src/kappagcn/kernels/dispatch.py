@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from kappagcn.errors import GeometryError
+from kappagcn.tracing import is_cheap_to_read
 
 _torch_only = False
 
@@ -28,9 +29,9 @@ def _load(name: str) -> ModuleType | None:
 
 def compiled(name: str, *tensors: Tensor) -> ModuleType | None:
     """The compiled module ``"rows"`` or ``"point_pairs"`` if these tensors can go through it; None if torch has to."""
-    if _torch_only or torch.compiler.is_compiling():
+    if _torch_only or not is_cheap_to_read(*tensors):
         return None
-    if not all(t.is_cpu and t.dtype in (torch.float32, torch.float64) for t in tensors):
+    if not all(t.dtype in (torch.float32, torch.float64) for t in tensors):
         return None
     return _load(name)
 
@@ -44,6 +45,27 @@ def torch_only() -> Iterator[None]:
         yield
     finally:
         _torch_only = before
+
+
+def second_order(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A compiled backward for first derivatives; for second ones that of ``ctx.twin``, the same function in torch.
+
+    The twin takes the saved tensors of which there are derivatives, ``ctx.saved_tensors[: ctx.inputs]``.
+    """
+
+    @wraps(backward)
+    def either(ctx: Any, grad: Tensor) -> Any:
+        if not torch.is_grad_enabled():
+            with torch.autocast(grad.device.type, enabled=False):
+                return backward(ctx, grad)
+        inputs = ctx.saved_tensors[: ctx.inputs]
+        wanted = [t for t in inputs if t.requires_grad]
+        with torch.autocast(grad.device.type, enabled=False):
+            grads = iter(torch.autograd.grad(ctx.twin(*inputs), wanted, grad, create_graph=True, allow_unused=True))
+        by_input = [next(grads) if t.requires_grad else None for t in inputs]
+        return (*by_input, *[None] * (len(ctx.needs_input_grad) - len(inputs)))
+
+    return either
 
 
 def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,6 +15,7 @@ direction of n that float64 resolves, at distance artanh(1 − 4ε)/√−κ, an
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from kappagcn.geometry.numerics import (
     derivative_series,
 )
 from kappagcn.kernels.blocks import Array, as_array, block_sums, compiled, in_blocks
-from kappagcn.kernels.dispatch import first_order
+from kappagcn.kernels.dispatch import second_order
 
 # Globals of a module are constants of its compiled functions.
 FAR, LEAST, LEAST_COSINE, SERIES_BELOW = ROW_FAR, ROW_LEAST, ROW_LEAST_COSINE, ROW_SERIES_BELOW
@@ -193,67 +194,73 @@ def _arsin_backward(sines: Array, kappa: float, arcs: Array, grad: Array, by_sin
                 by_kappa[0] += g * (s * slope - arcs[i, c]) / (2 * kappa)
 
 
+Twin = Callable[..., Tensor]  # the same function in torch, for second derivatives
+
+
 class _Lift(torch.autograd.Function):
     """Lifted rows, (N, D) → (N, D+1), those beyond √−κ·r = limit as lying there."""
 
     @staticmethod
-    def forward(ctx: Any, v: Tensor, k: Tensor, limit: float) -> Tensor:
+    def forward(ctx: Any, v: Tensor, k: Tensor, limit: float, twin: Twin) -> Tensor:
         lifted, kept = v.new_empty(len(v), v.shape[1] + 1), v.new_empty(len(v), 3, dtype=torch.float64)
         x, out, own, kappa = as_array(v), lifted.numpy(), kept.numpy(), float(k)
         in_blocks(len(x), lambda b, _: _lift(x[b], kappa, limit, out[b], own[b]))
         ctx.save_for_backward(v, k, kept)
+        ctx.inputs, ctx.twin = 2, twin
         return lifted
 
     @staticmethod
-    @first_order
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+    @second_order
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
         v, k, kept = ctx.saved_tensors
         by_v, by_k = torch.empty_like(v, memory_format=torch.contiguous_format), block_sums(len(v))
         x, own, g, out, kappa = as_array(v), kept.numpy(), as_array(grad), by_v.numpy(), float(k)
         in_blocks(len(x), lambda b, n: _lift_backward(x[b], kappa, own[b], g[b], out[b], by_k[n]))
-        return by_v, k.new_tensor(by_k.sum()), None
+        return by_v, k.new_tensor(by_k.sum()), None, None
 
 
 class _Lower(torch.autograd.Function):
     """weight · lower(e), (N, D+1), (N,) → (N, D); not differentiable by the weight."""
 
     @staticmethod
-    def forward(ctx: Any, e: Tensor, k: Tensor, weight: Tensor) -> Tensor:
+    def forward(ctx: Any, e: Tensor, k: Tensor, weight: Tensor, twin: Twin) -> Tensor:
         lowered, kept = e.new_empty(len(e), e.shape[1] - 1), e.new_empty(len(e), 3, dtype=torch.float64)
         x, w, out, own, kappa = as_array(e), as_array(weight), lowered.numpy(), kept.numpy(), float(k)
         in_blocks(len(x), lambda b, _: _lower(x[b], kappa, w[b], out[b], own[b]))
         ctx.save_for_backward(e, k, weight, kept)
+        ctx.inputs, ctx.twin = 3, twin
         return lowered
 
     @staticmethod
-    @first_order
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+    @second_order
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
         e, k, weight, kept = ctx.saved_tensors
         by_e, by_k, kappa = torch.empty_like(e, memory_format=torch.contiguous_format), block_sums(len(e)), float(k)
         x, w, own, g, out = as_array(e), as_array(weight), kept.numpy(), as_array(grad), by_e.numpy()
         in_blocks(len(x), lambda b, n: _lower_backward(x[b], kappa, w[b], own[b], g[b], out[b], by_k[n]))
-        return by_e, k.new_tensor(by_k.sum()), None
+        return by_e, k.new_tensor(by_k.sum()), None, None
 
 
 class _Arsin(torch.autograd.Function):
     """arsin_κ of signed sines, (N, C) → (N, C); for κ > 0 a sine beyond ±1/√κ counts as that."""
 
     @staticmethod
-    def forward(ctx: Any, sines: Tensor, k: Tensor) -> Tensor:
+    def forward(ctx: Any, sines: Tensor, k: Tensor, twin: Twin) -> Tensor:
         arcs = torch.empty(sines.shape, dtype=torch.float64)
         x, out, kappa = as_array(sines), arcs.numpy(), float(k)
         in_blocks(len(x), lambda b, _: _arsin(x[b], kappa, out[b]))
         ctx.save_for_backward(sines, k, arcs)
+        ctx.inputs, ctx.twin = 2, twin
         return arcs.to(sines.dtype)
 
     @staticmethod
-    @first_order
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+    @second_order
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         sines, k, arcs = ctx.saved_tensors
         by_sine, by_k = torch.empty_like(sines, memory_format=torch.contiguous_format), block_sums(len(sines))
         x, own, g, out, kappa = as_array(sines), arcs.numpy(), as_array(grad), by_sine.numpy(), float(k)
         in_blocks(len(x), lambda b, n: _arsin_backward(x[b], kappa, own[b], g[b], out[b], by_k[n]))
-        return by_sine, k.new_tensor(by_k.sum())
+        return by_sine, k.new_tensor(by_k.sum()), None
 
 
 lift_rows, lower_rows, arsin_rows = _Lift.apply, _Lower.apply, _Arsin.apply

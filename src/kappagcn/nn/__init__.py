@@ -8,7 +8,7 @@ from kappagcn.nn.functional import aggregate, capped_rows, linear, logits, pool
 from kappagcn.nn.hgcn import HGCNConv
 from kappagcn.nn.layers import KappaActivation, KappaDropout, KappaLinear, KappaLogits, KappaPool
 from kappagcn.nn.pair_distances import pair_squares
-from kappagcn.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
+from kappagcn.sparse import KappaNeighborLoader, SparseMatrix, bipartite_adjacency, normalized_adjacency
 
 __all__ = [
     "DotDecoder",
@@ -20,6 +20,7 @@ __all__ = [
     "KappaGCNConv",
     "KappaLinear",
     "KappaLogits",
+    "KappaNeighborLoader",
     "KappaPool",
     "PointFeatures",
     "SparseMatrix",

@@ -15,6 +15,7 @@ from kappagcn.geometry import ProductManifold
 from kappagcn.nn.functional import AGGREGATIONS, dropconnect, linear
 from kappagcn.nn.inputs import Adjacency, Features, Space, as_adjacency, as_manifold, check_rows
 from kappagcn.nn.message_passing import CurvedMessagePassing
+from kappagcn.nn.start import RowScale, is_relative, observe_rows, relative_space
 from kappagcn.sparse import NORMALIZATIONS, SparseMatrix
 
 
@@ -35,8 +36,9 @@ class KappaGCNConv(CurvedMessagePassing):
         normalize: ``"symmetric"`` (True), ``"row"`` or ``"none"`` (False).
         bias: Whether to add b.
         manifold: Space of the result; layers that get the same object share its curvature. A signature such as
-            ``"H8xS8"`` makes a new space with trained curvatures, a number one with that κ, fixed. By default a new
-            space with trained curvature that starts flat.
+            ``"H8xS8"`` makes a new space with trained curvatures in units of the rows that come in, or as given in
+            ``"H8(-1)"``; a number one with that κ, fixed. By default a new space with trained curvature that starts
+            flat. With units, rows of a mean square length above 16 are scaled down to it.
         aggregation: ``"midpoint"`` (the paper), ``"tangential"``, ``"tangential-node"`` or ``"frechet"``; see
             `kappagcn.nn.aggregate`. In ``"tangential"`` κ plays no part, and gets no gradient.
         dropconnect: Probability for each entry of W to be left out in a training step.
@@ -89,7 +91,10 @@ class KappaGCNConv(CurvedMessagePassing):
         if (in_channels < 1 and in_channels != -1) or out_channels < 1:
             raise GraphError(f"expected channels from 1, or -1 for in_channels, found {in_channels}, {out_channels}.")
         self.in_channels, self.out_channels = in_channels, out_channels
+        if manifold is None or isinstance(manifold, str):
+            manifold = relative_space(manifold, out_channels)
         self.manifold = as_manifold(manifold, out_channels)
+        self.row_scale = RowScale() if is_relative(self.manifold) else None
         self.normalize = normalize if isinstance(normalize, str) else ("symmetric" if normalize else "none")
         if self.normalize not in NORMALIZATIONS:
             raise GraphError(f"expected normalize {', '.join(NORMALIZATIONS)}, found {normalize!r}.")
@@ -140,6 +145,8 @@ class KappaGCNConv(CurvedMessagePassing):
             adjacency = self.adjacency(x[0], edge_index, edge_weight, size)
             return torch.stack([self(rows, adjacency) for rows in x])
         v = self.linear(x[0] if isinstance(x, tuple) else x)
+        if self.row_scale is not None:
+            observe_rows(v, self.manifold)
         adjacency = self.adjacency(x, edge_index, edge_weight, size)
         if self.training and self.adjacency_dropout:
             adjacency = adjacency.dropout(self.adjacency_dropout)
@@ -157,9 +164,11 @@ class KappaGCNConv(CurvedMessagePassing):
         dropped = self.dropconnect > 0 and self.training
         if isinstance(x, Tensor) and x.layout == torch.strided and self.mask is None and not dropped:
             product: Tensor = self.lin(x)
-            return product
-        weight: Tensor = self.lin.weight if self.mask is None else self.lin.weight * self.mask
-        return linear(self.features(x), dropconnect(weight, self.dropconnect, self.training).t())
+        else:
+            x = self.features(x)
+            weight: Tensor = self.lin.weight if self.mask is None else self.lin.weight * self.mask
+            product = linear(x, dropconnect(weight, self.dropconnect, self.training).t())
+        return product if self.row_scale is None else self.row_scale(x, product)
 
     def adjacency(
         self,
@@ -184,7 +193,7 @@ class KappaGCNConv(CurvedMessagePassing):
             flow=self.flow,
             dtype=dtype,
         )
-        if self.cached:
+        if self.cached and not matrix.values.requires_grad:  # the graph of the first call is gone in the second
             self._cached_edge_index = matrix
         return matrix
 
@@ -193,6 +202,8 @@ class KappaGCNConv(CurvedMessagePassing):
         own = f"{prefix}manifold."
         if not any(key.startswith(own) for key in state_dict):
             state_dict.update(self.manifold.state_dict(prefix=own))
+            if self.row_scale is not None:
+                state_dict[f"{prefix}row_scale.factor"] = torch.ones_like(self.row_scale.factor)
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
     def extra_repr(self) -> str:

@@ -19,8 +19,9 @@ from kappagcn.geometry.manifold import Manifold as Manifold
 from kappagcn.nn.hyperplanes import hyperplane_logits
 from kappagcn.nn.midpoints import count_edge_rows, midpoints
 from kappagcn.nn.neighbourhoods import frechet, tangential_at_nodes
-from kappagcn.nn.precision import at_least_single, is_lowered
+from kappagcn.nn.precision import at_least_single, is_lowered, without_autocast
 from kappagcn.sparse import SparseMatrix
+from kappagcn.tracing import is_cheap_to_read
 
 AGGREGATIONS = ("midpoint", "tangential", "tangential-node", "frechet")
 
@@ -83,7 +84,7 @@ def aggregate(
     if aggregation not in AGGREGATIONS:
         raise GraphError(f"expected aggregation {', '.join(AGGREGATIONS)}, found {aggregation!r}.")
     if is_lowered(v):
-        with torch.autocast(v.device.type, enabled=False):
+        with without_autocast(v):
             return aggregate(at_least_single(v), adjacency, manifold, aggregation=aggregation, double=double).to(
                 v.dtype
             )
@@ -142,7 +143,7 @@ def logits(v: Tensor, p: Tensor, a: Tensor, manifold: Manifold) -> Tensor:
     tensor([[1.2000]])
     """
     if is_lowered(v):
-        with torch.autocast(v.device.type, enabled=False):
+        with without_autocast(v):
             return logits(at_least_single(v), at_least_single(p), at_least_single(a), manifold).to(v.dtype)
     k, dims = factors_of(v, manifold)
     if p.shape != a.shape or p.dim() != 2 or p.shape[1] != v.shape[-1]:
@@ -174,19 +175,19 @@ def pool(
     tensor([[0.5000, 0.0000],
             [0.3000, 0.4000]])
     """
-    nodes = torch.arange(len(v), device=v.device)
+    nodes = torch.arange(v.shape[0], device=v.device)
     if batch is None:
         batch, num_graphs = torch.zeros_like(nodes), 1
-    if batch.shape != (len(v),):
-        raise GraphError(f"expected one graph number per node ({len(v)}), found shape {tuple(batch.shape)}.")
+    if batch.shape != (v.shape[0],):
+        raise GraphError(f"expected one graph number per node ({v.shape[0]}), found shape {tuple(batch.shape)}.")
     if num_graphs is None:
         num_graphs = int(batch.max()) + 1 if batch.numel() else 0
     if batch.is_floating_point() or (weight is not None and weight.shape != batch.shape):
         raise GraphError("expected graph numbers as integers and one weight per node, found otherwise.")
-    if not torch.compiler.is_compiling() and len(v) and not 0 <= int(batch.min()) <= int(batch.max()) < num_graphs:
+    if is_cheap_to_read(batch) and batch.numel() and not 0 <= int(batch.min()) <= int(batch.max()) < num_graphs:
         raise GraphError(f"expected graphs 0 to {num_graphs - 1}, found {int(batch.min())} to {int(batch.max())}.")
     dtype = at_least_single(v).dtype  # half precision does not count to 300
-    share = torch.ones(len(v), dtype=dtype, device=v.device) if weight is None else weight.to(dtype)
+    share = torch.ones(v.shape[0], dtype=dtype, device=v.device) if weight is None else weight.to(dtype)
     total = share.new_zeros(num_graphs).index_add(0, batch, share)
     share = share / total.masked_fill(total == 0, 1)[batch]
-    return aggregate(v, SparseMatrix(batch, nodes, share, (num_graphs, len(v))), manifold, double=double)
+    return aggregate(v, SparseMatrix(batch, nodes, share, (num_graphs, v.shape[0])), manifold, double=double)

@@ -20,9 +20,11 @@ def _in_one_space(v: Tensor, p: Tensor, a: Tensor, k: Tensor) -> Tensor:
     """What belongs to classes is few and in float64, its lifts short enough for the rows' dtype."""
     dtype, a, kappa = v.dtype, a.double(), k.double()
     on_plane = lift_rows(p.double(), kappa, ROW_EXPONENT[dtype])
-    point, factor = on_plane[:, :-1], (on_plane[:, -1:] + 1).clamp(min=ROW_LEAST_LAMBDA)
+    point, height = on_plane.split([v.shape[-1], 1], -1)
+    factor = (height + 1).clamp(min=ROW_LEAST_LAMBDA)
     offset, length = dot(point, a), norm(a)
     length = torch.where(length == 0, 1, length)
     normal = torch.cat((a - kappa * offset / factor * point, -offset), -1) / length
     distances = arsin_rows(matmul(lift_rows(v, k), normal.to(dtype).t()), k)
-    return distances * (factor * length).to(dtype).t()
+    logits: Tensor = distances * (factor * length).to(dtype).t()
+    return logits

@@ -119,10 +119,10 @@ def as_adjacency(
             raise GraphError("expected no edge_weight beside a sparse adjacency tensor, which has its own.")
         if flow != "source_to_target":
             raise GraphError("flow: expected source_to_target with a sparse adjacency tensor; transpose it instead.")
-        matrix = SparseMatrix.from_tensor(edges)
-        edges, edge_weight = torch.stack([matrix.cols, matrix.rows]), matrix.values
-        if matrix.shape[0] != matrix.shape[1] and size is None:
-            size = (matrix.shape[1], matrix.shape[0])
+        entries = edges.to_sparse_coo().coalesce()
+        if edges.shape[0] != edges.shape[1] and size is None:
+            size = (edges.shape[1], edges.shape[0])
+        edges, edge_weight = entries.indices().flip(0).clone(), entries.values().clone()  # views cannot be compiled
     elif flow != "source_to_target" and isinstance(edges, Tensor):
         edges = edges.flip(0)
     if isinstance(x, tuple):

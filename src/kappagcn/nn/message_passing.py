@@ -13,7 +13,7 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.nn.functional import aggregate, factors_of
 from kappagcn.nn.inputs import SparseInput, space_name
-from kappagcn.nn.precision import at_least_single
+from kappagcn.nn.precision import at_least_single, without_autocast
 from kappagcn.nn.rows import lift_rows, lower_rows
 from kappagcn.sparse import SparseMatrix
 
@@ -66,11 +66,11 @@ class CurvedMessagePassing(SparseInput, MessagePassing):
             raise GraphError(
                 f"expected aggregation midpoint or tangential with explainers and hooks, found {aggregation}."
             )
-        with torch.autocast(v.device.type, enabled=False):
+        with without_autocast(v):
             wide, (k, dims) = v.double(), factors_of(v, self.manifold)
             kappas = k.double().unbind()
             lifted = [lift_rows(part, kappa) for part, kappa in zip(wide.split(dims, -1), kappas, strict=True)]
-            rows = torch.cat([*lifted, wide.new_ones(len(wide), 1)], -1)
+            rows = torch.cat([*lifted, wide.new_ones(wide.shape[0], 1)], -1)
             *sums, weight = self._propagated(rows, adjacency).split([*(dim + 1 for dim in dims), 1], -1)
             lowered = [lower_rows(e, kappa, weight.squeeze(-1)) for e, kappa in zip(sums, kappas, strict=True)]
         return torch.cat(lowered, -1).to(v.dtype)

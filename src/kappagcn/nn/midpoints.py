@@ -8,6 +8,7 @@ from torch import Tensor
 from kappagcn.geometry.numerics import ROW_EXPONENT
 from kappagcn.nn.rows import any_far, edge_rows, lift_rows, lower_rows
 from kappagcn.sparse import SparseMatrix
+from kappagcn.tracing import is_cheap_to_read
 
 
 def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *, double: bool = False) -> Tensor:
@@ -18,7 +19,7 @@ def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *,
     kappas, weight = k.double().unbind(), adjacency.row_sums()
     lifted = [lift_rows(part, kappa) for part, kappa in zip(v.split(dims, -1), kappas, strict=True)]
     sums = adjacency.product(_join(lifted)).split([dim + 1 for dim in dims], -1)
-    if v.dtype != torch.float64 and not torch.compiler.is_compiling() and bool((k < 0).any()):
+    if v.dtype != torch.float64 and is_cheap_to_read(v, k) and bool((k < 0).any()):
         far = any(any_far(*part, weight) for part in zip(lifted, sums, kappas, strict=True))
         if adjacency.any_rank(far):  # the digits that float32 loses count
             return midpoints(v, adjacency, k, dims, double=True)

@@ -6,13 +6,22 @@ coordinates must fit each other to the last digit.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 from torch import Tensor
+
+from kappagcn.tracing import is_autocast_on
 
 
 def is_lowered(v: Tensor) -> bool:
     """Whether v is of half precision, or products of it would be, because autocast is on."""
-    return v.dtype in (torch.float16, torch.bfloat16) or torch.is_autocast_enabled(v.device.type)
+    return v.dtype in (torch.float16, torch.bfloat16) or is_autocast_on(v)
+
+
+def without_autocast(v: Tensor) -> AbstractContextManager[None]:
+    """A context in which autocast, if it is on for v's device, is off."""
+    return torch.autocast(v.device.type, enabled=False) if is_autocast_on(v) else nullcontext()
 
 
 def at_least_single(v: Tensor) -> Tensor:

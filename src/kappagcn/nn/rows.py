@@ -9,6 +9,7 @@ that point. So no row is ever infinite or NaN. ``edge_rows`` counts such rows.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import cast
 
 import torch
@@ -43,7 +44,11 @@ def lift_rows(v: Tensor, k: Tensor, limit: float | None = None) -> Tensor:
     limit = ROW_EXPONENT[v.dtype] if limit is None else limit
     kernels = compiled("rows", v, k)
     if kernels is not None:
-        return cast(Tensor, kernels.lift_rows(v, k, limit))
+        return cast(Tensor, kernels.lift_rows(v, k, limit, partial(_lift, limit=limit)))
+    return _lift(v, k, limit)
+
+
+def _lift(v: Tensor, k: Tensor, limit: float) -> Tensor:
     kappa = k.double()
     n, h = lifted(within(v.double(), kappa, limit), kappa)
     if v.dtype != torch.float64:
@@ -58,7 +63,11 @@ def arsin_rows(sines: Tensor, k: Tensor) -> Tensor:
     """arsin_κ of signed sines for one κ, (N, C) → (N, C); for κ > 0 a sine beyond ±1/√κ counts as that."""
     kernels = compiled("rows", sines, k)
     if kernels is not None:
-        return cast(Tensor, kernels.arsin_rows(sines, k))
+        return cast(Tensor, kernels.arsin_rows(sines, k, _arsin))
+    return _arsin(sines, k)
+
+
+def _arsin(sines: Tensor, k: Tensor) -> Tensor:
     return arsin_k(sines.double(), k=k.double()).to(sines.dtype)
 
 
@@ -66,7 +75,11 @@ def lower_rows(e: Tensor, k: Tensor, weight: Tensor) -> Tensor:
     """weight · lower(e), (N, D+1), (N,) → (N, D), for one κ; as :func:`kappagcn.geometry.lower` but never undefined."""
     kernels = None if weight.requires_grad else compiled("rows", e, k, weight)
     if kernels is not None:
-        return cast(Tensor, kernels.lower_rows(e, k, weight))
+        return cast(Tensor, kernels.lower_rows(e, k, weight, _lower))
+    return _lower(e, k, weight)
+
+
+def _lower(e: Tensor, k: Tensor, weight: Tensor) -> Tensor:
     kappa, weight = k.double(), weight.double().unsqueeze(-1)
     n, square, h = _parts(e, weight)
     capped, size = _capped(square, h, kappa, e)
@@ -82,8 +95,8 @@ def lower_rows(e: Tensor, k: Tensor, weight: Tensor) -> Tensor:
 
 def _parts(e: Tensor, weight: Tensor | float) -> tuple[Tensor, Tensor, Tensor]:
     """Of rows (n, h): n, and in float64 |n|² and h. A row of negative weight is that of the opposite weights."""
-    n, h = e[..., :-1], e[..., -1:].double()
-    wide = n.double()
+    n, h = e.split([e.shape[-1] - 1, 1], -1)
+    wide, h = n.double(), h.double()
     return n, dot(wide, wide), torch.where(torch.as_tensor(weight) < 0, -h, h)
 
 

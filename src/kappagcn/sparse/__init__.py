@@ -1,11 +1,14 @@
 """Sparse matrices: products with dense rows, the normalised adjacency, and the neighbour sampler."""
 
+from kappagcn.sparse.loader import EdgeSampler, KappaNeighborLoader
 from kappagcn.sparse.matrix import SparseMatrix, multiply
 from kappagcn.sparse.normalization import NORMALIZATIONS, bipartite_adjacency, normalized_adjacency
 from kappagcn.sparse.sampler import NeighbourSampler, Sample, SparseRows
 
 __all__ = [
     "NORMALIZATIONS",
+    "EdgeSampler",
+    "KappaNeighborLoader",
     "NeighbourSampler",
     "Sample",
     "SparseMatrix",

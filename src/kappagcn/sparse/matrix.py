@@ -13,13 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
+from kappagcn.tracing import is_autocast_on, is_cheap_to_read, is_concrete
 
 __all__ = ["SparseMatrix", "check_range", "multiply"]
 
 
 def multiply(matrix: Tensor, x: Tensor) -> Tensor:
     """The product of a CSR tensor and dense rows, in the rows' precision also under autocast."""
-    if torch.is_autocast_enabled(x.device.type):
+    if is_autocast_on(x):
         with torch.autocast(x.device.type, enabled=False):
             return matrix @ x
     return matrix @ x
@@ -56,9 +57,8 @@ class SparseMatrix:
     """
 
     def __init__(self, rows: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int]) -> None:
-        if not torch.compiler.is_compiling():
-            check_range(rows, shape[0], "rows: expected entries")
-            check_range(cols, shape[1], "cols: expected entries")
+        check_range(rows, shape[0], "rows: expected entries")
+        check_range(cols, shape[1], "cols: expected entries")
         self.rows, self.cols, self.values, self.shape = rows, cols, values, shape
         self._layout: _Layout | None = None
         self._clear_cache()
@@ -108,12 +108,16 @@ class SparseMatrix:
         return self._times(self.gather(x))
 
     def _times(self, x: Tensor) -> Tensor:
-        if self.values.requires_grad or torch.compiler.is_compiling():
+        if self._is_traced(x):
             terms = self.values.unsqueeze(-1) * x.index_select(0, self.cols)
             return x.new_zeros(self.shape[0], x.shape[1]).index_add(0, self.rows, terms)
         matrix, transpose = self.matrices()
         product: Tensor = _Product.apply(matrix, transpose, x)
         return product
+
+    def _is_traced(self, *others: Tensor) -> bool:
+        """Whether a product has to be made of differentiable steps, and nothing may be cached."""
+        return self.values.requires_grad or not is_concrete(self.values, *others)
 
     def gather(self, x: Tensor) -> Tensor:
         """The rows that the columns of the matrix refer to, differentiable: x itself, unless ranks share the matrix."""
@@ -173,7 +177,7 @@ class SparseMatrix:
         """The matrix with each entry set to 0 with probability p, and the others divided by 1 − p."""
         if not p:
             return self
-        if self.values.requires_grad:
+        if self._is_traced():
             return self.with_values(nn.functional.dropout(self.values, p))
         self._check_cache()
         if self._coalesced is None:
@@ -182,7 +186,7 @@ class SparseMatrix:
 
     def row_sums(self) -> Tensor:
         """Row sums Σ_j A_ij, (M,), cached."""
-        if self.values.requires_grad or torch.compiler.is_compiling():
+        if self._is_traced():
             return self._times(self.values.new_ones(self.shape[1], 1)).squeeze(-1)
         self._check_cache()
         if self._row_sums is None:
@@ -194,7 +198,7 @@ class SparseMatrix:
         """The matrix in another dtype, cached."""
         if dtype == self.values.dtype:
             return self
-        if self.values.requires_grad or torch.compiler.is_compiling():
+        if self._is_traced():
             return self.with_values(self.values.to(dtype))
         self._check_cache()
         if self._converted is None or self._converted.values.dtype != dtype:
@@ -208,7 +212,7 @@ class SparseMatrix:
         return dense.index_put((self.rows, self.cols), self.values, accumulate=True)
 
     def __repr__(self) -> str:
-        return f"SparseMatrix({self.shape[0]} × {self.shape[1]}, {len(self.values)} entries)"
+        return f"SparseMatrix({self.shape[0]} × {self.shape[1]}, {self.values.shape[0]} entries)"
 
 
 class _Layout:
@@ -236,6 +240,6 @@ def _row_starts(sorted_rows: Tensor, count: int) -> Tensor:
 
 
 def check_range(indices: Tensor, size: int, expected: str) -> None:
-    """Refuse indices outside [0, size); `expected` begins the message."""
-    if indices.numel() and not 0 <= int(indices.min()) <= int(indices.max()) < size:
+    """Refuse indices outside [0, size), where they can be read at once; `expected` begins the message."""
+    if is_cheap_to_read(indices) and indices.numel() and not 0 <= int(indices.min()) <= int(indices.max()) < size:
         raise GraphError(f"{expected} from 0 to {size - 1}, found {int(indices.min())} to {int(indices.max())}.")

@@ -8,6 +8,7 @@ from torch_geometric.utils import add_remaining_self_loops
 
 from kappagcn.errors import GraphError
 from kappagcn.sparse.matrix import SparseMatrix, check_range
+from kappagcn.tracing import is_concrete
 
 __all__ = ["NORMALIZATIONS", "bipartite_adjacency", "normalized_adjacency"]
 
@@ -47,7 +48,7 @@ def normalized_adjacency(
     _check_nodes(edge_index, num_nodes)
     if add_self_loops:
         edge_index, weights = _with_loops(edge_index, weights, num_nodes, loop_weight)
-    degree = weights.new_zeros(num_nodes).index_add(0, edge_index[1], weights)
+    degree = weights.new_zeros(num_nodes).index_add(0, edge_index.select(0, 1), weights)
     return _normalized(edge_index, weights, (degree, degree), normalization)
 
 
@@ -74,7 +75,7 @@ def bipartite_adjacency(
             [1.]])
     """
     weights, degrees = _checked_weights(edge_index, edge_weight, normalization, dtype), []
-    for part, count in zip(edge_index, size, strict=True):
+    for part, count in zip(edge_index.unbind(), size, strict=True):
         _check_nodes(part, count)
         degrees.append(weights.new_zeros(count).index_add(0, part, weights))
     return _normalized(edge_index, weights, (degrees[0], degrees[1]), normalization)
@@ -98,19 +99,19 @@ def _checked_weights(edge_index: Tensor, edge_weight: Tensor | None, normalizati
 
 
 def _check_nodes(nodes: Tensor, count: int) -> None:
-    if not torch.compiler.is_compiling():
-        check_range(nodes, count, "expected edges between nodes")
+    check_range(nodes, count, "expected edges between nodes")
 
 
 def _with_loops(edge_index: Tensor, weights: Tensor, nodes: int, loop_weight: float) -> tuple[Tensor, Tensor]:
     """The edges with a self-loop at every node, of this weight where there was none."""
-    if not torch.compiler.is_compiling():
+    if is_concrete(edge_index, weights):
         edges_and_weights: tuple[Tensor, Tensor] = add_remaining_self_loops(edge_index, weights, loop_weight, nodes)
         return edges_and_weights
     # The same without shapes that depend on values: old self-loops stay with weight 0.
-    source, target = edge_index
+    source, target = edge_index.unbind()
     loop = source == target
-    own = weights.new_full((nodes + 1,), loop_weight).index_put((torch.where(loop, source, nodes),), weights)[:nodes]
+    own = weights.new_full((nodes + 1,), loop_weight).index_put((torch.where(loop, source, nodes),), weights)
+    own = own.narrow(0, 0, nodes)
     every = torch.arange(nodes, device=source.device).expand(2, -1)
     return torch.cat([edge_index, every], 1), torch.cat([torch.where(loop, 0, weights), own])
 
@@ -119,12 +120,12 @@ def _normalized(
     edge_index: Tensor, weights: Tensor, degrees: tuple[Tensor, Tensor], normalization: str
 ) -> SparseMatrix:
     """The matrix normalised by the degrees of sources and targets."""
-    (source, target), (out, into) = edge_index, degrees
+    (source, target), (out, into) = edge_index.unbind(), degrees
     if normalization == "symmetric":
-        weights = _inverse_root(out)[source] * weights * _inverse_root(into)[target]
+        weights = _inverse_root(out).index_select(0, source) * weights * _inverse_root(into).index_select(0, target)
     elif normalization == "row":
-        weights = weights / into.masked_fill(into == 0, 1)[target]
-    return SparseMatrix(target, source, weights, (len(into), len(out)))
+        weights = weights / into.masked_fill(into == 0, 1).index_select(0, target)
+    return SparseMatrix(target, source, weights, (into.shape[0], out.shape[0]))
 
 
 def _inverse_root(degree: Tensor) -> Tensor:

@@ -88,7 +88,50 @@ class Sample:
         return f"Sample({len(self.nodes)} nodes, blocks={self.blocks})"
 
 
-class NeighbourSampler(BaseSampler):
+class Draws:
+    """Random draws of a sampler: reproducible, pickled with it, and different in each worker of a loader.
+
+    Args:
+        seed: Seed of the draws.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.manual_seed(seed)
+
+    def manual_seed(self, seed: int) -> None:
+        """Restart the draws with a seed."""
+        self.generator = torch.Generator().manual_seed(seed)
+        self._worker: int | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "generator": self.generator.get_state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, generator=torch.Generator())
+        self.generator.set_state(state["generator"])
+
+    def _offsets(self, degree: Tensor, k: int) -> Tensor:
+        """k different integers below each degree, (B, k), by Floyd's algorithm: its cost does not depend on degrees."""
+        offsets = degree.new_empty(len(degree), k)
+        uniform = torch.rand(len(degree), k, dtype=torch.float64, generator=self._generator()).to(degree.device)
+        for i in range(k):
+            last = degree - k + i
+            offset = (uniform[:, i] * (last + 1)).long()
+            taken = (offsets[:, :i] == offset.unsqueeze(1)).any(1)
+            offsets[:, i] = torch.where(taken, last, offset)
+        return offsets
+
+    def _generator(self) -> torch.Generator:
+        """The random generator; a loader's workers have different seeds, and new ones in each epoch."""
+        worker = get_worker_info()
+        if worker is not None and worker.seed != self._worker:
+            self.generator.manual_seed((self.seed + worker.seed) % 2**63)
+            self._worker = worker.seed
+        return self.generator
+
+
+class NeighbourSampler(Draws, BaseSampler):
     r"""Draws at most k entries of each node's row, uniformly and without replacement.
 
     Of d entries off the diagonal k are drawn and multiplied by d/k; the diagonal is kept. So Σ_j Ã_ij E_j is an
@@ -115,26 +158,14 @@ class NeighbourSampler(BaseSampler):
         if not isinstance(adjacency, SparseMatrix) or adjacency.shape[0] != adjacency.shape[1]:
             value = adjacency.shape if isinstance(adjacency, SparseMatrix) else type(adjacency).__name__
             raise GraphError(f"expected an adjacency as a square SparseMatrix, found {value}.")
-        self.neighbours, self.seed = _checked(neighbours), seed
+        super().__init__(seed)
+        self.neighbours = checked_neighbours(neighbours)
         loop = adjacency.rows == adjacency.cols
         own, nodes = adjacency.rows[loop], adjacency.shape[0]
         self.loops = adjacency.values.detach().new_zeros(nodes).index_add(0, own, adjacency.values[loop])
         self.has_loop = torch.zeros(nodes, dtype=torch.bool, device=own.device).index_fill(0, own, True)
         rows, cols, values = (part[~loop] for part in (adjacency.rows, adjacency.cols, adjacency.values))
         self.rows = SparseRows(SparseMatrix(rows, cols, values, adjacency.shape))
-        self.manual_seed(seed)
-
-    def manual_seed(self, seed: int) -> None:
-        """Restart the draws with a seed."""
-        self.generator = torch.Generator().manual_seed(seed)
-        self._worker: int | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "generator": self.generator.get_state()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, generator=torch.Generator())
-        self.generator.set_state(state["generator"])
 
     def sample(self, seeds: Tensor, neighbours: Sequence[int] | None = None) -> Sample:
         """Sample the neighbourhood of some nodes, with new draws for each hop.
@@ -145,9 +176,9 @@ class NeighbourSampler(BaseSampler):
         """
         self._check_nodes(seeds)
         nodes, blocks = seeds, []
-        for k in self.neighbours if neighbours is None else _checked(neighbours):
+        for k in self.neighbours if neighbours is None else checked_neighbours(neighbours):
             rows, cols, weights = self._hop(nodes, k)
-            wider, positions = _extended(nodes, cols, rows)
+            wider, positions = extended(nodes, cols, rows)
             blocks.append(SparseMatrix(rows, positions, weights, (len(nodes), len(wider))))
             nodes = wider
         return Sample(nodes, blocks[::-1])
@@ -170,25 +201,6 @@ class NeighbourSampler(BaseSampler):
         cols = torch.cat([self.rows.cols[indices], self.rows.cols[drawn].flatten(), nodes[loops]])
         return rows, cols, torch.cat([self.rows.values[indices], some.flatten(), self.loops[nodes[loops]]])
 
-    def _offsets(self, degree: Tensor, k: int) -> Tensor:
-        """k different integers below each degree, (B, k), by Floyd's algorithm: its cost does not depend on degrees."""
-        offsets = degree.new_empty(len(degree), k)
-        uniform = torch.rand(len(degree), k, dtype=torch.float64, generator=self._generator()).to(degree.device)
-        for i in range(k):
-            last = degree - k + i
-            offset = (uniform[:, i] * (last + 1)).long()
-            taken = (offsets[:, :i] == offset.unsqueeze(1)).any(1)
-            offsets[:, i] = torch.where(taken, last, offset)
-        return offsets
-
-    def _generator(self) -> torch.Generator:
-        """The random generator; a loader's workers have different seeds, and new ones in each epoch."""
-        worker = get_worker_info()
-        if worker is not None and worker.seed != self._worker:
-            self.generator.manual_seed((self.seed + worker.seed) % 2**63)
-            self._worker = worker.seed
-        return self.generator
-
     def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> SamplerOutput:
         """Sample a subgraph for ``NodeLoader``: neighbours are drawn once per node; `metadata` holds the weights."""
         self._check_nodes(index.node)
@@ -196,7 +208,7 @@ class NeighbourSampler(BaseSampler):
         counts: tuple[list[int], list[int]] = [len(nodes)], []
         for k in self.neighbours:
             rows, cols, weights = self._hop(nodes[done:], k)
-            wider, positions = _extended(nodes, cols, rows + done)
+            wider, positions = extended(nodes, cols, rows + done)
             edges.append((positions, rows + done, weights))
             done = len(nodes)
             counts[0].append(len(wider) - done)
@@ -222,7 +234,8 @@ class NeighbourSampler(BaseSampler):
         return batch
 
 
-def _checked(neighbours: Sequence[int]) -> tuple[int, ...]:
+def checked_neighbours(neighbours: Sequence[int]) -> tuple[int, ...]:
+    """Numbers of neighbours per hop, after a check."""
     sequence = isinstance(neighbours, Sequence) and not isinstance(neighbours, str)
     whole = sequence and all(isinstance(k, Integral) and not isinstance(k, bool) for k in neighbours)
     if not whole or not all(k == -1 or k >= 1 for k in neighbours):
@@ -230,7 +243,7 @@ def _checked(neighbours: Sequence[int]) -> tuple[int, ...]:
     return tuple(int(k) for k in neighbours)
 
 
-def _extended(nodes: Tensor, cols: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+def extended(nodes: Tensor, cols: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
     """`nodes` followed by new nodes of `cols`, and the position of each of `cols`; that of a self-loop is its row."""
     distinct, inverse = torch.cat([nodes, cols]).unique(return_inverse=True)
     position = torch.full_like(distinct, len(nodes))

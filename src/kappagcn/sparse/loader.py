@@ -1,0 +1,134 @@
+"""KappaNeighborLoader: mini-batches of a graph as PyG's ``NeighborLoader`` makes them, without compiled packages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.loader import NodeLoader
+from torch_geometric.sampler import BaseSampler, NodeSamplerInput, SamplerOutput
+
+from kappagcn.errors import GraphError
+from kappagcn.sparse.matrix import SparseMatrix, check_range
+from kappagcn.sparse.sampler import Draws, SparseRows, checked_neighbours, extended
+
+__all__ = ["EdgeSampler", "KappaNeighborLoader"]
+
+
+class EdgeSampler(Draws, BaseSampler):
+    """Draws at most k of the edges that end in each node, uniformly and without replacement, for ``NodeLoader``.
+
+    Args:
+        edge_index: Edges, (2, E).
+        num_nodes: N.
+        num_neighbors: k for each hop; −1 for all.
+        seed: Seed of the draws.
+
+    >>> sampler = EdgeSampler(torch.tensor([[1, 2, 3], [0, 0, 0]]), 4, [2], seed=0)
+    >>> sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([0]))).node.shape
+    torch.Size([3])
+    """
+
+    def __init__(self, edge_index: Tensor, num_nodes: int, num_neighbors: Sequence[int], *, seed: int) -> None:
+        super().__init__(seed)
+        self.neighbours, self.num_nodes = checked_neighbours(num_neighbors), num_nodes
+        check_range(edge_index, num_nodes, "expected edges between nodes")
+        source, target = edge_index.unbind()
+        self.edges = target.argsort(stable=True)
+        self.sources = source[self.edges]
+        self.starts = torch.searchsorted(target[self.edges], torch.arange(num_nodes + 1))
+
+    def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> SamplerOutput:
+        """Sample a subgraph; neighbours are drawn once for each node, in the hop after it was reached."""
+        check_range(index.node, self.num_nodes, "expected nodes")
+        nodes, done, hops = index.node, 0, []
+        counts: tuple[list[int], list[int]] = [len(nodes)], []
+        for k in self.neighbours:
+            rows, places = self._hop(nodes[done:], k)
+            wider, positions = extended(nodes, self.sources[places], rows + done)
+            hops.append((positions, rows + done, self.edges[places]))
+            done = len(nodes)
+            counts[0].append(len(wider) - done)
+            counts[1].append(len(rows))
+            nodes = wider
+        source, target, edge = (torch.cat(part) for part in zip(*hops, strict=True))
+        seeds = torch.arange(len(index.node)) if index.input_id is None else index.input_id
+        return SamplerOutput(nodes, source, target, edge, None, *counts, metadata=(seeds, index.time))
+
+    def _hop(self, nodes: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """Drawn edges into `nodes`: the position of the node, and of the edge among edges sorted by target."""
+        first, degree = self.starts[nodes], self.starts[nodes + 1] - self.starts[nodes]
+        some = degree > (k if k >= 0 else len(self.sources))
+        many, few = some.nonzero().flatten(), (~some).nonzero().flatten()
+        rows = few.repeat_interleave(degree[few])
+        ends = degree[few].cumsum(0)
+        places = torch.arange(len(rows)) - (ends - degree[few]).repeat_interleave(degree[few]) + first[rows]
+        drawn = first[many].unsqueeze(1) + self._offsets(degree[many], max(k, 0))
+        return torch.cat([rows, many.repeat_interleave(drawn.shape[1])]), torch.cat([places, drawn.flatten()])
+
+    def sample_from_edges(self, index: Any, neg_sampling: Any = None) -> SamplerOutput:
+        """Raise an error: this sampler starts from nodes."""
+        raise GraphError("expected nodes to start from, as NodeLoader gives them, found edges.")
+
+
+class KappaNeighborLoader(NodeLoader):
+    """Mini-batches by neighbour sampling, in place of PyG's ``NeighborLoader``, which needs compiled packages.
+
+    Batches are ``Data`` with the seeds first, `batch_size`, `n_id`, `e_id`, `input_id`, `num_sampled_nodes` and
+    `num_sampled_edges`; what belongs to nodes and edges is cut to them. Sparse features stay sparse. For weights that
+    make sums over sampled neighbours unbiased use `NeighbourSampler`.
+
+    Args:
+        data: A graph with `edge_index`.
+        num_neighbors: Number of neighbours per hop, from the seeds outwards; −1 for all.
+        input_nodes: Seeds, as indices or a mask; None for all nodes.
+        seed: Seed of the draws; None to take it from torch's generator.
+        **kwargs: `batch_size`, `shuffle`, `num_workers`, `transform` and others of ``NodeLoader`` and ``DataLoader``.
+
+    >>> from torch_geometric.data import Data
+    >>> data = Data(x=torch.eye(4), edge_index=torch.tensor([[1, 2, 3, 0], [0, 0, 0, 1]]))
+    >>> batch = next(iter(KappaNeighborLoader(data, num_neighbors=[2, 2], batch_size=1)))
+    >>> batch.batch_size, batch.n_id[0].item(), batch.x.shape[0] >= 3
+    (1, 0, True)
+    """
+
+    transform: Callable[[Data], Data] | None
+
+    def __init__(
+        self,
+        data: Data,
+        num_neighbors: Sequence[int],
+        input_nodes: Tensor | None = None,
+        *,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        edges = data.get("edge_index") if isinstance(data, Data) else None
+        if not isinstance(edges, Tensor):
+            raise GraphError(f"data: expected a Data with edge_index, found {type(data).__name__} {data!r}.")
+        draws = int(torch.randint(2**62, ())) if seed is None else seed
+        sampler = EdgeSampler(edges, data.num_nodes, num_neighbors, seed=draws)
+        self.sparse_x: SparseRows | None = None
+        x = data.get("x")
+        if isinstance(x, Tensor) and x.layout != torch.strided:  # NodeLoader cannot cut it
+            self.sparse_x = SparseRows(SparseMatrix.from_tensor(x))
+            nodes, data = data.num_nodes, copy(data)
+            del data.x
+            data.num_nodes = nodes
+        super().__init__(data, sampler, input_nodes=input_nodes, **kwargs)
+
+    def filter_fn(self, out: SamplerOutput) -> Data:
+        """A batch from what was sampled."""
+        if self.sparse_x is None:
+            return super().filter_fn(out)
+        transform, self.transform = self.transform, None
+        try:
+            batch: Data = super().filter_fn(out)
+        finally:
+            self.transform = transform
+        batch.x = self.sparse_x.take(out.node).matrices()[0]
+        return batch if transform is None else transform(batch)

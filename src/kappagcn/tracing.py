@@ -1,0 +1,31 @@
+"""Whether Python may look at the values of tensors: not while torch traces or transforms the code that runs."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+
+
+def is_concrete(*tensors: Tensor) -> bool:
+    """Whether these tensors hold values of their own.
+
+    Not so under ``torch.compile``, ``torch.export`` and transforms of ``torch.func``, nor for meta and fake tensors.
+
+    >>> is_concrete(torch.ones(2)), is_concrete(torch.ones(2, device="meta"))
+    (True, False)
+    """
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return False
+    return not any(t.is_meta or isinstance(t, FakeTensor) for t in tensors)
+
+
+def is_autocast_on(x: Tensor) -> bool:
+    """Whether autocast lowers products of x; there is none for meta tensors."""
+    device = x.device.type
+    return device != "meta" and torch.is_autocast_enabled(device)
+
+
+def is_cheap_to_read(*tensors: Tensor) -> bool:
+    """Whether values can be read without waiting for a device: concrete, and on the CPU."""
+    return is_concrete(*tensors) and all(t.is_cpu for t in tensors)

@@ -1,0 +1,150 @@
+"""Layers under torch's transforms and exporters, on tensors without values, and on a device that is not there."""
+
+import pytest
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from graph_samples import DOUBLE
+from kappagcn.models import GCN, HGCN, KappaGCN
+from kappagcn.nn import HGCNConv, KappaGCNConv, KappaLogits, KappaPool
+from kappagcn.tracing import is_cheap_to_read, is_concrete
+
+EDGES = torch.tensor([[0, 1, 1, 2, 3, 2, 3], [1, 0, 2, 1, 2, 3, 3]])  # with a self-loop
+X = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
+WEIGHT = torch.rand(7, generator=torch.Generator().manual_seed(1)) + 0.1
+SPACE = "H1(-1)xS1(0.5)"
+N, E = torch.export.Dim("n", min=2), torch.export.Dim("e", min=2)
+DYNAMIC = ({0: N}, {1: E}, {0: E})
+
+
+@pytest.fixture
+def conv():
+    torch.manual_seed(0)
+    return KappaGCNConv(3, 2, manifold=SPACE)
+
+
+def larger():
+    generator = torch.Generator().manual_seed(2)
+    edges = torch.randint(9, (2, 20), generator=generator)
+    return torch.randn(9, 3, generator=generator), edges, torch.rand(20, generator=generator) + 0.1
+
+
+def test_what_python_may_look_at():
+    assert is_concrete(X)
+    assert is_cheap_to_read(X)
+    assert not is_concrete(X, X.to("meta"))
+    with FakeTensorMode() as mode:
+        assert not is_concrete(mode.from_tensor(X))
+    assert not torch.func.vmap(lambda x: torch.tensor(is_concrete(x)))(X).any()
+    assert not torch.compile(lambda x: x + is_concrete(x), backend="eager")(torch.zeros(1)).any()
+
+
+def test_gradients_by_torch_func_are_autograds(conv):
+    def loss(parameters, x, weight):
+        return torch.func.functional_call(conv, parameters, (x, EDGES, weight)).square().sum()
+
+    parameters = dict(conv.named_parameters())
+    by_parameters, by_x, by_weight = torch.func.grad(loss, (0, 1, 2))(parameters, X, WEIGHT)
+    x, weight = X.clone().requires_grad_(), WEIGHT.clone().requires_grad_()
+    loss(parameters, x, weight).backward()
+    assert torch.allclose(by_x, x.grad, atol=1e-5)
+    assert torch.allclose(by_weight, weight.grad, atol=1e-5)
+    for name, parameter in parameters.items():
+        assert torch.allclose(by_parameters[name], parameter.grad, atol=1e-5), name
+
+
+def test_vmap_and_jacrev(conv):
+    signals = torch.randn(3, 4, 3, generator=torch.Generator().manual_seed(3))
+    weights = torch.rand(3, 7, generator=torch.Generator().manual_seed(4))
+    one_by_one = torch.stack([conv(x, EDGES, w) for x, w in zip(signals, weights, strict=True)])
+    assert torch.allclose(torch.func.vmap(lambda x, w: conv(x, EDGES, w))(signals, weights), one_by_one, atol=1e-5)
+    jacobian = torch.func.jacrev(lambda x: conv(x, EDGES))(X)
+    assert torch.allclose(jacobian, torch.autograd.functional.jacobian(lambda x: conv(x, EDGES), X), atol=1e-5)
+    assert torch.allclose(conv(X, EDGES), conv(X, EDGES), atol=0)  # nothing of a transform is kept
+
+
+@pytest.mark.parametrize("layer", ["midpoint", "tangential", "logits"])
+def test_second_derivatives(layer):
+    torch.manual_seed(0)
+    if layer == "logits":
+        module = KappaLogits(3, 2, "H1(-1)xS2(0.5)").double()
+        call = module
+    else:
+        module = KappaGCNConv(3, 2, manifold=SPACE, aggregation=layer).double()
+
+        def call(x):
+            return module(x, EDGES, WEIGHT.double())
+
+    kappas = [factor.curvature.raw for factor in module.manifold.factors] if layer != "tangential" else []
+    x = (0.5 * X).to(DOUBLE).requires_grad_()
+    assert torch.autograd.gradgradcheck(lambda x, *kappas: call(x), (x, *kappas))
+
+
+def test_export_with_any_number_of_nodes_and_edges(conv):
+    exported = torch.export.export(conv, (X, EDGES, WEIGHT), dynamic_shapes=DYNAMIC).module()
+    for graph in ((X, EDGES, WEIGHT), larger()):
+        assert torch.allclose(exported(*graph), conv(*graph), atol=1e-5)
+
+
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"
+)  # of exporters
+def test_onnx(conv, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+
+    class Network(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.logits = conv, KappaLogits(2, 3, conv.manifold)
+
+        def forward(self, x, edge_index, edge_weight):
+            return self.logits(self.conv(x, edge_index, edge_weight).relu())
+
+    network = Network().eval()
+    path = tmp_path / "network.onnx"
+    torch.onnx.export(network, (X, EDGES, WEIGHT), path, dynamo=True, dynamic_shapes=DYNAMIC, verbose=False)
+    session = onnxruntime.InferenceSession(path)
+    for graph in ((X, EDGES, WEIGHT), larger()):
+        inputs = {i.name: t.numpy() for i, t in zip(session.get_inputs(), graph, strict=True)}
+        assert torch.allclose(torch.from_numpy(session.run(None, inputs)[0]), network(*graph), atol=1e-5)
+
+
+def on_meta():
+    yield KappaGCNConv(3, 4), (X, EDGES, WEIGHT)
+    yield KappaGCNConv(3, 4, manifold="H2xS2", normalize="row"), (X, EDGES, None)
+    yield HGCNConv(3, 4, attention=True), (X, EDGES)
+    yield KappaLogits(3, 2, "H3"), (X,)
+    yield KappaPool("H3"), (X, torch.zeros(4, dtype=torch.long), 1)
+    yield KappaGCN(3, 2, "H2xS2"), (X, EDGES)
+    yield GCN(3, 2), (X, EDGES)
+    yield HGCN(3, 2), (X, EDGES)
+
+
+def moved(value, device):
+    return torch.empty_like(value, device=device) if isinstance(value, torch.Tensor) else value
+
+
+@pytest.mark.parametrize("case", range(8))
+def test_without_values(case):
+    """Forward and backward on meta tensors, where a tensor made on the CPU raises."""
+    layer, arguments = list(on_meta())[case]
+    layer = layer.to("meta")
+    out = layer(*(moved(value, "meta") for value in arguments))
+    assert out.is_meta
+    out.sum().backward()
+
+
+@pytest.mark.parametrize("case", [0, 1, 3, 5, 6])
+def test_on_a_gpu_that_is_not_there(case):
+    """Forward on fake CUDA tensors, where a tensor made on the CPU raises; torch for the CPU has no backward there."""
+    layer, arguments = list(on_meta())[case]
+    with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
+        for module in layer.modules():
+            for table in (module._parameters, module._buffers):
+                for name, tensor in list(table.items()):
+                    if tensor is not None:
+                        del table[name]
+                        module._buffers[name] = moved(tensor, "cuda")
+        assert layer(*(moved(value, "cuda") for value in arguments)).device.type == "cuda"
