@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensor
 
 
 def is_concrete(*tensors: Tensor) -> bool:
@@ -17,7 +18,14 @@ def is_concrete(*tensors: Tensor) -> bool:
     """
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
         return False
-    return not any(t.is_meta or isinstance(t, FakeTensor) for t in tensors)
+    return not any(t.is_meta or _is_fake(t) for t in tensors)
+
+
+def _is_fake(t: Tensor) -> bool:
+    if type(t) is Tensor:
+        return False
+    module = sys.modules.get("torch._subclasses.fake_tensor")  # slow to import, and without it there are none
+    return module is not None and isinstance(t, module.FakeTensor)
 
 
 def is_autocast_on(x: Tensor) -> bool:
