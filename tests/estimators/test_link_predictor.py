@@ -59,6 +59,7 @@ def test_settings_that_depend_on_the_graph():
     dense = predictor.settings(torch.randn(6, 3))
     assert (dense.input_dropout, dense.l2, dense.feature_norm) == (0.0, 0.0, "columns")
     assert dense.space == "H8(-0.1)"
+    assert predictor.settings(torch.randn(6, 3).to_sparse_csr()) == dense
 
 
 @pytest.mark.parametrize(

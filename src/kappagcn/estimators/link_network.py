@@ -21,10 +21,23 @@ from kappagcn.models import FreePoints, LinkPredictor, build_model
 from kappagcn.nn.features import tangent_features
 from kappagcn.training import TrainingConfig
 
-__all__ = ["build_link_predictor", "link_inputs", "link_training", "resolved_links"]
+__all__ = ["build_link_predictor", "link_inputs", "link_training", "readable_features", "resolved_links"]
 
 WORDS = {"input_dropout": 0.5, "l2": 5e-4}
 OTHERS = {"input_dropout": 0.0, "l2": 0.0}
+FULL = 0.2  # share of entries from which features are no sparse counts
+
+
+def readable_features(x: Tensor | None) -> Tensor | None:
+    """Features as float32; sparse ones that are mostly filled, as files may hold measurements, as dense ones.
+
+    >>> readable_features(torch.ones(2, 3).to_sparse_csr()).layout
+    torch.strided
+    """
+    if x is None:
+        return None
+    filled = x.layout == torch.sparse_csr and len(x.values()) > FULL * x.numel()
+    return (x.to_dense() if filled else x).float()
 
 
 def resolved_links(settings: LinkPredictionSettings, x: Tensor | None) -> LinkPredictionSettings:
@@ -52,7 +65,7 @@ def link_inputs(settings: LinkPredictionSettings, data: Data) -> Tensor:
     """What the network is given, (N, D), from resolved settings."""
     if settings.inputs == "identity":
         return one_hot(data.num_nodes)
-    x: Tensor = data.x.float()
+    x: Tensor = data.x
     if settings.feature_norm in ("rows", "lengths"):
         x = normalize_rows(x, order=1 if settings.feature_norm == "rows" else 2)
     elif settings.feature_norm == "columns":

@@ -19,7 +19,13 @@ from kappagcn.distributed import Communicator
 from kappagcn.errors import CheckpointError, GraphError, KappaGCNError, SplitError
 from kappagcn.estimators.base import Estimator
 from kappagcn.estimators.labelled import read_labelled
-from kappagcn.estimators.link_network import build_link_predictor, link_inputs, link_training, resolved_links
+from kappagcn.estimators.link_network import (
+    build_link_predictor,
+    link_inputs,
+    link_training,
+    readable_features,
+    resolved_links,
+)
 from kappagcn.estimators.link_search import top_pairs
 from kappagcn.estimators.settings import LinkPredictionSettings
 from kappagcn.estimators.sklearn_base import NotFittedError
@@ -82,7 +88,7 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
 
     def settings(self, x: Tensor | None) -> LinkPredictionSettings:
         """All settings for a graph with these features: no "auto", and curvatures to start from."""
-        return resolved_links(self, x)
+        return resolved_links(self, readable_features(x))
 
     def fit(
         self,
@@ -111,8 +117,9 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
         communicator = Communicator.of(group)
         if split is None:
             split = edge_split(data, self.random_state, validation=self.validation, test=self.test)
-        settings = self.settings(data.get("x"))
         data = copy(data)
+        data.x = readable_features(data.get("x"))
+        settings = self.settings(data.x)
         data.x = link_inputs(settings, data)
         with seeded(self.random_state):
             model = build_link_predictor(settings, data.num_features, data.num_nodes)
