@@ -1,6 +1,6 @@
 """Link prediction: cost of a step, growth with the number of edges, HGCN's split of Airport; docs/link-prediction.md.
 
-KAPPAGCN_DATA=... python benchmarks/links.py    (about five minutes; parts: step, size, split, page)
+KAPPAGCN_DATA=... python benchmarks/links.py    (about five minutes; parts: step, size, folds, split, page)
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from torch_geometric.data import Data
 
 import links_page
 import record
-from kappagcn.graphs import EdgeSplit, LabelledPairs, edge_split, load_graph, normalize_rows
+from kappagcn.estimators import LinkPredictionSettings
+from kappagcn.graphs import EdgeSplit, LabelledPairs, NegativeSampler, edge_split, load_graph, normalize_rows
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.graphs.io.undirected import assemble
 from kappagcn.models import KappaGCN, LinkPredictor
 from kappagcn.nn import tangent_features
+from kappagcn.paper.links import SEARCH_SEED, LinkExperiment, LinkJob
 from kappagcn.training import (
     LinkBatches,
     LinkPrediction,
@@ -38,6 +40,7 @@ from kappagcn.training import (
 STEPS = 12
 SIZES = (100_000, 1_000_000, 10_000_000)
 PER_NODE, FEATURES, BATCH = 10, 16, 65_536
+FOLD_EPOCHS = 150
 HGCN_SEEDS, SHARE = (1234, 1, 2, 3, 4), 0.15
 
 
@@ -95,7 +98,7 @@ def random_graph(edges: int) -> tuple[Data, EdgeSplit]:
     data.x = 0.1 * torch.randn(nodes, FEATURES, generator=generator)
     first, second = data.edge_index
     once = data.edge_index[:, first < second]
-    held, others = once[:, :1000], torch.stack((torch.arange(1000), torch.arange(1000) + nodes // 2))
+    held, others = once[:, :1000], NegativeSampler(once, nodes).distinct(1000, generator)
     none = once[:, :0]
     return data, EdgeSplit(once[:, 1000:], LabelledPairs(held, others), LabelledPairs(none, none), nodes)
 
@@ -140,6 +143,20 @@ def sizes() -> list[dict[str, Any]]:
     return rows
 
 
+def folds() -> list[dict[str, Any]]:
+    """Validation AUC on Disease with and without folds, whole graph's normalisation by rows or symmetric."""
+    root, rows = os.environ.get("KAPPAGCN_DATA"), []
+    for norm in ("symmetric", "row"):
+        for count in (1, 5):
+            options = {"adjacency_norm": norm, "folds": count, "num_layers": 2, "epochs": FOLD_EPOCHS}
+            experiment = LinkExperiment("disease_lp", LinkPredictionSettings("H16(-0.1)", **options))
+            made = LinkJob(experiment, SEARCH_SEED, "validation").run(root)
+            row = {"case": "folds", "norm": norm, "folds": count, "validation_auc": made["validation_auc"]}
+            print(json.dumps(row), flush=True)
+            rows.append(row)
+    return rows
+
+
 def binary_split(labels: np.ndarray, seed: int, share: float = SHARE) -> tuple[list[int], list[int], list[int]]:
     """Validation, test and training nodes by HGCN's rule for two classes: those of a label ≠ 0, and those ≠ 1.
 
@@ -168,9 +185,11 @@ def splits() -> list[dict[str, Any]]:
     return rows
 
 
+MEASURES = {"step": steps, "size": sizes, "folds": folds, "split": splits}
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    parts = sys.argv[1:] or ["step", "size", "split"]
+    parts = sys.argv[1:] or list(MEASURES)
     if parts[0] == "one":
         print(json.dumps(size(int(parts[1]))))
         sys.exit()
@@ -178,7 +197,7 @@ if __name__ == "__main__":
         rows = record.load("links")["results"]
     except FileNotFoundError:
         rows = []
-    for part, measure in {"step": steps, "size": sizes, "split": splits}.items():
+    for part, measure in MEASURES.items():
         if part in parts:
             rows = [row for row in rows if row["case"] != part] + measure()
     if parts != ["page"]:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 DATA = os.environ.get("KAPPAGCN_DATA")
 PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
 # Hours of work, unless the records are there: what is shown with a folder of its own is tried as far as its settings.
-LONG = re.compile(r"reproduce (table1|table2|table3|further|sweep|large|search) .*--out(?!.*--(quick|dry-run))")
+LONG = re.compile(r"reproduce (table1|table2|table3|further|sweep|large|search|links) .*--out(?!.*--(quick|dry-run))")
 
 
 def leaves(command, path=()):

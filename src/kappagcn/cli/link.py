@@ -66,7 +66,7 @@ def link(
 
 def result_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """What a summary says, as rows of names and values."""
-    words = {"roc_auc": "ROC AUC", "average_precision": "average precision", "hits@50": "hits@50", "mrr": "MRR"}
+    words = {"roc_auc": "ROC AUC", "average_precision": "average precision", "hits@10": "hits@10", "mrr": "MRR"}
     rows = [("space", f"{summary['space']}, learned {summary['learned_space']}")]
     for name, word in words.items():
         if name in summary["metrics"]:

@@ -84,10 +84,10 @@ def build_link_predictor(settings: LinkPredictionSettings, in_channels: int, num
     >>> type(model.encoder).__name__, model.manifold.signature
     ('GCN', 'E4')
     """
-    decoder = {"decoder": settings.decoder, "train_decoder": settings.train_decoder}
+    decoder: dict[str, Any] = {"decoder": settings.decoder, "train_decoder": settings.train_decoder}
     factors = parse_signature(settings.space)
     if settings.model == "free":
-        return LinkPredictor(FreePoints(num_nodes, settings.space), **decoder)  # type: ignore[arg-type]
+        return LinkPredictor(FreePoints(num_nodes, settings.space), **decoder)
     options: dict[str, Any] = {"in_channels": in_channels, "num_classes": None, "num_layers": settings.num_layers}
     options |= {"dropout": settings.dropout, "input_dropout": settings.input_dropout}
     if settings.model == "kappa-gcn":
@@ -98,7 +98,7 @@ def build_link_predictor(settings: LinkPredictionSettings, in_channels: int, num
         options["curvature"] = min(factors[0].kappa, -1e-3)
     if settings.model != "mlp":
         options["adjacency_norm"] = settings.adjacency_norm
-    return LinkPredictor(build_model(settings.model, **options), **decoder)  # type: ignore[arg-type]
+    return LinkPredictor(build_model(settings.model, **options), **decoder)
 
 
 def link_training(settings: LinkPredictionSettings, seed: int) -> TrainingConfig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,13 +69,11 @@ def predict_links(
     best, kept = -1, None
     for number, split in enumerate(splits):
         run = folder / "runs" / f"split{number}"
-        record: Record | None = communicator.run_on_rank0(lambda run=run: _finished(run))  # type: ignore[misc]
+        record: Record | None = communicator.run_on_rank0(partial(_finished, run))
         fitted = None
         if record is None:
             fitted = _fit(predictor, data, split, number, run, communicator)
-            record = communicator.run_on_rank0(
-                lambda number=number, split=split, fitted=fitted, run=run: _record(number, split, fitted, data, run)  # type: ignore[misc]
-            )
+            record = communicator.run_on_rank0(partial(_record, number, split, fitted, data, run))
         records.append(record)
         if best < 0 or record["validation_auc"] > records[best]["validation_auc"]:
             best, kept = number, fitted
