@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 .DEFAULT_GOAL := help
 SEED ?= $(shell date +%s)
 
-.PHONY: help busy demo test fuzz generic portable wheel lowest lint format docs figures growing bench accuracy graphs \
+.PHONY: help busy demo test fuzz generic portable wheel lowest lint format docs gallery figures growing bench accuracy graphs \
 	layers tables embeddings quality clean
 
 help: ## show this list
@@ -54,6 +54,9 @@ format: $(READY) ## let ruff rewrite what it can
 
 docs: $(READY) ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "site/index.html"
+
+gallery: $(READY) ## runs, pages and thumbnails of the documentation's gallery; some need KAPPAGCN_DATA
+	@$(BIN)/python benchmarks/gallery.py
 
 figures: $(READY) ## the paper's figures and the demo's picture into docs/images; the histograms need KAPPAGCN_DATA once
 	@$(BIN)/python benchmarks/figures.py && $(BIN)/python benchmarks/demo.py

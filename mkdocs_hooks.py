@@ -6,7 +6,8 @@ or, where ``repo_url`` is set, a link to it.
 
 import inspect
 import re
-from pathlib import PurePosixPath
+import sys
+from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import Any
 
@@ -16,6 +17,9 @@ from kappagcn import estimators
 from kappagcn.estimators import settings as settings_module
 from kappagcn.estimators.settings import settings_table
 
+sys.path.insert(0, str(Path(__file__).parent))
+from mkdocs_math import with_mathml
+
 OUTSIDE = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<path>(?:\.\./)+[^)#\s]+)\)")
 DOCTEST = re.compile(r"^(?P<indent> *)>>> .*(?:\n(?! *\n| *$).*)*", re.MULTILINE)
 PICTURE = re.compile(
@@ -23,6 +27,8 @@ PICTURE = re.compile(
 )
 SETTINGS = re.compile(r"<!-- settings: (?P<task>\w+) -->")
 ESTIMATORS = ("GraphEmbedder", "KappaGCNClassifier", "KappaGCNLinkPredictor")
+FORMULAS = ("mathematics.md",)
+GALLERY_LINK = re.compile(r'<a href="(?P<page>(?:\.\./)*gallery/[^"]+)">(?P<inside>.*?)</a>', re.DOTALL)
 ROLE = re.compile(r":(?:func|class|mod|meth):(?=`)")
 
 
@@ -38,8 +44,18 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
             return f"[{link['text']}]({config.repo_url.rstrip('/')}/blob/HEAD/{path})"
         return f"`{path}`" if link["text"].strip("`/") == path else f"{link['text']} (`{path}`)"
 
+    markdown = without_missing_pages(markdown, PurePosixPath(page.file.src_uri).parent, Path(config.docs_dir))
+    if page.file.src_uri in FORMULAS:
+        markdown = with_mathml(markdown)
     themes = r'<img src="\g<light>#only-light" \g<rest>><img src="\g<dark>#only-dark" \g<rest>>'
     return with_settings(PICTURE.sub(themes, OUTSIDE.sub(told, markdown)))
+
+
+def without_missing_pages(markdown: str, folder: PurePosixPath, docs: Path) -> str:
+    """A page whose links to pages of the gallery that `make gallery` has not made are only what they show."""
+    return GALLERY_LINK.sub(
+        lambda link: link[0] if (docs / folder / link["page"]).is_file() else link["inside"], markdown
+    )
 
 
 def with_settings(markdown: str) -> str:

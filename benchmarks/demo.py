@@ -15,6 +15,8 @@ from rich.console import Console
 
 import record
 from kappagcn import demo
+from kappagcn.figures.film import draw_film
+from kappagcn.run_folder import SavedRun
 
 SEED, EPOCHS = 0, 500
 
@@ -25,10 +27,21 @@ def main() -> int:
         found = demo.run(Path(folder), seed=SEED, epochs=EPOCHS, console=Console(stderr=True))
         seconds = round(time.perf_counter() - start, 1)
         demo.show(found, Console())
-        shutil.copyfile(found.picture, record.DOCS / "images" / "tree.png")
+        for name in ("tree.png", "tree-dark.png"):
+            shutil.copyfile(Path(folder) / name, record.DOCS / "images" / name)
+    films()
     rows = [{"part": part, **row} for part in ("tree", "disease", "small") for row in getattr(found, part)]
     record.save("demo", {"seed": SEED, "epochs": EPOCHS, "seconds": seconds, "results": rows}, ("torch", "kappagcn"))
     return 0
+
+
+def films() -> None:
+    """The README's film of the small tree, in two themes."""
+    with tempfile.TemporaryDirectory() as folder:
+        demo.embed_small(Path(folder), seed=SEED, epochs=demo.SMALL_EPOCHS)
+        for theme in ("light", "dark"):
+            path = record.DOCS / "images" / f"film-{theme}.webp"
+            draw_film(SavedRun(Path(folder) / "small-tree"), path, theme=theme)
 
 
 def parts() -> dict[str, list[dict]]:

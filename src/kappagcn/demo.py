@@ -77,12 +77,14 @@ def run(out: Path, *, seed: int, epochs: int, quick: bool = False, console: Cons
         console.print("2 of 3: who was infected? an epidemic on 1000 nodes, a flat and a curved network")
         disease = [_classify(space, runs, seed=seed, epochs=epochs, splits=splits) for space in NETWORKS]
         console.print("3 of 3: a small tree in two dimensions, to look at")
-        small, panels = _embed_small(runs, seed=seed, epochs=min(epochs, SMALL_EPOCHS))
+        small, panels = embed_small(runs, seed=seed, epochs=min(epochs, SMALL_EPOCHS))
         picture = None
         if importlib.util.find_spec("matplotlib") is not None:
             from kappagcn.figures.embedding import draw_embeddings
 
-            picture = draw_embeddings(panels, out / "tree.png")
+            for theme in ("dark", "light"):
+                name = "tree.png" if theme == "light" else "tree-dark.png"
+                picture = draw_embeddings(panels, out / name, groups=branches(BRANCHING, DEPTH), theme=theme)
         reports = [
             write_report(SavedRun(runs / "small-tree"), out / "tree-report.html"),
             write_report(SavedRun(runs / "disease-H16"), out / "disease-report.html"),
@@ -107,8 +109,29 @@ def _classify(space: str, runs: Path, *, seed: int, epochs: int, splits: int) ->
     return {"space": space, "curved": curved, "accuracy": accuracy, "spread": summary["interval"][1] - accuracy}
 
 
-def _embed_small(runs: Path, *, seed: int, epochs: int) -> tuple[list[Record], list[Any]]:
+def branches(branching: int, depth: int) -> torch.Tensor:
+    """For each node of a balanced tree the branch it is in, numbered two steps below the root; −1 above them.
+
+    >>> branches(2, 2).tolist()
+    [-1, -1, -1, 0, 1, 2, 3]
+    """
+    nodes = sum(branching**level for level in range(depth + 1))
+    first = 1 + branching
+    groups = torch.full((nodes,), -1)
+    for node in range(first, nodes):
+        parent = (node - 1) // branching
+        groups[node] = node - first if parent < first else groups[parent]
+    return groups
+
+
+def embed_small(runs: Path, *, seed: int, epochs: int) -> tuple[list[Record], list[Any]]:
+    """Embed a small tree on a sphere, in the plane, and with a learned curvature, whose run is kept in `runs`.
+
+    Returns:
+        A record of each, and a panel of each for `draw_embeddings`.
+    """
     tree = balanced_tree(DEPTH, BRANCHING)
+    tree.y, tree.class_names = branches(BRANCHING, DEPTH), [f"branch {place}" for place in range(1, BRANCHING**2 + 1)]
     edges = tree.edge_index[:, tree.edge_index[0] < tree.edge_index[1]].T
     records, panels = [], []
     for name, (space, rate) in SMALL.items():

@@ -1,6 +1,7 @@
 """Training as an animated picture: the curvature crosses zero, and a sphere becomes a plane and a disk."""
 
 import io
+import math
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def draw_film(run: SavedRun, path: Path, *, theme: str = "light") -> Path:
         flat[0].save(buffer, "GIF", save_all=True, append_images=flat[1:], duration=durations, loop=0, optimize=True)
     else:
         images[0].save(
-            buffer, "WEBP", save_all=True, append_images=images[1:], duration=durations, loop=0, quality=82, method=4
+            buffer, "WEBP", save_all=True, append_images=images[1:], duration=durations, loop=0, quality=72, method=5
         )
     try:
         with atomic_write(path) as file:
@@ -78,7 +79,7 @@ def _images(run: SavedRun, film: Film, theme: Theme) -> list[Image.Image]:
     factors = shown_parts(film, embedded)[:MOST_FACTORS]
     places = np.linspace(0, len(film.epochs) - 1, IMAGES)
     edges = embedded.edges if len(embedded.edges) <= MOST_EDGES else embedded.edges[:0]
-    colours = _colours(Nodes(embedded, theme), len(embedded.tangent))
+    colours = node_colours(Nodes(embedded, theme), len(embedded.tangent))
     scenes = [
         [
             projected(_between(parts, place), float(_between(film.curvatures, place)[order]))
@@ -86,13 +87,13 @@ def _images(run: SavedRun, film: Film, theme: Theme) -> list[Image.Image]:
         ]
         for place in places
     ]
-    halves = np.array([[_half_width(scene) for scene in row] for row in scenes])
+    halves = np.array([[half_width(scene) for scene in row] for row in scenes])
     halves = np.exp(np.apply_along_axis(_smooth, 0, np.log(halves)))
     images = []
     for place, row, widths in zip(places, scenes, halves, strict=True):
         image = Image.new("RGB", (SCALE * SIDE * len(factors), SCALE * (SIDE + FOOT)), theme.background)
         for order, (scene, half) in enumerate(zip(row, widths, strict=True)):
-            panel = _panel(scene, edges, colours, float(half), theme)
+            panel = draw_scene(scene, edges, colours, float(half), theme)
             image.paste(panel, (SCALE * SIDE * order, 0))
         _foot(image, run, film, place, row, theme)
         images.append(image.resize((image.width // SCALE, image.height // SCALE), Image.Resampling.LANCZOS))
@@ -111,7 +112,8 @@ def _smooth(values: Array) -> Array:
     return np.convolve(padded, np.full(7, 1 / 7), "valid")
 
 
-def _half_width(scene: Projected) -> float:
+def half_width(scene: Projected) -> float:
+    """Half the width of a picture of a scene: the whole disk or sphere, or the part that has all points."""
     extent = float(np.linalg.norm(scene.points[:, :2], axis=1).max())
     behind = scene.kind == "sphere" and bool((scene.points[:, 2] < 0).any())
     if behind or extent > CLOSE * scene.rim:
@@ -119,7 +121,8 @@ def _half_width(scene: Projected) -> float:
     return 1.12 * extent or 1.0
 
 
-def _colours(nodes: Nodes, count: int) -> list[str]:
+def node_colours(nodes: Nodes, count: int) -> list[str]:
+    """The colour of each node, in hexadecimal."""
     colours = [""] * count
     for group, look in nodes.groups:
         shades = look["color"]
@@ -128,24 +131,34 @@ def _colours(nodes: Nodes, count: int) -> list[str]:
     return colours
 
 
-def _panel(scene: Projected, edges: Array, colours: list[str], half: float, theme: Theme) -> Image.Image:
+def draw_scene(
+    scene: Projected,
+    edges: Array,
+    colours: list[str],
+    half: float,
+    theme: Theme,
+    middle: tuple[float, float] = (0.0, 0.0),
+) -> Image.Image:
+    """A square picture of points and geodesics on their disk, sphere or plane."""
     side = SCALE * SIDE
     image = Image.new("RGB", (side, side), theme.background)
     draw = ImageDraw.Draw(image)
     unit = side / 2 / half
 
     def pixels(points: Array) -> Array:
-        return np.stack([side / 2 + unit * points[..., 0], side / 2 - unit * points[..., 1]], axis=-1)
+        moved = points[..., :2] - np.asarray(middle)
+        return np.stack([side / 2 + unit * moved[..., 0], side / 2 - unit * moved[..., 1]], axis=-1)
 
-    _ground(image, draw, scene, unit, theme)
+    _ground(image, draw, scene, unit, theme, pixels(np.zeros(2)))
     chains = _chains(scene, edges)
-    line = _mixed(theme.muted, theme.background, 0.85)
-    back = _mixed(theme.muted, theme.background, 0.3)
+    strength = min(0.85, 18 / math.sqrt(len(edges) + 1) + 0.12)  # many edges are drawn lightly
+    line = _mixed(theme.muted, theme.background, strength)
+    back = _mixed(theme.muted, theme.background, 0.35 * strength)
     depth = chains[..., 2] if scene.kind == "sphere" else np.ones(chains.shape[:2])
     flat = pixels(chains)
     for chain, near in zip(flat, depth.mean(1) >= 0, strict=True):
         draw.line([tuple(place) for place in chain], fill=line if near else back, width=SCALE, joint="curve")
-    size = SCALE * float(np.clip(46 / np.sqrt(len(colours)), 1.6, 5.5))
+    size = SCALE * float(np.clip(60 / np.sqrt(len(colours)), 2.4, 5.5))
     places = pixels(scene.points)
     nearness = scene.points[:, 2] if scene.kind == "sphere" else np.ones(len(places))
     # In the disk things shrink towards the rim, as everything there does.
@@ -159,14 +172,14 @@ def _panel(scene: Projected, edges: Array, colours: list[str], half: float, them
     return image
 
 
-def _ground(image: Image.Image, draw: Any, scene: Projected, unit: float, theme: Theme) -> None:
+def _ground(image: Image.Image, draw: Any, scene: Projected, unit: float, theme: Theme, at: Array) -> None:
     """The ball with its shading, or the disk with circles of equal steps."""
     if scene.kind == "plane" or scene.rim * unit > 40 * SIDE:
         return
-    middle, rim = image.width / 2, scene.rim * unit
+    (left, top), rim = at, scene.rim * unit
     inside = _mixed(theme.grid, theme.background, 0.45)
     if scene.kind == "sphere":
-        y, x = np.mgrid[0 : image.height, 0 : image.width] - middle
+        y, x = np.mgrid[0 : image.height, 0 : image.width] - np.array([top, left])[:, None, None]
         shade = np.clip(np.hypot(x + 0.35 * rim, y + 0.4 * rim) / (1.55 * rim), 0, 1)[..., None]
         ends = [np.array(to_rgb(theme.background)), np.array(to_rgb(_mixed(theme.muted, theme.background, 0.45)))]
         light, dark = ends if theme.name == "light" else ends[::-1]
@@ -174,11 +187,11 @@ def _ground(image: Image.Image, draw: Any, scene: Projected, unit: float, theme:
         mask = Image.fromarray((255 * (np.hypot(x, y) <= rim)).astype(np.uint8))
         image.paste(Image.fromarray(ball), (0, 0), mask)
     else:
-        draw.ellipse((middle - rim, middle - rim, middle + rim, middle + rim), fill=inside)
+        draw.ellipse((left - rim, top - rim, left + rim, top + rim), fill=inside)
         for step in range(1, 7):
             r = rim * np.tanh(step / 2)
-            draw.ellipse((middle - r, middle - r, middle + r, middle + r), outline=theme.grid, width=1)
-    draw.ellipse((middle - rim, middle - rim, middle + rim, middle + rim), outline=theme.muted, width=SCALE)
+            draw.ellipse((left - r, top - r, left + r, top + r), outline=theme.grid, width=1)
+    draw.ellipse((left - rim, top - rim, left + rim, top + rim), outline=theme.muted, width=SCALE)
 
 
 def _chains(scene: Projected, edges: Array) -> Array:

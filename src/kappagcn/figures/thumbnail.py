@@ -1,0 +1,58 @@
+"""A small picture of a run: its first factors without words, to link to its page."""
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from kappagcn.drawing.projection import Projected, projected
+from kappagcn.errors import RecordError
+from kappagcn.figures.factors import Nodes
+from kappagcn.figures.film import SCALE, SIDE, draw_scene, half_width, node_colours
+from kappagcn.figures.style import theme_named
+from kappagcn.io_atomic import atomic_write
+from kappagcn.run_folder import SavedRun, principal
+
+MOST_EDGES = 9000
+
+
+def draw_thumbnail(run: SavedRun, path: Path, *, theme: str = "light", size: int = 320) -> Path:
+    """Write a square PNG of a run; of a product its first two factors, overlapping in two corners."""
+    look = theme_named(theme)
+    embedded = run.embedded
+    edges = embedded.edges[:: 1 + len(embedded.edges) // MOST_EDGES]
+    colours = node_colours(Nodes(embedded, look), len(embedded.tangent))
+    panels = []
+    for k, columns in embedded.factors[:2]:
+        v = embedded.tangent[:, columns].astype(np.float64)
+        axes = np.eye(v.shape[1]) if v.shape[1] <= 2 else principal(v)[0]
+        along = v @ axes
+        parts = np.zeros((len(v), 3))
+        parts[:, : min(2, v.shape[1])] = along[:, :2]
+        parts[:, 2] = (along[:, 2:] ** 2).sum(1)
+        scene = projected(parts, k)
+        half, middle = _window(scene)
+        panels.append(draw_scene(scene, edges, colours, half, look, middle))
+    image = panels[0]
+    if len(panels) > 1:
+        image = Image.new("RGB", (SCALE * SIDE, SCALE * SIDE), look.background)
+        part = round(0.56 * SCALE * SIDE)
+        for panel, corner in zip(panels, (0, SCALE * SIDE - part), strict=True):
+            image.paste(panel.resize((part, part), Image.Resampling.LANCZOS), (corner, corner))
+    small = image.resize((size, size), Image.Resampling.LANCZOS).quantize(64, dither=Image.Dither.NONE)
+    try:
+        with atomic_write(path) as file:
+            small.save(file, "PNG", optimize=True)
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be written ({error.strerror}).") from None
+    return path
+
+
+def _window(scene: Projected) -> tuple[float, tuple[float, float]]:
+    """Half the width of the picture and its middle: everything, or the part that has all points."""
+    half = half_width(scene)
+    if half > scene.rim:
+        return half, (0.0, 0.0)
+    low, high = scene.points[:, :2].min(0), scene.points[:, :2].max(0)
+    x, y = ((low + high) / 2).tolist()
+    return 0.56 * float((high - low).max()) or 1.0, (x, y)
