@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 
 import accuracy
 import distortion
@@ -75,13 +76,28 @@ def paths_rows() -> list[tuple[str, str, str]]:
     return [(f"shortest paths: {names}", "the better of SciPy and NetworkX", span(ratios))]
 
 
+NUMBER = r"\d+\.\d+(?: ± \d+\.\d+)?"
+
+
+def in_columns(rows: list[str], *, best: Callable[..., float]) -> list[str]:
+    """Rows whose cells hold several values, the paper's in brackets, with a column for each, and its best in bold."""
+    names = [row.split("|")[1].strip() for row in rows]
+    table = [[value for cell in row.split("|")[2:-1] for value in re.findall(NUMBER, cell)] for row in rows]
+    for column in range(len(table[0])):
+        target = best(float(line[column].split()[0]) for line in table)
+        for line in table:
+            if float(line[column].split()[0]) == target:
+                line[column] = f"**{line[column]}**"
+    return [f"| {name} | {' | '.join(line)} |" for name, line in zip(names, table, strict=True)]
+
+
 def refreshed(text: str) -> str:
     """The text with the rows between its markers made anew."""
     tables = {
         "accuracy": accuracy_rows(),
         "speed": speed_rows(),
-        "nodes": node_classification.table2_rows(),
-        "distortion": embeddings.table1_rows(),
+        "nodes": in_columns(node_classification.table2_rows(), best=max),
+        "distortion": in_columns(embeddings.table1_rows(), best=min),
     }
     for marker, rows in tables.items():
         pattern = rf"(<!-- {marker} -->\n\n(?:\|.*\n){{2}})(?:\|.*\n)*"

@@ -70,7 +70,7 @@ def within(path, target):
 def test_nothing_is_loaded_from_elsewhere(site):
     assert len(site) > 25
     for path, page in site.items():
-        assert page.loaded, path
+        assert page.loaded or path.parent.name == "gallery", path  # reports are whole in themselves
         for target in page.loaded:
             assert not urlsplit(target).netloc, (path.name, target)
             if path.name != "404.html":

@@ -139,7 +139,7 @@ def embed_small(runs: Path, *, seed: int, epochs: int) -> tuple[list[Record], li
         embedder.fit(tree, folder=runs / "small-tree" if rate else None)
         (kappa,), distortion = embedder.curvatures_, embedder.distortion_
         records.append({"name": name, "start": space, "curvature": kappa, "distortion": distortion})
-        title = f"{name}, κ = {kappa:.3g}\ndistortion {distortion:.3f}"
+        title = f"{name}, κ = {kappa:.3g}\ndistortion {distortion:.3f}".replace("-", "−")
         panels.append((title, torch.from_numpy(embedder.tangent_), edges, kappa))
     return records, panels
 

@@ -17,7 +17,7 @@ from kappagcn.io_atomic import atomic_write
 
 MARKERS = {"disc": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "P"}
 DPI = 150
-FIXED: Any = {"svg.hashsalt": "kappagcn", "svg.fonttype": "path"}  # paths: no font needed
+FIXED: Any = {"svg.hashsalt": "kappagcn", "svg.fonttype": "none"}  # words stay words: small, and found by a search
 STYLE: Any = {
     **FIXED,
     "figure.constrained_layout.use": True,
@@ -175,7 +175,8 @@ def save(figure: Any, path: Path) -> Path:
                 # A second layout moves things slightly: laid out once, a file does not depend on those saved before.
                 figure.draw_without_rendering()
                 figure.set_layout_engine("none")
-            figure.savefig(file, format=kind, dpi=DPI, metadata=undated)
+            # A page behind an SVG has a ground of its own; a PNG may be opened alone.
+            figure.savefig(file, format=kind, dpi=DPI, metadata=undated, transparent=kind == "svg")
     except OSError as error:
         raise RecordError(f"{path}: cannot be written ({error.strerror}).") from None
     return path

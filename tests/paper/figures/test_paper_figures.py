@@ -117,7 +117,7 @@ def test_trees_run_out_of_room_in_the_plane_alone():
     assert flat == sorted(flat, reverse=True)
     assert disk == sorted(disk)
     for d, told in zip(trees.DEPTHS, flat, strict=True):
-        assert told == pytest.approx(2 * d * math.sin(math.pi / 3**d))
+        assert told == pytest.approx(2 * d * math.sin(math.pi / trees.BRANCHING**d))
         points, levels, edges = trees.fan(d, -1.0)
         assert len(edges) == len(points) - 1
         assert (levels[edges[:, 0]] == levels[edges[:, 1]] + 1).all()

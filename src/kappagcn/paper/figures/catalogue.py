@@ -84,14 +84,15 @@ FIGURES = {
     ),
     "degrees": PaperFigure(
         "Degrees of nodes",
-        "Histograms of the degrees of nodes, on logarithmic axes.",
+        "Histograms of the degrees of nodes, on logarithmic axes; the first bars are a single degree each.",
         histograms.degrees,
         histograms.RECORD,
         histograms.COMMAND,
     ),
     "sweep": PaperFigure(
         "Distortion against curvature",
-        "Average distortion of κ-GCNs of fixed curvature trained to embed a tree, smooth through κ = 0.",
+        "Average distortion of κ-GCNs of fixed curvature trained to embed a tree, smooth through κ = 0; it bends near "
+        "κ = 0.008, also after longer training, and rises faster from there on.",
         sweep.sweep,
         sweep.RECORD,
         sweep.COMMAND,

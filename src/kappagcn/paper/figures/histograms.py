@@ -65,7 +65,10 @@ def degrees(theme: Theme, records: Path) -> Figure:
     figure, each = _grid(records)
     for axis, numbers in each:
         counted = np.array([(int(d), c) for d, c in numbers["degrees"].items() if int(d) > 0])
-        axis.scatter(*counted.T, s=15, color=theme.palette[0], linewidths=0, zorder=3)
+        # Bins of equal width on the axis; the first ones hold a single degree each.
+        bins = np.unique(np.concatenate([np.arange(1, 8), np.geomspace(8, counted[:, 0].max() + 1, 13)]).round()) - 0.5
+        nodes, _ = np.histogram(counted[:, 0], bins, weights=counted[:, 1])
+        axis.bar(bins[:-1], nodes, np.diff(bins), align="edge", color=theme.palette[0], edgecolor=theme.background)
         mean = 2 * numbers["edges"] / numbers["nodes"]
         axis.axvline(mean, color=theme.ink, linewidth=1.4, linestyle=(0, (4, 3)), label=f"mean {mean:.1f}")
         axis.set(xscale="log", yscale="log")

@@ -15,9 +15,9 @@ from kappagcn.geometry import dist, expmap0
 
 __all__ = ["fan", "leaf_distance", "trees", "way_up"]
 
-BRANCHING = 3
+BRANCHING = 2
 DEPTHS = (2, 3, 4, 5)
-STEP = {0.0: 1.0, -1.0: 1.5}  # length of an edge to the next circle, by κ
+STEP = {0.0: 1.0, -1.0: 0.9}  # length of an edge to the next circle, by κ
 
 
 def fan(depth: int, k: float) -> tuple[Tensor, Tensor, Tensor]:
