@@ -1,6 +1,8 @@
 """The scripts in examples/ run, and come to the conclusions they print."""
 
 import runpy
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,12 +15,14 @@ def example(name):
     return runpy.run_path(str(EXAMPLES / f"{name}.py"))["main"]
 
 
-def test_there_are_five_and_each_is_short():
+def test_each_is_short():
     scripts = sorted(EXAMPLES.glob("*.py"))
     assert [s.stem for s in scripts] == [
         "nearest_neighbours",
         "predict_new_graph",
+        "pyg_distributed",
         "pyg_drop_in",
+        "pyg_link_prediction",
         "through_zero",
         "which_geometry",
     ]
@@ -33,6 +37,18 @@ def test_gcnconv_is_replaced_and_nothing_else(capsys):
     assert "import KappaGCNConv as GCNConv" in (EXAMPLES / "pyg_drop_in.py").read_text()
     assert example("pyg_drop_in")(epochs=100) > 0.7
     assert "curvatures" in capsys.readouterr().out
+
+
+def test_links_are_predicted_with_the_layer_in_pygs_script(capsys):
+    assert example("pyg_link_prediction")(epochs=60, nodes=300) > 0.8
+    assert "held-out link" in capsys.readouterr().out
+
+
+def test_processes_train_together_with_layer_and_loader_in_pygs_script():
+    """In a process of its own, as processes that it starts import it again."""
+    script = "import sys; sys.path.insert(0, sys.argv[1]); import pyg_distributed; pyg_distributed.main(epochs=1)"
+    done = subprocess.run([sys.executable, "-c", script, str(EXAMPLES)], capture_output=True, text=True, check=False)
+    assert "on 2 processes" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(
