@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 .DEFAULT_GOAL := help
 SEED ?= $(shell date +%s)
 
-.PHONY: help busy demo test fuzz generic portable wheel lowest lint format docs gallery figures growing bench accuracy graphs \
+.PHONY: help start busy demo test fuzz generic portable wheel lowest lint format docs gallery figures growing bench accuracy graphs \
 	layers tables embeddings quality clean
 
 help: ## show this list
@@ -68,6 +68,9 @@ growing: $(READY) ## a million nodes, mini-batches, several workers beside one p
 
 bench: $(READY) ## speed and memory against geoopt; keeps the record, docs/speed.md and the README's table
 	@$(BIN)/python benchmarks/geometry.py && $(BIN)/python benchmarks/readme.py
+
+start: $(READY) ## how soon a command starts and a large edge list is read; keeps the record and docs/data-in.md
+	@$(BIN)/python benchmarks/data_in.py
 
 busy: $(READY) ## training beside a process that keeps one core busy; needs a quiet machine; keeps the record and docs/busy-core.md
 	@$(BIN)/python benchmarks/busy_core.py

@@ -9,6 +9,7 @@ import pytest
 import accuracy
 import busy_core
 import curvature as graph_curvature
+import data_in
 import demo
 import distortion as distortion_speed
 import embedding_quality
@@ -89,6 +90,7 @@ def test_the_readmes_links_lead_somewhere(target):
         ("distortion", distortion_speed, "distortion-speed.md"),
         ("growing", growing_page, "growing.md"),
         ("busy_core", busy_core, "busy-core.md"),
+        ("data_in", data_in, "data-in.md"),
         ("portable", portable, "portability.md"),
         ("embedding_quality", embedding_quality, "embedding-quality.md"),
     ],
