@@ -89,7 +89,7 @@ def _divide(groups: list[Group], tokens: list[str]) -> None:
 
 def _one(text: str) -> str:
     """A single element: several become a row."""
-    return text if re.fullmatch(r"<(\w+)>[^<]*</\1>", text) else f"<mrow>{text}</mrow>"
+    return text if re.fullmatch(r"<(\w+)(?: [^>]*)?>[^<]*</\1>", text) else f"<mrow>{text}</mrow>"
 
 
 def _scripts(tokens: list[str]) -> Group:
@@ -127,7 +127,7 @@ def _atom(tokens: list[str]) -> Group:
     if token in WORDS:
         return Group(f"<mtext>&nbsp;{token}&nbsp;</mtext>")
     if token in FUNCTIONS:
-        return Group(f"<mi>{token}</mi>", function=True)
+        return Group(f'<mo lspace="0.2em" rspace="0">{token}</mo>', function=True)
     if re.fullmatch(r"\d.*|½", token):
         return Group(f"<mn>{token}</mn>")
     if len(token) > 1 and token.isascii() and token.isalpha():  # letters that were not set apart: a product

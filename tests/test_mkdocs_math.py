@@ -16,7 +16,7 @@ def shape(text):
 
 
 def test_fractions_take_a_function_with_its_argument():
-    assert shape("sinh(s r)/s").startswith("<mfrac><mrow><mi>sinh</mi>")
+    assert ">sinh</mo>" in shape("sinh(s r)/s").split("</mrow>")[0]
     assert shape("(a + b)/(c d)") == (
         "<mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mrow><mi>c</mi><mi>d</mi></mrow></mfrac>"
     )

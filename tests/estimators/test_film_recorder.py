@@ -55,6 +55,15 @@ def test_another_unit_of_length_is_that_of_the_result(tmp_path):
     assert film.curvatures[-1, 0] == pytest.approx(fitted.curvatures_[0], rel=1e-4)
 
 
+def test_ranks_have_no_unit_and_their_frames_get_that_of_the_result(tmp_path):
+    fitted = embedder(12, objective="neighbours").fit(TREE, folder=tmp_path / "run")
+    film = read_film(SavedRun(tmp_path / "run"))
+    assert film.curvatures[-1, 0] == pytest.approx(fitted.curvatures_[0], rel=1e-5)
+    steps = np.abs(np.diff(film.curvatures[:, 0]))
+    assert steps[-1] <= 10 * np.median(steps) + 1e-3  # the last frame goes on from those before it
+    assert np.linalg.norm(film.tangent[-1]) == pytest.approx(np.linalg.norm(film.tangent[-2]), rel=0.5)
+
+
 def test_large_graphs_keep_fewer_frames_or_none():
     counts = [frames_per_doubling(numbers) for numbers in (10, 10**4, 10**5)]
     assert counts == sorted(counts, reverse=True)

@@ -79,22 +79,22 @@ class FilmRecorder:
         content = np.fromfile(path, np.float32) if path.is_file() else np.zeros(0, np.float32)
         return np.asarray(content[: len(content) // width * width].reshape(-1, width))
 
-    def finish(self, tangent: NDArray[Any], best_epoch: int) -> None:
-        """Write the film, its last frame the result, in the result's unit of length."""
+    def finish(self, tangent: NDArray[Any], curvatures: list[float], best_epoch: int) -> None:
+        """Write the film, its last frame the result, the others in the result's unit of length."""
         rows = self._read() if self.frames else np.zeros((0, 1))
-        rows = rows[rows[:, 0] <= best_epoch]
+        rows = rows[rows[:, 0] <= best_epoch].astype(np.float64)
         if not len(rows):
             return
-        last = self._row(best_epoch, float(rows[-1, 1]))
-        rows = rows[rows[:, 0] < best_epoch]
+        value, rows = rows[-1, 1], rows[rows[:, 0] < best_epoch]
         # Training has edges of mean length 1, and ranks have no unit of length: frames are scaled as the result was.
-        factors = len(curvature_values(self.points.manifold))
-        scale = float(np.linalg.norm(tangent)) / max(float(np.linalg.norm(last[2 + factors :])), 1e-30)
-        frames = np.vstack([rows, last]).astype(np.float64)
+        factors = len(curvatures)
+        with torch.no_grad():
+            scale = float(np.linalg.norm(tangent)) / max(float(self.points().norm()), 1e-30)
+        frames = (scale * rows[:, 2 + factors :]).reshape(len(rows), *tangent.shape)
         film = Film(
-            epochs=frames[:, 0].astype(np.int64),
-            values=frames[:, 1].astype(np.float32),
-            curvatures=frames[:, 2 : 2 + factors] / scale**2,
-            tangent=(scale * frames[:, 2 + factors :]).reshape(len(frames), *tangent.shape).astype(np.float32),
+            epochs=np.append(rows[:, 0], best_epoch).astype(np.int64),
+            values=np.append(rows[:, 1], value).astype(np.float32),
+            curvatures=np.vstack([rows[:, 2 : 2 + factors] / scale**2, curvatures]),
+            tangent=np.concatenate([frames, tangent[None]]).astype(np.float32),
         )
         save_film(self.folder, film)

@@ -163,7 +163,7 @@ def draw_scene(
     nearness = scene.points[:, 2] if scene.kind == "sphere" else np.ones(len(places))
     # In the disk things shrink towards the rim, as everything there does.
     gaps = 1 - (np.linalg.norm(scene.points, axis=1) / scene.rim) ** 2 if scene.kind == "disk" else np.ones(len(places))
-    sizes = size * (0.35 + 0.65 * gaps)
+    sizes = size * (0.45 + 0.55 * gaps)
     for node in np.argsort(nearness, kind="stable"):
         size = sizes[node]
         colour = colours[node] if nearness[node] >= 0 else _mixed(colours[node], theme.background, 0.35)

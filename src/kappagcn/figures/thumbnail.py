@@ -9,6 +9,7 @@ from kappagcn.drawing.projection import Projected, projected
 from kappagcn.errors import RecordError
 from kappagcn.figures.factors import Nodes
 from kappagcn.figures.film import SCALE, SIDE, draw_scene, half_width, node_colours
+from kappagcn.figures.sphere import default_view
 from kappagcn.figures.style import theme_named
 from kappagcn.io_atomic import atomic_write
 from kappagcn.run_folder import SavedRun, principal
@@ -31,6 +32,8 @@ def draw_thumbnail(run: SavedRun, path: Path, *, theme: str = "light", size: int
         parts[:, : min(2, v.shape[1])] = along[:, :2]
         parts[:, 2] = (along[:, 2:] ** 2).sum(1)
         scene = projected(parts, k)
+        if scene.kind == "sphere":  # seen from where most points are
+            scene = scene._replace(points=scene.points @ default_view(scene.points / scene.rim).T)
         half, middle = _window(scene)
         panels.append(draw_scene(scene, edges, colours, half, look, middle))
     image = panels[0]
@@ -39,7 +42,7 @@ def draw_thumbnail(run: SavedRun, path: Path, *, theme: str = "light", size: int
         part = round(0.56 * SCALE * SIDE)
         for panel, corner in zip(panels, (0, SCALE * SIDE - part), strict=True):
             image.paste(panel.resize((part, part), Image.Resampling.LANCZOS), (corner, corner))
-    small = image.resize((size, size), Image.Resampling.LANCZOS).quantize(64, dither=Image.Dither.NONE)
+    small = image.resize((size, size), Image.Resampling.LANCZOS).quantize(160, dither=Image.Dither.NONE)
     try:
         with atomic_write(path) as file:
             small.save(file, "PNG", optimize=True)

@@ -48,19 +48,27 @@ class Sphere {
     this.home();
   }
 
+  // The mean of the points towards the reader, unless they are all around.
   home() {
+    const mean = [0, 1, 2].map((axis) => {
+      let sum = 0;
+      for (let i = axis; i < this.points.length; i += 3) sum += this.points[i];
+      return sum / this.count;
+    });
+    const size = Math.hypot(...mean);
+    this.centre();
+    if (size > 0.1) this.turnTo(this.state, mean.map((part) => part / size), [0, 0, 1])(1);
+  }
+
+  // The origin of the space towards the reader.
+  centre() {
     this.state = [1, 0, 0, 0, 1, 0, 0, 0, 1];
     this.project();
   }
 
-  centre() {
-    this.home();
-  }
-
   extent() {
     let most = 0;
-    for (let i = 0; i < this.points.length; i += 3)
-      most = this.points[i + 2] > 0 ? Math.max(most, Math.hypot(this.points[i], this.points[i + 1])) : 1;
+    for (let i = 0; i < this.count; i++) most = this.z[i] > 0 ? Math.max(most, Math.hypot(this.x[i], this.y[i])) : 1;
     return most;
   }
 
