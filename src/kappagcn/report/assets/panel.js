@@ -105,7 +105,7 @@ class Panel {
   about() {
     const { data } = this, said = [], kinds = new Set(), hints = [];
     for (const { space } of this.views) if (!kinds.has(space.kind)) kinds.add(space.kind) && hints.push(space.hint());
-    byId("hint").textContent = `${hints.join(" ")} Click a node for its neighbours, Shift-click another for the path. Keys: arrows go from node to node, Enter picks, Shift with arrows moves, + and − zoom.`;
+    byId("hint").textContent = `${hints.join(" ")} Click a node for its neighbours, Shift-click another for the path. Keys: arrows go from node to node, Enter picks, Shift with arrows moves, + and − zoom. On a touch screen two fingers move and zoom.`;
     if (data.shown < data.nodes) said.push(`${many(data.shown)} of ${many(data.nodes)} nodes are shown: those that are the fewest steps from the most central node, ${clipped(data.central, 40)}. Counts in the legend are of all.`);
     if (2 * data.edgesAmong > data.edges.length) said.push(`${many(data.edges.length / 2)} of the ${many(data.edgesAmong)} edges among them are in this page.`);
     for (const { factor, space, title } of this.views) {
