@@ -10,6 +10,7 @@ import accuracy
 import busy_core
 import curvature as graph_curvature
 import data_in
+import defaults
 import demo
 import distortion as distortion_speed
 import embedding_quality
@@ -101,6 +102,10 @@ def test_pages_are_made_from_their_records(name, module, page):
 
 def test_the_page_about_node_classification_is_made_from_the_records():
     assert (ROOT / "docs" / "node-classification.md").read_text() == node_classification.page()
+
+
+def test_the_page_about_the_classifiers_defaults_is_made_from_the_records():
+    assert (ROOT / "docs" / "classifier-defaults.md").read_text() == defaults.page()
 
 
 def test_the_page_about_embeddings_is_made_from_the_records():

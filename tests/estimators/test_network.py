@@ -7,7 +7,6 @@ from kappagcn.estimators import ClassificationSettings
 from kappagcn.estimators.network import (
     are_words,
     build_network,
-    decide_self_features,
     network_options,
     prepare_features,
     training_config,
@@ -61,16 +60,3 @@ def test_sparse_measurements_are_not_words():
     assert not are_words(x)
     assert not are_words(x.to_sparse_csr())
     assert are_words(torch.eye(5).to_sparse_csr())
-
-
-def test_own_features_are_apart_where_training_nodes_show_heterophily():
-    graph, nodes = disease(200), torch.arange(200)
-    auto = settings(self_features="auto")
-    assert decide_self_features(auto, graph, nodes, True).self_features == "off"  # neighbours share their fate
-    depth_parity = graph.clone()
-    depth_parity.y = torch.tensor([len(f"{i + 1:b}") % 2 for i in range(200)])
-    edges = torch.stack([nodes[1:], (nodes[1:] - 1) // 2])
-    depth_parity.edge_index = torch.cat([edges, edges.flip(0)], 1)  # a binary tree: parents are of the other class
-    assert decide_self_features(auto, depth_parity, nodes, True).self_features == "on"
-    assert decide_self_features(auto, depth_parity, nodes, False).self_features == "off"
-    assert decide_self_features(settings(self_features="off"), depth_parity, nodes, True).self_features == "off"

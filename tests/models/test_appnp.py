@@ -20,7 +20,7 @@ def data():
 @pytest.mark.parametrize("space", ["E8", "U8", "E3xU5"])
 def test_flat_space_is_the_published_network(data, space):
     """PyG's propagation of an MLP's logits, its last bias added afterwards."""
-    model = APPNP(10, 3, space, steps=4, alpha=0.2).double()
+    model = APPNP(10, 3, space, steps=4, alpha=0.2, bias=True).double()
     for bias in (model.hidden[0].bias, model.logits.bias):
         torch.nn.init.normal_(bias)
     x = data.x.double()

@@ -129,9 +129,9 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         settings = self.settings(data.x)
         classes, data.y = encode_labels(labels, data.get("class_names"))
         split = mask_split(data, self.random_state) if split is None else split
-        settings = network.decide_self_features(settings, data, split.train, own_features)
         statistics = column_statistics(data.x) if settings.feature_norm == "columns" else None
         data.x = network.prepare_features(settings, data.x, statistics)
+        settings = network.decide_self_features(settings, data, split, own_features)
         with seeded(self.random_state):
             model = network.build_network(settings, data.num_features, len(classes))
         config, strategy = network.training_config(settings, self.random_state), self._strategy(communicator)

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from kappagcn.estimators.own_features import keep_apart
 from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.geometry.signature import format_signature, parse_signature
-from kappagcn.graphs import normalize_rows, standardize_columns
-from kappagcn.graphs.measures.homophily import is_heterophilous
+from kappagcn.graphs import Split, normalize_rows, standardize_columns
 from kappagcn.models import NodeClassifier, build_model
 from kappagcn.nn.features import point_features, tangent_features
 from kappagcn.training import TrainingConfig
@@ -63,12 +63,12 @@ def resolved(settings: ClassificationSettings, x: Tensor) -> ClassificationSetti
 
 
 def decide_self_features(
-    settings: ClassificationSettings, data: Data, train: Tensor, has_features: bool
+    settings: ClassificationSettings, data: Data, split: Split, has_features: bool
 ) -> ClassificationSettings:
-    """Settings with `self_features` on or off: by default on where training nodes show heterophily."""
+    """Settings with `self_features` on or off: by default on where own features say more than the neighbours'."""
     if settings.self_features != "auto":
         return settings
-    return replace(settings, self_features="on" if has_features and is_heterophilous(data, train) else "off")
+    return replace(settings, self_features="on" if has_features and keep_apart(data, split) else "off")
 
 
 def start_space(space: str) -> str:

@@ -141,8 +141,8 @@ class ClassificationSettings(Settings):
     )
     self_features: str = setting(
         "auto",
-        "Whether the κ-GCN keeps a node's own features apart from its neighbours'; auto: where the training nodes show "
-        "that neighbours share a class hardly more than by chance.",
+        "Whether the κ-GCN keeps a node's own features apart from its neighbours'; auto: where neighbours share a "
+        "class hardly more than by chance and own features say more, by training and stopping nodes.",
         choices=("auto", "on", "off"),
     )
     propagation_steps: int = setting(10, "Number of propagation steps of appnp.", range="[1, inf)")

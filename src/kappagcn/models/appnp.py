@@ -37,7 +37,8 @@ class APPNP(NodeClassifier):
         adjacency_dropout: Dropout probability of entries of Â, in each propagation step anew.
         act: Activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
         adjacency_norm: Normalisation of the adjacency matrix: ``"symmetric"``, ``"row"`` or ``"none"``.
-        bias: Whether layers have a bias.
+        bias: Whether hidden layers have a bias. Published APPNP has none: with features of small entries, biases that
+            move by Adam's first steps would leave ReLU units 0 on every node.
 
     >>> from kappagcn.graphs import disease
     >>> data = disease()
@@ -65,7 +66,7 @@ class APPNP(NodeClassifier):
         adjacency_dropout: float = 0.0,
         act: str = "relu",
         adjacency_norm: str = "symmetric",
-        bias: bool = True,
+        bias: bool = False,
     ) -> None:
         super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, act=act)
         if num_layers < 1:
