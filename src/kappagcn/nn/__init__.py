@@ -5,9 +5,11 @@ from kappagcn.nn.conv import KappaGCNConv
 from kappagcn.nn.decoders import DotDecoder, FermiDiracDecoder
 from kappagcn.nn.features import PointFeatures, TangentFeatures, point_features, tangent_features
 from kappagcn.nn.functional import aggregate, capped_rows, linear, logits, pool
+from kappagcn.nn.gat import KappaGATConv
 from kappagcn.nn.hgcn import HGCNConv
 from kappagcn.nn.layers import KappaActivation, KappaDropout, KappaLinear, KappaLogits, KappaPool
 from kappagcn.nn.pair_distances import pair_squares
+from kappagcn.nn.sage import KappaSAGEConv
 from kappagcn.sparse import KappaNeighborLoader, SparseMatrix, bipartite_adjacency, normalized_adjacency
 
 __all__ = [
@@ -17,11 +19,13 @@ __all__ = [
     "KappaAPPNP",
     "KappaActivation",
     "KappaDropout",
+    "KappaGATConv",
     "KappaGCNConv",
     "KappaLinear",
     "KappaLogits",
     "KappaNeighborLoader",
     "KappaPool",
+    "KappaSAGEConv",
     "PointFeatures",
     "SparseMatrix",
     "TangentFeatures",

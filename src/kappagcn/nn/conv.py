@@ -13,9 +13,9 @@ from torch_geometric.nn.inits import zeros
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
 from kappagcn.nn.functional import AGGREGATIONS, dropconnect, linear
-from kappagcn.nn.inputs import Adjacency, Features, Space, as_adjacency, as_manifold, check_rows
+from kappagcn.nn.inputs import Adjacency, Features, Space, as_adjacency, check_rows
 from kappagcn.nn.message_passing import CurvedMessagePassing
-from kappagcn.nn.start import RowScale, is_relative, observe_rows, relative_space
+from kappagcn.nn.start import RowScale, is_relative, observe_rows, space_of_layer
 from kappagcn.sparse import NORMALIZATIONS, SparseMatrix
 
 
@@ -91,9 +91,7 @@ class KappaGCNConv(CurvedMessagePassing):
         if (in_channels < 1 and in_channels != -1) or out_channels < 1:
             raise GraphError(f"expected channels from 1, or -1 for in_channels, found {in_channels}, {out_channels}.")
         self.in_channels, self.out_channels = in_channels, out_channels
-        if manifold is None or isinstance(manifold, str):
-            manifold = relative_space(manifold, out_channels)
-        self.manifold = as_manifold(manifold, out_channels)
+        self.manifold = space_of_layer(manifold, out_channels)
         self.row_scale = RowScale() if is_relative(self.manifold) else None
         self.normalize = normalize if isinstance(normalize, str) else ("symmetric" if normalize else "none")
         if self.normalize not in NORMALIZATIONS:
@@ -198,12 +196,9 @@ class KappaGCNConv(CurvedMessagePassing):
         return matrix
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
-        """Load a state, also that of a ``GCNConv``, which says nothing about κ: κ then stays."""
-        own = f"{prefix}manifold."
-        if not any(key.startswith(own) for key in state_dict):
-            state_dict.update(self.manifold.state_dict(prefix=own))
-            if self.row_scale is not None:
-                state_dict[f"{prefix}row_scale.factor"] = torch.ones_like(self.row_scale.factor)
+        """Load a state, also that of a ``GCNConv``, which scales no rows."""
+        if self.row_scale is not None and not any(key.startswith(f"{prefix}manifold.") for key in state_dict):
+            state_dict[f"{prefix}row_scale.factor"] = torch.ones_like(self.row_scale.factor)
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
     def extra_repr(self) -> str:

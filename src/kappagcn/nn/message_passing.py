@@ -18,7 +18,6 @@ from kappagcn.nn.rows import lift_rows, lower_rows
 from kappagcn.sparse import SparseMatrix
 
 AGGR = ("add", "sum")
-HOOKED = ("propagate", "message", "aggregate")
 
 
 class CurvedMessagePassing(SparseInput, MessagePassing):
@@ -42,6 +41,13 @@ class CurvedMessagePassing(SparseInput, MessagePassing):
         if node_dim not in (-2, 0):
             raise GraphError(f"node_dim: expected -2, the axis before the last, found {node_dim!r}.")
         super().__init__(**kwargs)
+        own = (self._propagate_forward_pre_hooks, self._message_forward_pre_hooks, self._aggregate_forward_pre_hooks)
+        self._observers = (
+            *own,
+            self._propagate_forward_hooks,
+            self._message_forward_hooks,
+            self._aggregate_forward_hooks,
+        )
 
     def _set_jittable_templates(self, raise_on_error: bool = False) -> None:
         """No code is generated for `propagate`, which runs for explainers and hooks alone."""
@@ -53,6 +59,13 @@ class CurvedMessagePassing(SparseInput, MessagePassing):
         """Sizes, and the space where it is not flat."""
         curved = not self.manifold.k.is_meta and bool((self.manifold.k != 0).any())
         return super().extra_repr() + (f", manifold={space_name(self.manifold)}" if curved else "")
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
+        """Load a state, also that of PyG's layer, which says nothing about κ: κ then stays."""
+        own = f"{prefix}manifold."
+        if not any(key.startswith(own) for key in state_dict):
+            state_dict.update(self.manifold.state_dict(prefix=own))
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
     def combine(
         self, v: Tensor, adjacency: SparseMatrix, aggregation: str = "midpoint", double: bool = False
@@ -77,8 +90,7 @@ class CurvedMessagePassing(SparseInput, MessagePassing):
 
     def _is_observed(self) -> bool:
         """Whether somebody looks at single messages."""
-        hooks = (getattr(self, f"_{step}_forward{when}_hooks") for step in HOOKED for when in ("", "_pre"))
-        return bool(self._explain) or any(hooks)
+        return bool(self._explain) or any(self._observers)
 
     def _propagated(self, rows: Tensor, adjacency: SparseMatrix) -> Tensor:
         """Sums of messages, (N, D) → (M, D)."""

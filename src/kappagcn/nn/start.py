@@ -11,8 +11,16 @@ from kappagcn.geometry import Curvature, ProductManifold, Stereographic
 from kappagcn.geometry.curvature import RelativeCurvature
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.geometry.signature import Factor, parse_signature
+from kappagcn.nn.inputs import Space, as_manifold
 from kappagcn.sparse import SparseMatrix
 from kappagcn.tracing import is_concrete
+
+
+def space_of_layer(manifold: Space, dim: int) -> Manifold:
+    """The space of a layer: as given, or in units of the rows that come in where there are no numbers."""
+    if manifold is None or isinstance(manifold, str):
+        manifold = relative_space(manifold, dim)
+    return as_manifold(manifold, dim)
 
 
 def relative_space(signature: str | None, dim: int) -> Manifold:

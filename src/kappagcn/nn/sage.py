@@ -1,0 +1,120 @@
+"""KappaSAGEConv: GraphSAGE's convolution in a space of constant curvature, in place of PyG's ``SAGEConv``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+from torch.nn import functional
+from torch_geometric.nn import Linear
+
+from kappagcn.errors import GraphError
+from kappagcn.nn.functional import linear
+from kappagcn.nn.inputs import Adjacency, Features, Space, as_adjacency, check_rows
+from kappagcn.nn.message_passing import CurvedMessagePassing
+from kappagcn.nn.start import observe_rows, space_of_layer
+
+
+class KappaSAGEConv(CurvedMessagePassing):
+    r"""The midpoint of a node's neighbours beside the node itself (Hamilton et al. 2017), on tangent vectors.
+
+        v'_i = log_0(midpoint of exp_0(v_j W_l), j ∈ N(i)) + v_i W_r + b,
+
+    at κ = 0 PyG's ``SAGEConv`` with its mean, whose state it loads. Without neighbours the midpoint is the origin.
+
+    Args:
+        in_channels: Columns of x; of sources and targets as a pair.
+        out_channels: Columns of the result.
+        aggr: Only ``"mean"``.
+        normalize: Whether rows of the result are brought to length 1.
+        root_weight: Whether the node itself takes part, through W_r.
+        project: Whether neighbours first go through a linear layer and a ReLU.
+        bias: Whether to add b.
+        manifold: Space of the neighbours' midpoint, as in `KappaGCNConv`.
+        **kwargs: ``flow`` and the like, of ``MessagePassing``.
+
+    Shapes: x (N, in_channels) or a pair (sources, targets), edge_index as in `KappaGCNConv`, edge_weight (E,) for
+    weighted midpoints → (M, out_channels).
+
+    >>> from kappagcn.graphs import disease
+    >>> data = disease()
+    >>> KappaSAGEConv(10, 2, manifold="H2")(data.x, data.edge_index).shape
+    torch.Size([1000, 2])
+    """
+
+    def __init__(
+        self,
+        in_channels: int | tuple[int, int],
+        out_channels: int,
+        aggr: str = "mean",
+        normalize: bool = False,
+        root_weight: bool = True,
+        project: bool = False,
+        bias: bool = True,
+        manifold: Space = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if aggr != "mean":
+            raise GraphError(f'aggr: expected "mean", of which the midpoint is the curved one, found {aggr!r}.')
+        if project and -1 in (in_channels if isinstance(in_channels, tuple) else (in_channels,)):
+            raise GraphError("project: expected known in_channels, found -1.")
+        sources, targets = in_channels if isinstance(in_channels, tuple) else (in_channels, in_channels)
+        self.in_channels = sources
+        self.out_channels, self.normalize, self.root_weight, self.project = (
+            out_channels,
+            normalize,
+            root_weight,
+            project,
+        )
+        if project:
+            self.lin = Linear(sources, sources)
+        self.manifold = space_of_layer(manifold, out_channels)
+        self.lin_l = Linear(sources, out_channels, bias=bias)
+        if root_weight:
+            self.lin_r = Linear(targets, out_channels, bias=False)
+
+    def reset_parameters(self) -> None:
+        """Initialise the weights as ``SAGEConv`` does; the curvature stays."""
+        super().reset_parameters()
+        if self.project:
+            self.lin.reset_parameters()
+        self.lin_l.reset_parameters()
+        if self.root_weight:
+            self.lin_r.reset_parameters()
+
+    def forward(
+        self,
+        x: Features | tuple[Features, Features | None],
+        edge_index: Adjacency,
+        edge_weight: Tensor | None = None,
+        size: tuple[int, int] | None = None,
+    ) -> Tensor:
+        """The convolved features, (N, in_channels) → (M, out_channels); `size` is (N, M) where x is no pair."""
+        sources, targets = x if isinstance(x, tuple) else (x, x)
+        check_rows(sources, None, None)
+        if self.in_channels == -1:
+            self.lin_l.initialize_parameters(self.lin_l, (sources,))
+            self.in_channels = self.lin_l.in_channels
+        check_rows(sources, self.in_channels, self.lin_l.weight.dtype)
+        projected = self.lin(sources).relu() if self.project else self.features(sources)
+        v = linear(projected, self.lin_l.weight.t())
+        observe_rows(v, self.manifold)
+        adjacency = as_adjacency(
+            x,
+            edge_index,
+            edge_weight,
+            size,
+            normalization="row",
+            loop_weight=None,
+            flow=self.flow,
+            dtype=self.lin_l.weight.dtype,
+        )
+        out = self.combine(v, adjacency)
+        if self.lin_l.bias is not None:
+            out = out + self.lin_l.bias
+        if self.root_weight and targets is not None:
+            if self.lin_r.in_channels == -1:
+                self.lin_r.initialize_parameters(self.lin_r, (targets,))
+            out = out + linear(self.features(targets), self.lin_r.weight.t())
+        return functional.normalize(out, dim=-1) if self.normalize else out
