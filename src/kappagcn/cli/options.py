@@ -152,7 +152,7 @@ def print_settings(context: typer.Context, settings: Any, *, as_json: bool, **re
         for name in names
         if name not in (*NOT_SETTINGS, "resume", "out", "data")
     }
-    values = {name: value for name, value in values.items() if value is not None}
+    values = {name: value for name, value in values.items() if value not in (None, [], ())}
     if as_json:
         print(json.dumps(values))
         return
