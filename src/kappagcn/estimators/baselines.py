@@ -96,7 +96,7 @@ def verdict(accuracies: Sequence[float], baselines: dict[str, list[Record]], tes
         model: Name of the classifier's network.
 
     >>> verdict([0.8], {"majority": [{"accuracy": 0.81}]}, 500, "kappa-gcn")
-    'FAILED: no better than the most common class (0.800 beside 0.810): nothing was learned.'
+    'FAILED: no better than the most common class (0.800 beside 0.810).'
     """
     theirs = {name: [record["accuracy"] for record in each] for name, each in baselines.items()}
     compared = {name: _difference(accuracies, each, test_nodes) for name, each in theirs.items()}
@@ -104,14 +104,17 @@ def verdict(accuracies: Sequence[float], baselines: dict[str, list[Record]], tes
     def beside(name: str) -> str:
         return f"{NAMES[name]} ({np.mean(accuracies):.3f} beside {np.mean(theirs[name]):.3f})"
 
-    if _low(compared["majority"]) <= 0:
-        return f"FAILED: no better than {beside('majority')}: nothing was learned."
+    common = compared["majority"]
+    if common.mean <= (common.interval or 0.0) / 1.96:  # within one standard error
+        return f"FAILED: no better than {beside('majority')}."
     behind = [name for name, each in compared.items() if each.mean + (each.interval or 0.0) < 0]
     if "features" in behind:
         tip = "--model mlp" if model == "mlp" else "--self-features on or --model mlp"
         return f"Behind {beside('features')}: neighbours are of little use here; try {tip}."
     if "gcn" in behind:
         return f"Behind {beside('gcn')}: try --model gcn, another space, or --space E16."
+    if _low(common) <= 0:
+        return f"Probably better than {beside('majority')}; more splits or test nodes would tell."
     ahead = [NAMES[name] for name, each in compared.items() if _low(each) > 0]
     level = [NAMES[name] for name, each in compared.items() if name != "majority" and _low(each) <= 0]
     return f"Better than {' and '.join(ahead)}" + (f"; level with {' and '.join(level)}." if level else ".")
