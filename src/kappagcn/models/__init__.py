@@ -7,12 +7,11 @@ from kappagcn.models.appnp import APPNP
 from kappagcn.models.baselines import GCN, HGCN, MLP
 from kappagcn.models.classifier import NodeClassifier, Step
 from kappagcn.models.kappa_gcn import KappaGCN
-from kappagcn.models.link_predictor import DECODERS, LinkPredictor
+from kappagcn.models.link_predictor import LinkPredictor
 from kappagcn.models.points import FreePoints, NetworkPoints, hidden_space
 
 __all__ = [
     "APPNP",
-    "DECODERS",
     "GCN",
     "HGCN",
     "MLP",

@@ -34,7 +34,14 @@ def link_task(
     num_neighbors: int | Sequence[int] = 10,
     **options: Any,
 ) -> LinkPrediction:
-    """The task of a link predictor: on the whole graph, or in mini-batches of edges."""
+    """The task of a link predictor: on the whole graph, or in mini-batches of edges.
+
+    >>> from kappagcn.graphs import disease, edge_split
+    >>> from kappagcn.models import KappaGCN
+    >>> data, model = disease(200), LinkPredictor(KappaGCN(10, None, "H4"))
+    >>> link_task(model, data, edge_split(data, 0), batch_size=64).batch_size
+    64
+    """
     if not isinstance(model, LinkPredictor):
         raise TrainingError(f"expected a LinkPredictor, found {type(model).__name__}.")
     if isinstance(model.encoder, FreePoints):

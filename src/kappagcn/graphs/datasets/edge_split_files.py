@@ -91,7 +91,14 @@ def _assembled(name: str, data: Data, arrays: dict[str, Tensor], seed: int) -> E
 
 
 def save_edge_split(split: EdgeSplit, path: str | Path) -> Path:
-    """Save a split of edges as npz, test pairs included, so that an experiment can be repeated."""
+    """Save a split of edges as npz, test pairs included, so that an experiment can be repeated.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from kappagcn.graphs import disease, edge_split
+    >>> with TemporaryDirectory() as folder:
+    ...     print(save_edge_split(edge_split(disease(), 3), f"{folder}/mine.npz").name)
+    mine.npz
+    """
     path, test = Path(path), split.final_test_pairs()
     parts = (split.train, split.validation.edges, test.edges, split.validation.others, test.others)
     arrays = {name: pairs.numpy() for name, pairs in zip(PARTS + NEGATIVES, parts, strict=True)}
