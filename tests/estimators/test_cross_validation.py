@@ -69,7 +69,7 @@ def counted(monkeypatch, module, name):
 
 def test_one_split_builds_one_network_and_reads_the_graph_once(tmp_path, monkeypatch):
     data = disease(200)
-    built = counted(monkeypatch, classifier_module, "build_network")
+    built = counted(monkeypatch, classifier_module.network, "build_network")
     fits = counted(monkeypatch, classifier_module, "fit")
     assembled = [counted(monkeypatch, labelled_module, name) for name in ("from_pyg", "as_graph", "from_networkx")]
     classifier = KappaGCNClassifier("H4", epochs=2, verbose=False)
