@@ -91,8 +91,8 @@ FIGURES = {
     ),
     "sweep": PaperFigure(
         "Distortion against curvature",
-        "Average distortion of κ-GCNs of fixed curvature trained to embed a tree, smooth through κ = 0; it bends near "
-        "κ = 0.008, also after longer training, and rises faster from there on.",
+        "Average distortion of κ-GCNs of fixed curvature trained to embed a tree, smooth through κ = 0; in this "
+        "record it bends near κ = 0.008, for a reason that is not known, and rises faster from there on.",
         sweep.sweep,
         sweep.RECORD,
         sweep.COMMAND,
