@@ -13,6 +13,7 @@ import data_in
 import defaults
 import demo
 import distortion as distortion_speed
+import drop_in
 import embedding_quality
 import embeddings
 import geometry as speed
@@ -88,6 +89,7 @@ def test_the_readmes_links_lead_somewhere(target):
         ("graphs", paths_speed, "graph-speed.md"),
         ("curvature", graph_curvature, "graph-curvature.md"),
         ("layers", layers, "layers.md"),
+        ("drop_in", drop_in, "drop-in.md"),
         ("distortion", distortion_speed, "distortion-speed.md"),
         ("growing", growing_page, "growing.md"),
         ("busy_core", busy_core, "busy-core.md"),
