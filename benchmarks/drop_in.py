@@ -144,8 +144,9 @@ accuracy, mean and standard deviation of {SEEDS} seeds, each with its own split:
 {table}
 
 A script that scales its features well gains little from curvature here; the point is that one that does not loses no
-more than seeds differ. The record was made in several calls, and its command is the last. Long rows (0/1 features with hundreds of ones, standardised columns) are brought to a mean square length of 16
-by the layer itself, and curvatures are in units of the rows they bend; see [the how-to](how-to/pyg.md#scale).
+more than seeds differ. The record was made in several calls, and its command is the last. Long rows (0/1 features with
+hundreds of ones, standardised columns) are brought to a mean square length of 16 by the layer itself, and curvatures
+are in units of the rows they bend; see [the how-to](how-to/pyg.md#scale).
 κ = 0 is `KappaGCNConv(manifold=0.0)`, which computes what `GCNConv` does, and has no such scale: on raw features of
 amazon_computers some of its seeds do not train. With 20 labels per class no layer learns much on actor. Rows of graphs
 and features that were not run to the end are left out.
