@@ -181,7 +181,8 @@ Read with care:
 - **Pubmed is below the paper's for every network.** Only 60 nodes train, and much depends on which: the mean over
   networks goes from {lowest:.3f} to {highest:.3f} from split to split. The paper's splits are not known. Accuracy on
   the validation nodes of the same runs says the same as that on test nodes. Nothing the search tried was better on
-  validation nodes; it had no dropout of features and no propagation beyond two steps, which the next table has.
+  validation nodes; it had no dropout of features and no propagation beyond two steps. `kappagcn reproduce wider` has
+  rows with both: GCN, κ-GCN, APPNP and κ-APPNP.
 - **Runs that collapsed** (more than 0.1 below their cell's median): {collapsed()}. They count. The cause was ReLU units
   that die: Adam's first steps of 0.01 move biases by more than such small features let anything else weigh, and a unit
   that is 0 on every node stays so; two of 16 were left. Today a network that ends with fewer active units than

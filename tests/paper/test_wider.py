@@ -3,6 +3,7 @@
 import pytest
 
 from kappagcn.paper import DATASETS, Cell
+from kappagcn.paper.cells import CONFIGS
 from kappagcn.paper.reproduce import Plan
 from kappagcn.paper.searching import budget, settings
 from kappagcn.paper.tables import accuracy_table
@@ -28,3 +29,10 @@ def test_curvatures_start_below_at_and_above_zero():
 def test_rows_that_the_paper_does_not_have_stand_without_its_numbers(tmp_path):
     records = Plan("wider-search", ["cora_ml"], tmp_path).cells
     assert accuracy_table({cell: [] for cell in records}).rows == [[title, "no runs"] for title in WIDER_ROWS.values()]
+
+
+@pytest.mark.parametrize("row", WIDER_ROWS)
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_the_committed_settings_are_of_the_list(dataset, row):
+    cell = Cell(dataset, row)
+    assert cell.experiment(CONFIGS / "wider") in settings(cell)
