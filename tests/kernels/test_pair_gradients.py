@@ -17,6 +17,6 @@ def test_slopes_on_both_sides_of_the_series(z):
     arc, root, x, power = (np.ones(1) for _ in range(4))
     pair_distances._hyperbolic_arcs(np.array([-z]), -1.0, arc, root, x, x.view(np.int64), power)
     near = abs(z) <= pair_distances.NEAR
-    ours = pair_gradients._slope_near(z) if near else (root[0] - arc[0]) / (2 * z)
+    ours = pair_gradients.slope_near(z) if near else (root[0] - arc[0]) / (2 * z)
     assert arc[0] == pytest.approx(float(value), rel=1e-12)
     assert ours == pytest.approx(float(slope), rel=1e-12)
