@@ -24,6 +24,7 @@ def test_the_verdict_says_how_many_times_better(runs):
     words = verdict(runs)
     assert words.startswith("In H2 (κ = −1) distances are kept 9 times better than in the plane and 25 times better")
     assert "on the sphere S2 (κ = 0.3)" in words
+    assert words.endswith("(average distortion 0.02 against 0.18 and 0.5).")
     alike = verdict([runs[0], runs[0]])
     assert "as well as" in alike
 
@@ -32,6 +33,15 @@ def test_the_best_of_each_column_is_bold(runs):
     table = comparison_table(runs)
     assert table.count("<b>") == 2  # distortion and D_avg; neither epochs nor what no run has
     assert "<b>0.02</b>" in table
+
+
+def test_nodes_that_coincide_have_a_column_where_there_are_any(runs, tmp_path):
+    assert "Coinciding" not in comparison_table(runs)
+    crowded = space_run(tmp_path / "crowded", 0.0, 0.3)
+    crowded.summary["coincident_nodes"] = 12
+    table = comparison_table([runs[0], crowded])
+    assert "Coinciding nodes" in table
+    assert "<td>12</td>" in table
 
 
 def test_classifiers_are_compared_by_accuracy_and_intervals(tmp_path):

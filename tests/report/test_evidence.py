@@ -6,7 +6,7 @@ import networkx as nx
 import pytest
 
 from kappagcn import GraphEmbedder
-from kappagcn.report.evidence import choice_section, intervals_section
+from kappagcn.report.evidence import _picture, choice_section, intervals_section
 from kappagcn.report.page import page
 from kappagcn.run_folder import SavedRun
 
@@ -26,6 +26,19 @@ def test_every_learned_curvature_has_a_picture_inside_its_frame(run):
         x, y = map(float, pair.split(","))
         assert 0 <= x <= 360
         assert 0 <= y <= 150
+
+
+def test_the_curve_crosses_the_limit_where_the_range_ends():
+    steep = {"kappa": -1.0, "low": -1.4, "high": -0.5, "identified": True}
+    steep["profile"] = [[-4.0, 90.0], [-1.2, 1.004], [-1.0, 1.0], [-0.8, 0.97], [-0.3, 1.2]]
+    picture = _picture(steep)
+    points = [tuple(map(float, pair.split(","))) for pair in re.search(r'points="([^"]*)"', picture)[1].split()]
+    left, width = (float(re.search(rf'<rect[^>]* {key}="([^"]*)"', picture)[1]) for key in ("x", "width"))
+    limit = float(re.search(r'y1="([^"]*)"[^>]*class="limit"', picture)[1])
+    crossings = [x for x, y in points if y == pytest.approx(limit, abs=0.2)]
+    assert crossings == pytest.approx([left, left + width], abs=0.2)  # not where a line to a far value would cross
+    assert min(y for _, y in points) == points[0][1] == points[-1][1] >= 0  # ends at the upper edge of the picture
+    assert max(points, key=lambda point: point[1])[0] > float(re.search(r'x1="([^"]*)"[^>]*class="own"', picture)[1])
 
 
 def test_the_candidates_and_the_reason_are_told(run):

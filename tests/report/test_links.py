@@ -48,6 +48,25 @@ def test_the_page_has_metrics_curves_and_names(run, tmp_path):
     assert "Better than chance, and than Adamic–Adar." in text
 
 
+def test_measures_of_every_other_epoch_are_lines_and_tables_keep_their_words_at_400_pixels(page, run, tmp_path):
+    metrics = [
+        {"epoch": t, "train_loss": 1 / t, "curvatures": [-1.0]} | ({"validation_auc": 0.7 + t / 100} if t % 2 else {})
+        for t in range(1, 12)
+    ]
+    links = run.path / "links.npz"
+    again = save_run(tmp_path / "again", run.embedded, SUMMARY, metrics)
+    (again.path / "links.npz").write_bytes(links.read_bytes())
+    page.open(write_report(SavedRun(again.path), tmp_path / "again.html"), width=400)
+    paths = page.run("return [...document.querySelectorAll('#curves .line')].map((e) => e.getAttribute('d'))")
+    assert [path.count("L") for path in paths] == [10, 5, 10]
+    heights = page.run(
+        "return [...document.querySelectorAll('#link-metrics td')].map((e) => [...e.childNodes].map("
+        "(n) => { const r = document.createRange(); r.selectNode(n); return r.getClientRects().length })[0])"
+    )
+    assert set(heights) == {1}
+    assert page.run("return document.documentElement.scrollWidth") <= 400
+
+
 def test_without_test_pairs_there_are_names_alone(run):
     save_links(run.path / "links.npz", Links(np.empty(0), np.empty(0), *_names(run)))
     section = links_section(SavedRun(run.path))

@@ -28,6 +28,14 @@ def test_a_classifier_that_was_not_tested(tmp_path):
     assert "no nodes were set aside" in written(run, tmp_path)
 
 
+def test_a_sign_that_is_not_determined_is_said_beside_the_curvature(tmp_path):
+    run = tree_run(tmp_path / "run")
+    run.summary["curvature_intervals"] = [{"identified": False}]
+    assert sentences(run).endswith("The sign of its curvature is not determined by this graph.")
+    run.summary["curvature_intervals"] = [{"identified": True}, None]
+    assert "sign" not in sentences(run)
+
+
 def test_an_unbounded_distortion_says_how_many_nodes_share_a_place(tmp_path):
     run = tree_run(tmp_path / "tree")
     run.summary.update(worst_distortion=1.385e16, coincident_nodes=7)

@@ -213,7 +213,7 @@ def _foot(image: Image.Image, run: SavedRun, film: Film, place: float, row: list
     large, small = (ImageFont.truetype(str(folder / "DejaVuSans.ttf"), SCALE * size) for size in (15, 11))
     kappas = _between(film.curvatures, place)
     value = film.values[max(1, round(place))]
-    words = ", ".join(minus(f"{k:+.2f}") for k in kappas)
+    words = ", ".join(minus(f"{k:+.2f}" if abs(k) >= 0.005 else "0.00") for k in kappas)
     draw.text((SCALE * 12, top + SCALE * 6), f"κ = {words}", font=large, fill=theme.ink)
     kinds = " × ".join(dict.fromkeys(KINDS[scene.kind] for scene in row))
     measure = "" if not np.isfinite(value) else f"   ·   distortion {value:.2f}"

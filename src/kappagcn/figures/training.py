@@ -10,7 +10,12 @@ from kappagcn.figures.space import axes_for, minus, signs
 from kappagcn.figures.style import Theme
 from kappagcn.run_folder import Array, SavedRun, factor_name
 
-LOSSES = {"distortion": "average distortion", "train_loss": "training loss", "stopping_loss": "early-stopping loss"}
+LOSSES = {
+    "distortion": "average distortion",
+    "train_loss": "training loss",
+    "stopping_loss": "early-stopping loss",
+    "validation_loss": "validation loss",
+}
 ACCURACIES = {"train_accuracy": "training", "stopping_accuracy": "early stopping", "validation_accuracy": "validation"}
 MOST_LINES = 10  # a legend of more would hide the lines
 
@@ -45,6 +50,9 @@ def outcome(run: SavedRun) -> str:
     accuracy, distortion = run.summary.get("accuracy"), run.summary.get("distortion")
     if run.kind == "classification":
         return f"{run.graph}: test accuracy {accuracy:.3f}" if isinstance(accuracy, int | float) else run.graph
+    auc = run.summary.get("roc_auc")
+    if run.kind == "links" and isinstance(auc, int | float):
+        return f"{run.graph}: test AUC {auc:.3f}"
     return f"{run.graph}: average distortion {distortion:.4f}" if distortion is not None else run.graph
 
 

@@ -32,6 +32,7 @@ COLUMNS = (
     Column("distortion", "Average distortion", number, False),
     Column("d_avg", "D_avg", number, False),
     Column("map", "Mean average precision", percent, True),
+    Column("coincident_nodes", "Coinciding nodes", number, False),
     Column("epochs", "Epochs", number, None),
     Column("seconds", "Seconds", number, None),
 )
@@ -107,7 +108,7 @@ def _curves(runs: Sequence[SavedRun]) -> list[dict[str, Any]]:
 
 def comparison_table(runs: Sequence[SavedRun]) -> str:
     """A row per run, the best of each column in bold."""
-    columns = [each for each in COLUMNS if any(run.summary.get(each.key) is not None for run in runs)]
+    columns = [each for each in COLUMNS if any(_is_worth_a_column(run.summary.get(each.key), each) for run in runs)]
     head = "".join(f'<th scope="col">{each.heading}</th>' for each in columns)
     best = {each.key: _best(runs, each) for each in columns}
     rows = ""
@@ -123,6 +124,10 @@ def comparison_table(runs: Sequence[SavedRun]) -> str:
         f'<thead><tr><th scope="col">Run</th><th scope="col">Space, as learned</th>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div><p class='note'>Bold: the best of its column.</p></section>"
     )
+
+
+def _is_worth_a_column(value: Any, column: Column) -> bool:
+    return bool(value) if column.key == "coincident_nodes" else value is not None
 
 
 def _best(runs: Sequence[SavedRun], column: Column) -> set[int]:
@@ -153,7 +158,8 @@ def verdict(runs: Sequence[SavedRun]) -> str:
         clauses.append(f"{words} {where}")
     measure = "average distortion" if key == "distortion" else "D_avg"
     listed = ", ".join(clauses[:-1]) + (" and " if len(clauses) > 1 else "") + clauses[-1]
-    return f"{best[0].upper()}{best[1:]} distances are kept {listed} ({measure} {number(least)})."
+    against = f" against {' and '.join(number(value) for value, _ in others)}"
+    return f"{best[0].upper()}{best[1:]} distances are kept {listed} ({measure} {number(least)}{against})."
 
 
 def place(run: SavedRun) -> str:

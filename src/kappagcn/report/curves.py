@@ -68,7 +68,8 @@ def _curvatures(run: SavedRun, lines: list[dict[str, Any]], epochs: Column, fact
         values = [_number(k[i]) if isinstance(k, list) and i < len(k) else None for k in kappas]
         if any(values):
             columns[factor] = [None if value is None else value / unit**2 for value in values]
-    return _chart("Curvature of each factor", epochs, columns) | {"log": False, "zero": True}
+    title = "Curvature of each factor" if len(columns) > 1 else "Curvature"
+    return _chart(title, epochs, columns) | {"log": False, "zero": True}
 
 
 def _column(lines: list[dict[str, Any]], key: str) -> Column:

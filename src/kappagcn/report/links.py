@@ -81,11 +81,11 @@ def _frame(title: str, inside: str, x: str, y: str) -> str:
     """A chart as SVG, with its axes from 0 to 1 unless it draws others."""
     end = SIDE + MARGIN
     return (
-        f'<figure><figcaption>{escape(title)}</figcaption><svg viewBox="0 0 {end + 16} {end + 30}" role="img" '
-        f'aria-label="{escape(title)}" width="{end + 16}" height="{end + 30}">'
+        f'<figure><figcaption>{escape(title)}</figcaption><svg viewBox="0 0 {end + 16} {end + 16}" role="img" '
+        f'aria-label="{escape(title)}" width="{end + 16}" height="{end + 16}">'
         f'<rect x="{MARGIN}" y="8" width="{SIDE}" height="{SIDE}" fill="none" stroke="currentColor" opacity="0.35"/>'
         f"{inside}"
-        f'<text x="{MARGIN + SIDE / 2}" y="{end + 22}" text-anchor="middle" font-size="11" fill="currentColor">{x}'
+        f'<text x="{MARGIN + SIDE / 2}" y="{end + 8}" text-anchor="middle" font-size="11" fill="currentColor">{x}'
         "</text>"
         f'<text x="11" y="{8 + SIDE / 2}" text-anchor="middle" font-size="11" fill="currentColor" '
         f'transform="rotate(-90 11 {8 + SIDE / 2})">{y}</text></svg></figure>'

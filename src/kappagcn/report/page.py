@@ -61,10 +61,12 @@ def write_comparison(runs: Sequence[SavedRun], path: Path) -> Path:
     text = _filled(
         data=_embedded(comparison_content(runs)),
         graph=escape(runs[0].graph),
+        joint=f"in {len(runs)} runs:",
         space=escape(", ".join(names[:-1]) + f" and {names[-1]}"),
         kind="Comparison",
         sentences=escape(verdict(runs)),
         comparison=comparison_table(runs),
+        runs="runs",
         folder=escape(", ".join(names)),
     )
     return _write(path, text)
@@ -95,6 +97,7 @@ def page(run: SavedRun) -> str:
     return _filled(
         data=_embedded(content(run)),
         graph=escape(run.graph),
+        joint="in",
         space=escape(space_name(run)),
         kind=KINDS[run.kind],
         sentences=escape(sentences(run)),
@@ -106,6 +109,7 @@ def page(run: SavedRun) -> str:
         links=links_section(run),
         choice=choice_section(run),
         intervals=intervals_section(run),
+        runs="run",
         folder=escape(run.path.resolve().name),
     )
 

@@ -11,7 +11,7 @@ from kappagcn.report.words import Fact, number, percent
 from kappagcn.run_folder import Array, SavedRun
 
 SHADES = 9
-LONGEST, UPRIGHT = 40, 4  # letters of a class name; of one that need not be turned
+LONGEST, UPRIGHT, ROOM = 40, 4, 20  # letters of a class name; of one that need not be turned; of all in one line
 COLUMNS: dict[str, tuple[str, Any]] = {
     "split_name": ("Split", number),
     "run": ("Run", number),
@@ -38,7 +38,7 @@ def confusion_table(run: SavedRun) -> str:
         return ""
     names = [escape(name) for name in short_names(run.embedded.class_names, LONGEST)]
     # Names turned on their side keep columns narrow; short ones are easier to read as they are.
-    turned = ' class="turned"' if max(map(len, names)) > UPRIGHT else ""
+    turned = ' class="turned"' if max(map(len, names)) > UPRIGHT and sum(map(len, names)) > ROOM else ""
     head = "".join(f'<th scope="col" title="{name}"><span{turned}>{name}</span></th>' for name in names)
     rows = "\n".join(_row(name, row, place) for place, (name, row) in enumerate(zip(names, counts, strict=True)))
     return (

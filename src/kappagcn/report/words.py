@@ -166,7 +166,7 @@ def sentences(run: SavedRun) -> str:
     """The result of a run in a few sentences."""
     embedded, summary = run.embedded, run.summary
     size = f"{number(len(embedded.tangent))} nodes and {number(len(embedded.edges))} edges"
-    shape = _shape(embedded.curvatures.tolist())
+    shape = _shape(embedded.curvatures.tolist()) + _doubt(summary)
     if run.kind == "links":
         return f"{links_sentence(summary)} The graph has {size}. {shape}"
     if run.kind == "classification":
@@ -200,6 +200,17 @@ def _classified(summary: dict[str, Any]) -> str:
     runs = summary.get("runs")
     mean = f", on average over {number(runs)} runs" if isinstance(runs, int) and runs > 1 else ""
     return f"The class of {percent(accuracy)} of the test nodes is predicted right{interval}{mean}."
+
+
+def _doubt(summary: dict[str, Any]) -> str:
+    """A warning where a curvature of the other sign would do as well."""
+    intervals = summary.get("curvature_intervals")
+    known = [each for each in intervals if isinstance(each, dict)] if isinstance(intervals, list) else []
+    unsure = sum(not each.get("identified", True) for each in known)
+    if not unsure:
+        return ""
+    which = "its curvature" if len(known) == 1 else f"{unsure} of its {len(known)} curvatures"
+    return f" The sign of {which} is not determined by this graph."
 
 
 def _shape(curvatures: list[float]) -> str:

@@ -71,7 +71,7 @@ function lineChart(box, chart) {
   series.forEach((each, place) => {
     let path = "", pen = "M";
     each.values.forEach((value, i) => {
-      if (value === null) return (pen = "M");
+      if (value === null) return; // not every measure is taken at every epoch: a line joins those that are
       path += `${pen}${x(epochs[i]).toFixed(1)} ${y(value).toFixed(1)}`;
       pen = "L";
     });

@@ -110,6 +110,8 @@ class Panel {
     if (2 * data.edgesAmong > data.edges.length) said.push(`${many(data.edges.length / 2)} of the ${many(data.edgesAmong)} edges among them are in this page.`);
     for (const { factor, space, title } of this.views) {
       if (factor.dim > 2) said.push(`${title} has ${factor.dim} dimensions: the picture keeps the two that show most, ${share(factor.share)} of the squared distances from the origin.`);
+      const hidden = space.kind === "disk" ? [...space.gap].filter((gap) => gap < AT_THE_EDGE).length : 0;
+      if (hidden) said.push(`${many(hidden)} of the ${many(data.shown)} nodes of ${title} lie within a pixel of the edge, over one another: find one by name, or drag the edge to the middle.`);
       if (space.kind === "plane" && factor.curvature !== "0") said.push(`At curvature ${factor.curvature} the nodes of ${title} lie so close together that it looks flat.`);
     }
     const full = data.runs.some(({ factors }) => factors.length > 1 || factors[0].dim > 2);
@@ -118,4 +120,5 @@ class Panel {
   }
 }
 
+const AT_THE_EDGE = 0.008; // of 1 − |z|²: a pixel of a disk that is 500 pixels wide
 const KIND_WORDS = { disk: "Poincaré disk", sphere: "sphere", plane: "plane" };
