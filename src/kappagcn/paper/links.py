@@ -284,10 +284,16 @@ def short(estimate: Estimate | None) -> str:
     return f"{estimate.mean:.1f}{margin}".replace("-", "−")
 
 
+def _entry(records: Sequence[Record]) -> str:
+    """The mean, and the number of seeds where it is not that of all."""
+    count = sum("test" in record for record in records)
+    return short(auc(records)) + (f" ({count} seeds)" if 0 < count < SEEDS else "")
+
+
 def auc_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
     """Rows of networks, columns of datasets."""
     datasets, rows = (list(dict.fromkeys(getattr(cell, kind) for cell in records)) for kind in ("dataset", "row"))
-    lines = [[LINK_ROWS[row][2], *(short(auc(records.get(Cell(d, row), []))) for d in datasets)] for row in rows]
+    lines = [[LINK_ROWS[row][2], *(_entry(records.get(Cell(d, row), [])) for d in datasets)] for row in rows]
     lines.append(["HGCN, published", *(f"{PUBLISHED[d][0]}" for d in datasets)])
     lines.append(["best published", *(f"{PUBLISHED[d][1]}" for d in datasets)])
     return Table(["", *(LINK_DATASETS[d] for d in datasets)], lines)
