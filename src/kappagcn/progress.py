@@ -83,8 +83,11 @@ class _Pace:
         self.epochs, self.start, self.first = epochs, time.monotonic(), 0
 
     def after(self, epoch: int) -> tuple[float, str]:
-        self.first = self.first or epoch
-        speed = (epoch - self.first + 1) / max(time.monotonic() - self.start, 1e-9)
+        now = time.monotonic()
+        if not self.first:  # loops are compiled in the first epoch, which tells nothing about the others
+            seconds, self.first, self.start = now - self.start, epoch, now
+            return 1 / max(seconds, 1e-9), "unknown time"
+        speed = (epoch - self.first) / max(now - self.start, 1e-9)
         return speed, duration((self.epochs - epoch) / speed)
 
 

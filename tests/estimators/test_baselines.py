@@ -40,6 +40,7 @@ def test_the_verdict_says_what_the_numbers_say(sentence):
 def test_a_difference_within_the_error_of_few_test_nodes_is_none():
     assert verdict([0.55], {"majority": records(0.5)}, 20, "gcn").startswith("FAILED")
     assert verdict([0.7], {"majority": records(0.5)}, 20, "gcn").startswith("Probably better")
+    assert verdict([1.0], {"majority": records(0.5)}, 4, "gcn").startswith("Probably better")
     assert verdict([0.6], {"majority": records(0.5)}, 2000, "gcn").startswith("Better")
 
 

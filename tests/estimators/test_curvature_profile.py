@@ -5,6 +5,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from kappagcn import KappaGCNClassifier
+from kappagcn.estimators.curvature_profile import classifier_intervals
 from kappagcn.graphs import disease
 
 
@@ -38,6 +39,12 @@ def test_at_the_ends_the_cross_entropy_has_risen_by_one_per_cent(classifier):
         for end in (interval.low, interval.high):
             if end is not None:
                 assert loss_with(classifier, number, end) == pytest.approx(1.01 * least, rel=5e-3)
+
+
+def test_without_validation_nodes_there_is_no_range(classifier):
+    model, data = classifier.model_, classifier._data
+    none = torch.empty(0, dtype=torch.long)
+    assert set(classifier_intervals(model, data.x, data.edge_index, data.y, none)) == {None}
 
 
 def test_a_loaded_classifier_has_no_graph_to_measure_on(classifier, tmp_path):

@@ -7,7 +7,7 @@ from kappagcn.errors import SignatureError
 from kappagcn.estimators.embedding_run import EmbeddingRun
 from kappagcn.estimators.space_choice import SpaceChoice, candidate_spaces
 from kappagcn.geometry.signature import parse_signature
-from kappagcn.graphs import balanced_tree, cycle
+from kappagcn.graphs import balanced_tree, cycle, path
 
 
 @pytest.mark.parametrize("dim", range(1, 14))
@@ -38,6 +38,12 @@ def test_the_better_half_goes_on_and_all_are_reported():
     epochs = sorted((each.epochs for each in choice.candidates), reverse=True)
     assert len(epochs) == 8
     assert epochs[0] > epochs[-1]
+
+
+def test_where_all_fit_perfectly_flat_space_is_taken():
+    choice = GraphEmbedder("auto", dim=2, epochs=80, verbose=False).fit(path(6)).choice_
+    assert choice.space == "E2"
+    assert choice.reason.startswith("Flat space is as good as any")
 
 
 def test_each_candidate_has_one_trainer(monkeypatch):

@@ -128,5 +128,6 @@ def _difference(ours: Sequence[float], theirs: Sequence[float], test_nodes: int)
     """Mean difference with its interval: over splits, or for a single one from the number of its test nodes."""
     if len(ours) > 1:
         return bootstrapped([one - other for one, other in zip(ours, theirs, strict=True)])
-    variance = sum(p * (1 - p) for p in (ours[0], theirs[0])) / max(test_nodes, 1)
+    smoothed = [(p * test_nodes + 1) / (test_nodes + 2) for p in (ours[0], theirs[0])]  # all of four right is no proof
+    variance = sum(p * (1 - p) for p in smoothed) / max(test_nodes, 1)
     return Estimate(ours[0] - theirs[0], 1.96 * math.sqrt(variance))

@@ -28,6 +28,8 @@ def classifier_intervals(
 ) -> list[CurvatureInterval | None]:
     """The range of each curvature in which the cross-entropy on nodes is within 1 %; None where κ was not trained.
 
+    Without nodes there is no range of any.
+
     Args:
         model: A trained network.
         x: Features as it takes them, (N, D).
@@ -35,6 +37,8 @@ def classifier_intervals(
         y: Class of each node, (N,).
         nodes: Validation nodes, (V,).
     """
+    if not len(nodes):
+        return [None for _ in model.curvatures()]
     model.eval()
     rows = model.tangent(x, adjacency).double().square().sum(1)
     radius = 2 * math.sqrt(float(rows.mean())) or 1.0

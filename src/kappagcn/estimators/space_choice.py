@@ -15,6 +15,7 @@ __all__ = ["Candidate", "SpaceChoice", "candidate_spaces", "choose_space"]
 FIRST = 40  # epochs of the first round; each further round has twice as many
 FINALISTS = 2
 CLOSE = 1.02  # candidates within this factor of the best D_avg: the one with fewer factors is taken
+PERFECT = 1e-4  # below this D_avg all fit alike, and flat space is the simplest
 
 
 @dataclass
@@ -103,8 +104,11 @@ def choose_space(run: EmbeddingRun, dim: int, report: Any = None) -> SpaceChoice
             break
         left, epochs = left[: max(FINALISTS, math.ceil(len(left) / 2))], 2 * epochs
         trainers = {each.space: trainers[each.space] for each in left}
+    flat = candidates[0]
     close = [each for each in left if each.d_avg <= CLOSE * left[0].d_avg]
     best = min(close, key=lambda each: (each.space.count("x") + each.space.count("^"), each.d_avg))
+    if flat.d_avg <= PERFECT:
+        best = flat
     ranked = sorted(candidates, key=lambda each: (each is not best, -each.epochs, each.d_avg))
     return SpaceChoice(best.space, ranked, _reason(best, ranked))
 

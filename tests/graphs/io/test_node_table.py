@@ -94,7 +94,7 @@ def test_labels_counted_from_one_become_classes(tmp_path):
 @pytest.mark.parametrize(
     ("features", "labels", "words"),
     [
-        ("0,1\n1,x\n2,3\n", None, "x.csv, line 2: expected numbers as features, found 'x'"),
+        ("0,1\n1,x\n2,3\n", None, "x.csv, line 2: expected numbers as features, found 'x'. Write a column"),
         ("0,1\n1,nan\n2,3\n", None, "x.csv: expected finite features, found 1 entry"),
         ("0,1\n1,2\n", None, "x.csv: expected features for all 3 nodes, found none for 1 of them, such as .'2'"),
         ("0,1\n1,2,3\n", None, "x.csv, line 2: expected 2 columns, as in the first line, found 3"),

@@ -35,6 +35,7 @@ def grid(*sides, periodic=False):
         (cycle(9), "S"),
         (path(9), "E"),
         (grid(20, 20), "E"),
+        (as_data(nx.complete_graph(12)), "E"),
         (grid(20, 20, periodic=True), "S"),
         (classic("karate"), "HxS"),
         (as_data(nx.barabasi_albert_graph(800, 2, seed=0)), "HxS"),

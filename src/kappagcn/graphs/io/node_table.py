@@ -24,6 +24,7 @@ HEADINGS = {"", "id", "node", "name", "node_id", "nodeid", "index"}  # usual hea
 WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 MAX_CLASSES = 2**31  # the graph's number of nodes is a stricter limit, checked later
 EXPECTED: dict[Kind, str] = {"name": "a node", "number": "numbers as features"}
+TIP = "Write a column of 0 and 1 for each word, and a number, such as the column's mean, where one is missing."
 
 
 class NodeTable(NamedTuple):
@@ -90,7 +91,12 @@ def _read_table(path: Path, kind: Kind, known: Collection[str]) -> tuple[list[st
         raise GraphFileError(f"{path}: expected a node and at least one value per line, found one column.")
     heading = len(file.head) > 1 and _is_heading(first, file.head[1][1], known)
     kinds: dict[int, Kind] = {0: "name", **dict.fromkeys(range(1, len(first)), kind)}
-    nodes, *columns = file.columns(kinds, heading=heading, words=EXPECTED)
+    try:
+        nodes, *columns = file.columns(kinds, heading=heading, words=EXPECTED)
+    except GraphFileError as error:
+        if EXPECTED["number"] not in str(error):
+            raise
+        raise GraphFileError(f"{error} {TIP}") from None
     return _distinct(nodes.to_pylist(), path), columns, first[1:] if heading else None
 
 

@@ -38,6 +38,7 @@ def advise(
 ) -> Advice:
     """The space to try first for a connected graph.
 
+    - E for complete graphs, such as a table of distances: steps say nothing about them.
     - H for trees and graphs of negative curvature.
     - If balls grow slowly, as in meshes: S for a graph that closes on itself (radius near the diameter), otherwise E.
     - If balls grow fast, as in most social and citation networks, but the curvature is positive (triangles, shared
@@ -60,6 +61,8 @@ def advise(
         raise GraphError(f"expected a dimension of at least 1, found {dim}.")
     if nodes < 3:
         return Advice(f"E{dim}", ("too small to tell spaces apart",))
+    if nodes > 3 and edges == nodes * (nodes - 1) // 2:
+        return Advice(f"E{dim}", ("complete: in steps all nodes are alike, and only lengths of edges could tell",))
     if edges == nodes - 1 and most_neighbours > 2:
         return Advice(f"H{dim}", ("a tree: δ = 0, and balls grow exponentially",))
     if most_neighbours <= 2:
