@@ -43,7 +43,7 @@ def read_edge_split(path: str | Path, data: Data, *, seed: int = 0) -> EdgeSplit
     >>> data = disease()
     >>> with TemporaryDirectory() as folder:
     ...     print(read_edge_split(save_edge_split(edge_split(data, 3), f"{folder}/mine.npz"), data))
-    EdgeSplit(mine: 849 train, 50 validation, 100 test)
+    EdgeSplit(mine: 851 train, 49 validation, 99 test)
     """
     path = Path(path)
     try:

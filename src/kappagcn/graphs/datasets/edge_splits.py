@@ -56,9 +56,9 @@ class EdgeSplit:
     >>> from kappagcn.graphs import disease
     >>> split = edge_split(disease(), seed=0)
     >>> split
-    EdgeSplit(random 0: 849 train, 50 validation, 100 test)
+    EdgeSplit(random 0: 851 train, 49 validation, 99 test)
     >>> split.training_view(disease()).num_edges
-    1698
+    1702
     """
 
     def __init__(
