@@ -53,8 +53,8 @@ def top_pairs(
             own = known[(known >= first * n) & (known < (last + 1) * n)]
             scores[own // n - first, own % n] = -torch.inf
             top, places = scores.flatten().topk(min(k, scores.numel()))
-            found = torch.isfinite(top)
-            best.add(torch.stack((places // n + first, places % n))[:, found], top[found])
+            allowed = torch.isfinite(top)
+            best.add(torch.stack((places // n + first, places % n))[:, allowed], top[allowed])
         return best.pairs, best.scores
     pairs = _candidates(v, edges, n)
     pairs = pairs[:, ~NegativeSampler(edges, n).contains(pairs)]
