@@ -29,7 +29,7 @@ NETWORKS = {"E16": "GCN", "H16": "κ-GCN"}
 FULL = "tree", "the paper's tree, 1365 nodes", 3  # graph, its title, splits of the epidemic
 QUICK = "small_tree", "a tree of 85 nodes", 2
 QUICK_EPOCHS = 100
-SMALL_EPOCHS = 40  # κ is then near −1, where the disk still shows the whole tree
+SMALL_EPOCHS = 60  # κ is then near −1.2, where the disk still shows the whole tree
 DEPTH, BRANCHING = 5, 2
 SMALL = {
     "sphere": ("S2(0.05)", 0.0),
@@ -66,7 +66,7 @@ def run(out: Path, *, seed: int, epochs: int, quick: bool = False, console: Cons
         seed: Seed of all random numbers.
         epochs: Epochs of the tree's embeddings, and of the networks in proportion.
         quick: Take a smaller tree, at most 100 epochs and two splits.
-        console: For lines and bars.
+        console: Console for messages and progress bars.
     """
     graph, title, splits = QUICK if quick else FULL
     epochs = min(epochs, QUICK_EPOCHS) if quick else epochs
@@ -110,7 +110,7 @@ def _classify(space: str, runs: Path, *, seed: int, epochs: int, splits: int) ->
 
 
 def branches(branching: int, depth: int) -> torch.Tensor:
-    """For each node of a balanced tree the branch it is in, numbered two steps below the root; −1 above them.
+    """Branch of each node of a balanced tree, numbered two steps below the root; −1 above them.
 
     >>> branches(2, 2).tolist()
     [-1, -1, -1, 0, 1, 2, 3]

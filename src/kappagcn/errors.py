@@ -29,7 +29,7 @@ __all__ = [
 
 
 class KappaGCNError(Exception):
-    """Base of every error kappagcn raises on purpose."""
+    """Base of all errors that kappagcn raises itself."""
 
 
 class GeometryError(KappaGCNError, ValueError):
@@ -49,11 +49,11 @@ class SignatureError(KappaGCNError, ValueError):
 
 
 class GraphError(KappaGCNError, ValueError):
-    """A graph, or something about one, that cannot be used: counts that disagree, NaN features, negative weights."""
+    """A graph or its data that cannot be used: numbers that disagree, NaN features, negative weights."""
 
 
 class GraphFileError(GraphError):
-    """A file that cannot be read as what it should be; the message names the file, and the line where there is one."""
+    """A file that cannot be read in its format; the message names the file, and the line if there is one."""
 
 
 class IntegrityError(KappaGCNError):
@@ -75,7 +75,7 @@ class SplitError(KappaGCNError, ValueError):
 class TestNodesError(KappaGCNError):
     """Test nodes used outside the final evaluation."""
 
-    __test__ = False  # a name for users, not a test for pytest
+    __test__ = False  # its name starts with Test, but it is no test for pytest
 
 
 class TrainingError(KappaGCNError, ValueError):

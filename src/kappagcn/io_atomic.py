@@ -1,4 +1,4 @@
-"""Atomic file writing: a file is written completely or not at all."""
+"""Atomic file writing, where a file is written completely or not at all, and npz files without pickled arrays."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-__all__ = ["atomic_write"]
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = ["atomic_write", "save_arrays"]
 
 
 def _umask() -> int:
@@ -36,3 +39,20 @@ def atomic_write(path: Path) -> Iterator[IO[Any]]:
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise
+
+
+def save_arrays(file: IO[Any], **arrays: ArrayLike) -> None:
+    """Write arrays into a compressed npz file that can be read without pickle.
+
+    `numpy.savez_compressed` has an argument for this only from version 2.1 on.
+
+    Raises:
+        TypeError: An array holds Python objects.
+    """
+    import numpy as np  # the command line starts without it
+
+    stored: dict[str, Any] = {name: np.asarray(array) for name, array in arrays.items()}
+    pickled = [name for name, array in stored.items() if array.dtype.hasobject]
+    if pickled:
+        raise TypeError(f"expected arrays of numbers or text, found Python objects in {', '.join(pickled)}")
+    np.savez_compressed(file, **stored)

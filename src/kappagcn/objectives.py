@@ -1,4 +1,4 @@
-"""Objectives of an embedding, by name: what each is called among an epoch's numbers.
+"""Objectives of an embedding by name, and the name of each in an epoch's metrics.
 
 A new objective over pairs has a name here, its terms in `training/pair_objectives.py` and `kernels/pairs.py`, its
 normalisation in `training/graph_distances.py`, and its title in `report/curves.py`.

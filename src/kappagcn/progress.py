@@ -77,14 +77,14 @@ def reporting(what: str, epochs: int) -> Iterator[Callable[[dict[str, Any]], Non
 
 
 class _Pace:
-    """Epochs per second and time left; a resumed run is timed from where it was."""
+    """Epochs per second and time left; a resumed run is timed from its last start."""
 
     def __init__(self, epochs: int) -> None:
         self.epochs, self.start, self.first = epochs, time.monotonic(), 0
 
     def after(self, epoch: int) -> tuple[float, str]:
         now = time.monotonic()
-        if not self.first:  # loops are compiled in the first epoch, which tells nothing about the others
+        if not self.first:  # the first epoch includes compilation, and is not timed
             seconds, self.first, self.start = now - self.start, epoch, now
             return 1 / max(seconds, 1e-9), "unknown time"
         speed = (epoch - self.first) / max(now - self.start, 1e-9)
@@ -92,7 +92,7 @@ class _Pace:
 
 
 def duration(seconds: float) -> str:
-    """A time in the two units that matter.
+    """A duration in its two largest units.
 
     >>> duration(7.4), duration(75), duration(3700)
     ('7 s', '1 min 15 s', '1 h 1 min')

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kappagcn.errors import CheckpointError
-from kappagcn.io_atomic import atomic_write
+from kappagcn.io_atomic import atomic_write, save_arrays
 
 __all__ = [
     "PARTS",
@@ -37,6 +37,7 @@ __all__ = [
 Array = NDArray[Any]
 # Exceptions of reading a damaged archive.
 DAMAGE = (OSError, ValueError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+ArraysT = TypeVar("ArraysT", "Embedded", "Links")
 PARTS = ("other", "train", "stopping", "validation", "test")  # roles of nodes
 
 
@@ -49,11 +50,11 @@ class Embedded:
     dims: Array  # dimension of each factor, (F,)
     curvatures: Array  # curvature of each factor, (F,)
     edges: Array  # each edge once, (E, 2)
-    lengths: Array | None = None  # of the edges, (E,); None where all are 1
+    lengths: Array | None = None  # lengths of the edges, (E,); None where all are 1
     names: Array | None = None  # names of nodes, (N,)
     labels: Array | None = None  # indices into class_names, −1 for none, (N,)
     class_names: Array | None = None  # (C,)
-    probabilities: Array | None = None  # of the classes, (N, C)
+    probabilities: Array | None = None  # probabilities of the classes, (N, C)
     parts: Array | None = None  # role of each node, indices into PARTS, (N,)
     columns: Array | None = None  # numbers of a node table, where they are few, (N, K)
     column_names: Array | None = None  # (K,)
@@ -94,7 +95,7 @@ class Embedded:
 
 @dataclass(frozen=True)
 class Links:
-    """What a link prediction leaves: scores of test pairs, and the most probable missing links, best first."""
+    """Results of a link prediction: scores of test pairs, and the most probable missing links, best first."""
 
     edge_scores: Array  # log-odds of test edges, (P,)
     other_scores: Array  # log-odds of test pairs without an edge, (Q,)
@@ -139,13 +140,13 @@ def writing(path: Path) -> Iterator[IO[Any]]:
 def save_embedded(path: Path, embedded: Embedded) -> None:
     """Write the arrays of a run as an npz file."""
     with writing(path) as file:
-        np.savez_compressed(file, allow_pickle=False, **{k: v for k, v in vars(embedded).items() if v is not None})
+        save_arrays(file, **{k: v for k, v in vars(embedded).items() if v is not None})
 
 
 def save_links(path: Path, links: Links) -> None:
     """Write the results of a link prediction as an npz file."""
     with writing(path) as file:
-        np.savez_compressed(file, allow_pickle=False, **vars(links))
+        save_arrays(file, **vars(links))
 
 
 def save_json(path: Path, values: dict[str, Any]) -> None:
@@ -190,7 +191,7 @@ def _refuse_other_files(path: Path) -> None:
     """Refuse a folder without config.json that has other files of a run, so that they are not overwritten."""
     names = [name for name in ("summary.json", "embedding.npz", "model.safetensors", "runs") if (path / name).exists()]
     metrics = path / "metrics.jsonl"
-    if metrics.exists() and metrics.stat().st_size:  # an empty one is left by a start that was cut short
+    if metrics.exists() and metrics.stat().st_size:  # a killed process may leave an empty one
         names.append(metrics.name)
     if names:
         raise CheckpointError(
@@ -240,8 +241,8 @@ class SavedRun:
             raise CheckpointError(f"{self.path}: expected the folder of a run, found {value}.")
         if not (self.path / "summary.json").is_file():
             raise CheckpointError(
-                f"{self.path}: expected a finished run, found one that was interrupted. The command that started it "
-                "goes on with it, with --resume."
+                f"{self.path}: expected a finished run, found one that was interrupted. The same command with "
+                "--resume continues it."
             )
 
     @cached_property
@@ -273,24 +274,21 @@ class SavedRun:
     @cached_property
     def embedded(self) -> Embedded:
         """Arrays of the run."""
-        path = self.path / "embedding.npz"
-        try:
-            with path.open("rb") as whole, np.load(whole, allow_pickle=False) as file:
-                return Embedded(**{name: file[name] for name in file.files})
-        except DAMAGE as problem:
-            raise CheckpointError(f"{path}: expected the points of a run, found {problem}.") from None
+        return self._arrays("embedding.npz", "points", Embedded)
 
     @cached_property
     def links(self) -> Links | None:
         """Results of a link prediction; None of other runs."""
-        path = self.path / "links.npz"
-        if self.kind != "links":
-            return None
+        return self._arrays("links.npz", "links", Links) if self.kind == "links" else None
+
+    def _arrays(self, name: str, content: str, kind: type[ArraysT]) -> ArraysT:
+        """The arrays of an npz file of the run, as a dataclass of that kind."""
+        path = self.path / name
         try:
             with path.open("rb") as whole, np.load(whole, allow_pickle=False) as file:
-                return Links(**{name: file[name] for name in file.files})
+                return kind(**{key: file[key] for key in file.files})
         except DAMAGE as problem:
-            raise CheckpointError(f"{path}: expected the links of a run, found {problem}.") from None
+            raise CheckpointError(f"{path}: expected the {content} of a run, found {problem}.") from None
 
     @property
     def graph(self) -> str:

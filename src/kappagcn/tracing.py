@@ -1,4 +1,4 @@
-"""Whether Python may look at the values of tensors: not while torch traces or transforms the code that runs."""
+"""Whether Python may read the values of tensors: not while torch traces or transforms the running code."""
 
 from __future__ import annotations
 
@@ -37,3 +37,8 @@ def is_autocast_on(x: Tensor) -> bool:
 def is_cheap_to_read(*tensors: Tensor) -> bool:
     """Whether values can be read without waiting for a device: concrete, and on the CPU."""
     return is_concrete(*tensors) and all(t.is_cpu for t in tensors)
+
+
+def is_slow_to_read(v: Tensor) -> bool:
+    """Whether values are on another device, for which the CPU would have to wait."""
+    return not v.is_cpu and is_concrete(v)

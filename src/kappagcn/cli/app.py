@@ -9,9 +9,8 @@ from dataclasses import is_dataclass
 from typing import Any, TypeVar
 
 import typer
-from typer.core import TyperGroup
 
-from kappagcn.cli.help import OneLineHelp
+from kappagcn.cli.help import OneLineGroupHelp, OneLineHelp
 from kappagcn.cli.options import group_parameters, take_group
 from kappagcn.cli.output import one_line_errors, refuse
 
@@ -19,11 +18,11 @@ ORDER = ("demo", "info", "embed", "classify", "link", "predict", "reproduce", "p
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class OneLineErrors(TyperGroup):
-    """Commands whose wrong use ends in one line, as every other error does."""
+class OneLineErrors(OneLineGroupHelp):
+    """Group of commands that reports usage errors in one line."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The commands in the order in which people need them."""
+        """The commands, the most used first."""
         return sorted(super().list_commands(ctx), key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
 
     def main(self, *arguments: Any, **extra: Any) -> Any:
@@ -36,7 +35,7 @@ class OneLineErrors(TyperGroup):
             if not hasattr(error, "format_message"):
                 raise
             code = 2
-            if type(error).__name__ != "NoArgsIsHelpError":  # which has shown the help already
+            if type(error).__name__ != "NoArgsIsHelpError":  # Typer has already printed the help
                 message, context = error.format_message(), getattr(error, "ctx", None)
                 end = "" if message.endswith(("?", ".")) else "."
                 refuse(f"{message}{end} See {context.command_path if context else 'kappagcn'} --help.")

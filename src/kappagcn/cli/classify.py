@@ -1,4 +1,4 @@
-"""`kappagcn classify`: classes of nodes from some of them, over splits, and what that is worth on test nodes."""
+"""`kappagcn classify`: train a node classifier on one or more splits, and evaluate it on test nodes."""
 
 import json
 from dataclasses import asdict
@@ -10,30 +10,33 @@ import typer
 
 from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
-from kappagcn.cli.output import print_rows, record_command, say
+from kappagcn.cli.output import print_rows, record_command, refuse, say
 from kappagcn.estimators.settings import ClassificationSettings
 
+SCRATCH_HELP = "Folder for temporary files of parts that take turns; the system's by default."
 
-@command("kappagcn classify disease --space H8xS8 --splits 2 --epochs 100 --out disease-run")
+
+@command("kappagcn classify disease --space H8xS8 --epochs 100 --out disease-run")
 def classify(
     context: typer.Context,
     graph: Graph,
     *,
     settings: ClassificationSettings,
     splits: Annotated[int, typer.Option(min=1, max=20, help="Number of splits; several give an interval.")] = 1,
-    runs: Annotated[int, typer.Option(min=1, help="Number of runs on each split, with seeds of their own.")] = 1,
+    runs: Annotated[int, typer.Option(min=1, help="Number of runs on each split, each with its seed.")] = 1,
     split: Annotated[
         list[Path] | None,
-        typer.Option(help="File with your own split, as JSON, npz or CSV (node, part); repeat it for more splits."),
+        typer.Option(help="File with your own split; JSON, npz or CSV (node, part); repeat it for more splits."),
     ] = None,
     no_baselines: Annotated[
-        bool, typer.Option("--no-baselines", help="Leave out the baselines that the accuracy is compared with.")
+        bool, typer.Option("--no-baselines", help="Train no baselines to compare the accuracy with.")
     ] = False,
+    scratch: Annotated[Path | None, typer.Option(help=SCRATCH_HELP)] = None,
     run: RunOptions,
     files: FileOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Classify the nodes of a graph from those that have labels, and say how often that is right on test nodes."""
+    """Classify nodes from those that have labels; accuracy on test nodes, baselines, and a verdict."""
     run.check_distributed()
     from kappagcn.estimators.baselines import compare
     from kappagcn.estimators.classifier import KappaGCNClassifier
@@ -43,6 +46,11 @@ def classify(
 
     classifier = KappaGCNClassifier(**asdict(settings))
     classifier.check()
+    if _is_partition(graph):
+        if splits * runs > 1 or split or files.features or files.labels or run.dry_run:
+            raise refuse("expected one run on the split of the parts, found --splits, --runs, --split or files.")
+        _classify_parts(classifier, graph, run, scratch, as_json)
+        return
     loaded = files.load_labelled(graph)
     own = [read_split(path, loaded) for path in split or []]
     divisions = own or splits_of(graph, loaded, splits, files.data)
@@ -90,8 +98,43 @@ def classify(
     say(f"Predictions: kappagcn predict {directory}. Look at it: kappagcn report {directory}")
 
 
+def _is_partition(graph: str) -> bool:
+    from kappagcn.distributed import is_partition
+
+    return Path(graph).is_dir() and is_partition(Path(graph))
+
+
+def _classify_parts(classifier: Any, parts: str, run: RunOptions, scratch: Path | None, as_json: bool) -> None:
+    """Train on a graph in parts; every process opens its own."""
+    from kappagcn.estimators.part_classifier import classify_parts
+
+    if run.threads is not None:  # freed memory is not kept: parts of one process take turns in it
+        import torch
+
+        torch.set_num_threads(run.threads)
+    directory = run.directory(parts, classifier.space)
+    with run.process_group(directory) as group:
+        summary = classify_parts(classifier, parts, directory, resume=run.resume, group=group, scratch=scratch)
+    if not summary:
+        return
+    record_command(directory)
+    if as_json:
+        print(json.dumps({"run": str(directory), **summary}))
+        return
+    print_rows(
+        [
+            ("graph", f"{summary['report']}; {summary['parts']} parts, {summary['processes']} processes"),
+            ("space", f"{summary['space']}, learned {summary['learned_space']}"),
+            ("test accuracy", f"{summary['accuracy']:.3f}, {summary['test_nodes']:,} test nodes"),
+            ("other measures", _measures(summary)),
+            ("predictions", f"{directory / 'predictions'}, a file for each part"),
+            ("run", str(directory)),
+        ]
+    )
+
+
 def _resolved(classifier: Any, data: Any) -> Any:
-    """The settings of a classifier with those that depend on the graph."""
+    """The settings of a classifier, with those that depend on the graph filled in."""
     from kappagcn.estimators.labelled import read_labelled
     from kappagcn.graphs.io.node_data import one_hot
 
@@ -100,7 +143,7 @@ def _resolved(classifier: Any, data: Any) -> Any:
 
 
 def _measures(record: dict[str, Any]) -> str:
-    """Measures beside the accuracy, those that there are."""
+    """Metrics other than the accuracy, if there are any."""
     names = {"balanced_accuracy": "balanced accuracy", "macro_f1": "macro F1", "auc": "AUC"}
     return ", ".join(f"{title} {record[name]:.3f}" for name, title in names.items() if record.get(name) is not None)
 

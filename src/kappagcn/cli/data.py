@@ -1,26 +1,32 @@
-"""`kappagcn data`: what is built in, where it is, and fetching it."""
+"""`kappagcn data`: list, fetch, locate and convert built-in graphs."""
 
 import json
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from kappagcn.cli.app import app, command
+from kappagcn.cli.help import OneLineGroupHelp
 from kappagcn.cli.options import AsJson, DataFolder, FileOptions, Graph
 from kappagcn.cli.output import print_table, refuse, say
 
 OUT_HELP = (
-    "File to write: .npz, .csv, .parquet, .mtx, .npy, .graphml, .gml or .pt, text also with .gz, .zst or .bz2; "
-    "without an ending a folder of arrays that is opened at once, whatever its size."
+    "File to write, or a folder of arrays; .npz, .csv, .parquet, .mtx, .npy, .graphml, .gml or .pt, text also with "
+    ".gz, .zst or .bz2; without an ending a folder of arrays that is opened at once, whatever its size."
 )
-data_app = typer.Typer(no_args_is_help=True, help="What is built in, where it is, fetching it; other formats.")
+METHOD_HELP = (
+    "How nodes get their part; METIS in memory, a streaming rule (ldg), or ranges of numbers; auto: the first "
+    "that the size and the installed packages allow."
+)
+data_app = typer.Typer(cls=OneLineGroupHelp, no_args_is_help=True, help="List, fetch, convert and cut graphs.")
 app.add_typer(data_app, name="data")
 
 
 @command("kappagcn data list", to=data_app, name="list")
 def data_list(data: DataFolder = None, as_json: AsJson = False) -> None:
-    """All built-in graphs and datasets, and which of them are on this machine."""
+    """List built-in graphs and datasets; which of them are on this machine."""
     from kappagcn.graphs import BUILT_IN, catalogue
     from kappagcn.graphs.datasets.graph_dataset import locate
 
@@ -67,6 +73,48 @@ def data_convert(
     loaded = files.load(graph)
     for note in save_graph(loaded, out, half=half):
         say(note)
+    print(out)
+
+
+class Method(StrEnum):
+    """Ways to choose the parts."""
+
+    auto = "auto"
+    metis = "metis"
+    ldg = "ldg"
+    range = "range"
+
+
+@command("kappagcn data partition disease --parts 2 --out disease-parts", to=data_app, name="partition")
+def data_partition(
+    graph: Graph,
+    *,
+    parts: Annotated[int, typer.Option(min=1, help="Number of parts, one for each worker.")],
+    out: Annotated[Path, typer.Option(help="Folder to write, with one folder for each part.")],
+    method: Annotated[Method, typer.Option(help=METHOD_HELP)] = Method.auto,
+    memory: Annotated[float, typer.Option(min=0.001, help="GiB for the buffer in which edges are sorted.")] = 1.0,
+    split: Annotated[Path | None, typer.Option(help="File with a split; random by class without one.")] = None,
+    files: FileOptions,
+    as_json: AsJson = False,
+) -> None:
+    """Cut a graph of any size into parts; each is a folder that one worker of classify --distributed opens."""
+    from kappagcn.training import write_parts
+    from kappagcn.training.part_sources import open_part_source
+
+    options: dict[str, Any] = {"features": files.features, "labels": files.labels, "header": files.header}
+    source = open_part_source(graph, split=split, root=files.data, **options)
+    edges, columns, identity = source
+    written = write_parts(
+        edges, columns, out, parts, method=method.value, memory=int(memory * 2**30), source=identity, say=say
+    )
+    about = json.loads((written / "partition.json").read_text())
+    if as_json:
+        print(json.dumps({"out": str(out), **about}))
+        return
+    rows = [[str(each[key]) for key in ("part", "own", "halo", "entries")] for each in about["summary"]]
+    print_table(["part", "nodes", "halo", "entries"], rows)
+    share = about["cut_edges"] / max(about["edges"], 1)
+    say(f"{about['method']}: {share:.1%} of the edges lie between parts.")
     print(out)
 
 

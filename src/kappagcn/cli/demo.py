@@ -1,4 +1,4 @@
-"""`kappagcn demo`: what this is about, in a minute."""
+"""`kappagcn demo`: a demonstration of embedding and classification in a minute."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from kappagcn.cli.options import AsJson, Seed, Threads, configure_torch
 from kappagcn.cli.output import make_folder, messages
 
 
-@command("kappagcn demo --out demo --epochs 100")
+@command("kappagcn demo --quick --epochs 20 --out demo")
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the picture and the reports.")] = Path("demo"),
     seed: Seed = 0,
@@ -21,7 +21,7 @@ def demo(
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
-    """Embed a tree in three geometries, classify an epidemic, write a picture and two pages; about a minute."""
+    """Embed a tree, classify an epidemic, write pictures and pages; about a minute."""
     make_folder(out)
     from kappagcn import demo as job
 

@@ -12,10 +12,10 @@ from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configu
 from kappagcn.cli.output import messages, print_choice, print_rows, record_command, say
 from kappagcn.estimators.settings import EmbeddingSettings
 
-WEIGHTS_HELP = "Whether weights are lengths of edges, or edges are steps."
-ADD_HELP = "Folder of an embedding: place the nodes of GRAPH that it does not have, without moving the others."
-EXPORT_HELP = "Also write the points for other tools: .vec (word2vec, gensim), .parquet, .npy, .npz or .csv."
-NAMED = 5  # nodes that share a place, named one by one
+WEIGHTS_HELP = "Whether weights are lengths; edges are steps otherwise."
+ADD_HELP = "Run directory: add nodes of GRAPH that it does not have; the others stay where they are."
+EXPORT_HELP = "Also write the points: .vec, .parquet, .npy, .npz, .csv; word2vec and gensim read .vec."
+NAMED = 5  # most coincident nodes that are named
 
 
 @command("kappagcn embed karate --space H2xS2 --epochs 200 --out karate-run")
@@ -32,7 +32,7 @@ def embed(
     files: FileOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Embed a graph so that distances in the space are those in the graph, as nearly as possible."""
+    """Embed a graph so that distances in the space are those in it."""
     run.check_distributed()
     from kappagcn.estimators import GraphEmbedder
 
@@ -107,7 +107,7 @@ def _print(graph: str, embedder: Any, directory: Path, names: Any, *, as_json: b
             ("space", f"{space}, learned {summary['learned_space']}"),
             *_interval_rows(summary["curvature_intervals"] or []),
             ("average distortion", f"{summary['distortion']:.5f}{error}"),
-            ("D_avg", f"{summary['d_avg']:.5f}"),
+            ("D_avg", f"{summary['d_avg']:.5f}: distances are off by {100 * summary['d_avg']:.2g} % on average"),
             ("worst-case distortion", ("infinite" if worst is None else f"{worst:.3g}") + together),
             ("mean average precision", "no edges" if summary["map"] is None else f"{summary['map']:.3f}"),
             ("epochs", f"{summary['epochs']}, {_stopped(summary['stopped_by'])}"),
@@ -125,7 +125,7 @@ def _interval_rows(intervals: list[dict[str, Any] | None]) -> list[tuple[str, st
         high = "∞" if each["high"] is None else f"{each['high']:.3g}"
         doubt = "" if each["identified"] else ": its sign is not identified"
         name = "κ" if len(intervals) == 1 else f"κ of factor {number}"
-        rows.append((name, f"{each['kappa']:.3g}, as good within 1 % from {low} to {high}{doubt}"))
+        rows.append((name, f"{each['kappa']:.3g}, objective within 1 % from {low} to {high}{doubt}"))
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Help of a command that fits 80 columns: options in panels, the common ones first, a line each."""
+"""Help that fits 80 columns: commands, and options in panels, the common ones first, a line each."""
 
 import re
 from dataclasses import fields
@@ -7,15 +7,16 @@ from typing import Any
 
 from rich.console import Console
 from rich.text import Text
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from kappagcn.cli.options import FileOptions
 
 WIDEST = 100  # columns; longer lines are hard to read
-NAME = 24  # columns of the names of options
+NAME = 20  # columns of the names of options
 COMMON = ("space", "dim", "objective", "model", "epochs", "seed", "splits", "runs", "out", "resume", "as_json", "quick")
 MACHINE = ("threads", "device", "distributed", "timeout")
 SHARED = ("config", "dry_run", "help")
+SHORTER = {"show_completion": "Print completion for the current shell."}  # texts that are Typer's own
 
 
 class OneLineHelp(TyperCommand):
@@ -23,19 +24,40 @@ class OneLineHelp(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print usage, what the command does, arguments, and options by panel."""
-        console = Console(highlight=False)
-        width = min(console.width, WIDEST)
-        console.print(Text.assemble(("Usage: ", "bold"), " ".join([ctx.command_path, *self.collect_usage_pieces(ctx)])))
+        panel_rows = {
+            title: [_row(each, ctx) for each in members] for title, members in panels(self.get_params(ctx)).items()
+        }
+        print_help(self, ctx, panel_rows)
+
+
+class OneLineGroupHelp(TyperGroup):
+    """A group whose help has one line for each of its commands and options."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print usage, what the group is for, its commands and its options."""
+        names = self.list_commands(ctx)
+        commands = [(name, str(self.commands[name].help or "").split("\n\n")[0], "") for name in names]
+        print_help(self, ctx, {"Commands": commands, "Options": [_row(each, ctx) for each in self.get_params(ctx)]})
+
+
+def print_help(command: Any, ctx: Any, panel_rows: dict[str, list[tuple[str, str, str]]]) -> None:
+    """Print the help of a command or a group; rows have a name, a text and a default."""
+    console = Console(highlight=False)
+    width = min(console.width, WIDEST)
+    pieces = [piece.upper().replace("{", "").replace("}", "") for piece in command.collect_usage_pieces(ctx)]
+    console.print(Text.assemble(("Usage: ", "bold"), " ".join([ctx.command_path, *pieces])))
+    console.print()
+    for paragraph in str(command.help or "").split("\n\n"):
+        console.print(Text(" ".join(paragraph.split())), width=width)
+    for title, rows in panel_rows.items():
         console.print()
-        console.print(Text(self.help or ""), width=width)
-        for title, params in panels(self.get_params(ctx)).items():
-            console.print()
-            console.print(Text(title, "bold"))
-            for each in params:
-                console.print(_line(each, ctx, width), no_wrap=True, overflow="ellipsis", width=width, crop=True)
-        if self.epilog:
-            console.print()
-            console.print(Text(self.epilog), soft_wrap=True)
+        console.print(Text(title, "bold"))
+        column = max(len(name) for name, *_ in rows) if title == "Commands" else NAME
+        for name, words, default in rows:
+            console.print(_line(name, words, default, column, width), soft_wrap=True)
+    if command.epilog:
+        console.print()
+        console.print(Text(command.epilog), soft_wrap=True)
 
 
 def panels(params: list[Any]) -> dict[str, list[Any]]:
@@ -62,22 +84,21 @@ def panels(params: list[Any]) -> dict[str, list[Any]]:
     return {title: members for title, members in inside.items() if members}
 
 
-def _line(param: Any, ctx: Any, width: int) -> Text:
-    argument = param.param_type_name == "argument"
-    name = param.name.upper() if argument else max(param.opts, key=len)
+def _row(param: Any, ctx: Any) -> tuple[str, str, str]:
+    """The name of a parameter, its text, and its default where that says something."""
+    text = SHORTER.get(param.name, str(getattr(param, "help", None) or ""))
+    if param.param_type_name == "argument":
+        return param.name.upper(), text, ""
+    name = max(param.opts, key=len)
     if param.secondary_opts:
         name = f"--[no-]{name.removeprefix('--')}"
-    default = "" if argument else _default(param, ctx)
-    start = f"  {name:<{NAME}}" if len(name) < NAME else f"  {name} "
-    room = width - len(start) - (len(default) + 3 if default else 0)
-    line = Text.assemble((start, "cyan"), shortened(_words(param), room))
-    return line.append(f" [{default}]", "dim") if default else line
+    return name, _with_choices(text, param), _default(param, ctx)
 
 
-def _words(param: Any) -> str:
-    text = str(getattr(param, "help", None) or "")
-    choices = [str(each.value) for each in type(param.default)] if isinstance(param.default, Enum) else []
-    return f"{', '.join(choices)}: {text[0].lower()}{text[1:]}" if choices and text else text
+def _with_choices(text: str, param: Any) -> str:
+    """A text whose first clause is followed by the words that an option takes."""
+    words = [str(each.value) for each in type(param.default)] if isinstance(param.default, Enum) else []
+    return f"{re.split('[:;.] |[.]$', text)[0]}: {'|'.join(words)}" if words else text
 
 
 def _default(param: Any, ctx: Any) -> str:
@@ -89,15 +110,22 @@ def _default(param: Any, ctx: Any) -> str:
     return str(getattr(value, "value", value))
 
 
+def _line(name: str, words: str, default: str, column: int, width: int) -> Text:
+    start = f"  {name:<{column}}  "
+    room = width - len(start) - (len(default) + 3 if default else 0)
+    line = Text.assemble((start, "cyan"), shortened(words, room))
+    return line.append(f" [{default}]", "dim") if default else line
+
+
 def shortened(text: str, room: int) -> str:
-    """As many whole clauses of a help text as fit, or its beginning.
+    """As many whole clauses of a help text as fit, at least the first.
 
     >>> shortened("Number of epochs; patience may end it earlier.", 30)
     'Number of epochs.'
     """
     if len(text) <= room:
         return text
-    ends = [match.start() for match in re.finditer(r"[;.](?= )", text) if match.start() < room]
-    if ends and text[: ends[-1]].count("(") == text[: ends[-1]].count(")"):
-        return f"{text[: ends[-1]]}."
-    return f"{text[: room - 1].rsplit(' ', 1)[0].rstrip(',;:')}…"
+    clauses = [text[: match.start()] for match in re.finditer(r"[;.](?= )", text)]
+    whole = [each for each in clauses if each.count("(") == each.count(")")]
+    fitting = [each for each in whole if len(each) < room] or whole[:1]
+    return f"{fitting[-1]}." if fitting else text

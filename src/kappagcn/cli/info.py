@@ -1,4 +1,4 @@
-"""`kappagcn info`: what a graph is like, and which space to try first."""
+"""`kappagcn info`: statistics of a graph, and a suggested space."""
 
 import json
 from pathlib import Path
@@ -10,9 +10,8 @@ from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, FileOptions, Graph, Seed
 from kappagcn.cli.output import make_folder, print_choice, print_rows, say
 
-TRY_HELP = "Also embed the graph in several spaces, and compare them."
 WEIGHTS = ("weights", "not counted here: distances, curvature and δ are in steps; embed takes weights as lengths")
-EPOCHS = 300  # of the longest attempt
+EPOCHS = 300  # epochs of the longest attempt
 
 
 def try_spaces(graph: Any, dim: int, seed: int) -> Any:
@@ -33,13 +32,13 @@ def info(
     files: FileOptions,
     dim: Annotated[int, typer.Option(min=1, help="Dimension of the space to suggest.")] = 16,
     seed: Seed = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder for info.json, curvature of every node included.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for info.json; curvature of every node included.")] = None,
     attempt: Annotated[
         bool, typer.Option("--try", help="Also embed the graph in several spaces, and compare.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Size, degrees, components, distances, curvature and δ-hyperbolicity of a graph, and the space to try first."""
+    """Describe a graph and name the space to try first; size, degrees, distances, curvature, δ-hyperbolicity."""
     if out is not None:
         make_folder(out)
     from kappagcn.graphs import describe

@@ -1,4 +1,4 @@
-"""`kappagcn link`: how well the links of a graph can be predicted, and which are missing."""
+"""`kappagcn link`: link prediction: metrics on hidden links, and the most probable missing links."""
 
 import json
 from dataclasses import asdict
@@ -12,8 +12,8 @@ from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configu
 from kappagcn.cli.output import print_rows, refuse, say
 from kappagcn.estimators.settings import LinkPredictionSettings
 
-SPLIT_HELP = "File with the split of the edges: npz, or CSV with two nodes and a part or a time per line."
-LISTED = 5  # missing links beside the result
+SPLIT_HELP = "File with the split of the edges, npz or CSV; a line of CSV has two nodes and a part or a time."
+LISTED = 5  # missing links printed with the result
 
 
 @command("kappagcn link karate --space H4 --epochs 100 --out karate-links")
@@ -28,7 +28,7 @@ def link(
     files: FileOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Hide some links of a graph, predict them from the others, and say how well that works and which are missing."""
+    """Hide some links, predict them from the others; how well that works, and which links are missing."""
     run.check_distributed()
     from kappagcn.estimators.link_predictor import KappaGCNLinkPredictor
     from kappagcn.estimators.link_validation import link_splits, predict_links
@@ -65,7 +65,7 @@ def link(
 
 
 def result_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """What a summary says, as rows of names and values."""
+    """A summary as rows of names and values."""
     words = {"roc_auc": "ROC AUC", "average_precision": "average precision", "hits@10": "hits@10", "mrr": "MRR"}
     rows = [("space", f"{summary['space']}, learned {summary['learned_space']}")]
     for name, word in words.items():

@@ -17,7 +17,7 @@ from kappagcn.cli.output import messages, one_line_errors, refuse, say
 from kappagcn.errors import WorkerLostError
 from kappagcn.estimators.settings import Settings, as_settings, flag_of, interval
 
-NOT_SETTINGS = ("config", "help", "dry_run", "as_json")  # flags that a file of settings may not have
+NOT_SETTINGS = ("config", "help", "dry_run", "as_json")  # flags that a settings file must not contain
 
 
 def _read_config(context: typer.Context, path: Path | None) -> Path | None:
@@ -35,7 +35,7 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
             if isinstance(value, dict | list):
                 raise refuse(f"{path}: {name}: expected a word or a number, found {value!r}.")
         words = {name: value if isinstance(value, bool) else str(value) for name, value in values.items()}
-        context.default_map = {**(context.default_map or {}), **words}  # words are checked as those of flags are
+        context.default_map = {**(context.default_map or {}), **words}  # checked in the same way as the values of flags
     return path
 
 
@@ -63,7 +63,7 @@ class FileOptions:
     data: DataFolder = None
 
     def load(self, graph: str) -> Any:
-        """The graph, with a line about it on standard error."""
+        """Load the graph, and print one line about it on standard error."""
         from kappagcn.graphs import load_graph
 
         files: dict[str, Any] = {"features": self.features, "labels": self.labels, "header": self.header}
@@ -84,10 +84,10 @@ class RunOptions:
     """Options for a training run and its directory."""
 
     threads: Threads = None
-    distributed: Annotated[
-        bool, typer.Option("--distributed", help="Train together with the other processes that torchrun started.")
-    ] = False
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a silent process counts as lost.")] = 60.0
+    distributed: Annotated[bool, typer.Option("--distributed", help="Train with the other processes of torchrun.")] = (
+        False
+    )
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds until a silent process counts as lost.")] = 60.0
     out: Annotated[Path | None, typer.Option(help="Run directory; runs/GRAPH-SPACE by default.")] = None
     resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out, if there is one.")] = False
     dry_run: Annotated[

@@ -19,19 +19,19 @@ messages = Console(stderr=True, highlight=False)
 
 
 def say(text: str) -> None:
-    """Print a line on standard error, beside the result."""
+    """Print a message on standard error."""
     messages.print(escape(text), soft_wrap=True)
 
 
 def refuse(message: str, code: int = 2) -> typer.Exit:
-    """Say in one line what is wrong, and return the exception that ends the command."""
+    """Print an error in one line, and return the exception that ends the command."""
     messages.print(f"[red]kappagcn:[/red] {escape(' '.join(message.split()))}", soft_wrap=True)
     return typer.Exit(code)
 
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """End errors and Ctrl-C in one line: code 2 for what the user can put right, 1 for what ran and failed."""
+    """Print errors and Ctrl-C in one line: exit code 2 for wrong input, 1 for a run that failed."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: say(f"kappagcn: {message}")
@@ -41,10 +41,12 @@ def one_line_errors() -> Iterator[None]:
     except KappaGCNError as error:
         raise refuse(str(error)) from None
     except KeyboardInterrupt as stop:
-        state = str(stop).replace("resume=True goes on from there", "the same command with --resume goes on from there")
+        state = str(stop).replace(
+            "resume=True continues from there", "the same command with --resume continues from there"
+        )
         raise refuse(f"stopped {state}." if state else "stopped.", 130) from None
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of the output has gone
+        sys.stderr.close()  # the reader of the pipe has closed it
         raise typer.Exit(1) from None
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "matplotlib":
@@ -103,7 +105,7 @@ def print_choice(choice: Any) -> None:
         [each.space, str(each.epochs), f"{each.d_avg:.4f}", "" if each.map is None else f"{each.map:.3f}"]
         for each in choice.candidates
     ]
-    print_table(["space", "epochs", "D_avg", "mAP"], rows)
+    print_table(["space", "epochs", "D_avg (mean relative error)", "mAP"], rows)
     print(choice.reason)
 
 

@@ -1,4 +1,4 @@
-"""`kappagcn predict`: labels and probabilities from a saved run, also for nodes it has not seen; missing links."""
+"""`kappagcn predict`: labels and probabilities from a saved run, also for new nodes; missing links."""
 
 import csv
 import io
@@ -38,7 +38,7 @@ def predict(
     out: Annotated[Path | None, typer.Option(help="Folder for the CSV file, instead of standard output.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print labels of nodes with probabilities of all classes, or pairs with the probability of a link, as CSV."""
+    """Print classes of nodes or missing links, with probabilities."""
     from kappagcn.run_folder import SavedRun
 
     saved = SavedRun(run)

@@ -1,4 +1,4 @@
-"""`kappagcn reproduce`: the paper's tables and figures, from records where they are there."""
+"""`kappagcn reproduce`: the paper's tables and figures, from existing records or new runs."""
 
 import json
 import os
@@ -30,11 +30,9 @@ class Item(StrEnum):
     figures = "figures"
 
 
-ITEM_HELP = (
-    "Distortion, by curvature, of a large graph; accuracy, curvatures, more networks and datasets; links; figures."
-)
-PARTS_HELP = "Only these datasets, rows, figures, or cells such as cora_ml/H16 or tree/H10."
-CONFIGS_HELP = "Folder of settings: the search writes its choices there, tables read them."
+ITEM_HELP = "What to repeat; see above."
+PARTS_HELP = "Only these datasets, rows, figures, or cells (tree/H10)."
+CONFIGS_HELP = "Folder of settings that searches write and tables read."
 OUT_HELP = "Folder with the records; runs that have one are not repeated."
 
 
@@ -54,7 +52,11 @@ def reproduce(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Repeat the paper's tables and figures: what is not yet in the records is run, then the table is printed."""
+    """Repeat the paper's tables and figures; what is not yet in the records is run, then the table is printed.
+
+    ITEM is one of table1, sweep, large (distortion), table2, table3, wider, further (accuracy), links, figures, or
+    search and wider-search, which choose settings on validation nodes.
+    """
     if item.value == "figures":
         paths = _figures(parts or [], out, data)
         if as_json:

@@ -1,7 +1,7 @@
-"""What a command does not wait for: modules that are imported on the way, take seconds, and that no command uses.
+"""Deferred imports: modules that dependencies import, that take seconds, and that no command uses.
 
-PyTorch Geometric imports torch's compiler and all of its datasets when it is imported itself. Here stand-ins take their
-places in the list of modules, and load the real ones if something does ask for them.
+Importing PyTorch Geometric also imports torch's compiler and all of its datasets. Here stand-ins take their places in
+``sys.modules``, and import the real module when one of its attributes is used.
 """
 
 import sys
@@ -17,7 +17,7 @@ DEFERRED = ("torch._dynamo", "torch_geometric.datasets")
 
 
 class DeferredModule(ModuleType):
-    """A module that is imported when an attribute of it is asked for."""
+    """A stand-in for a module, which imports it when one of its attributes is used."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -33,15 +33,15 @@ class DeferredModule(ModuleType):
 
 
 def _unchanged(function: Callable[..., Any] | None = None, *_: Any, **__: Any) -> Any:
-    """The function itself: nothing is compiled here, so nothing has to be kept from it."""
+    """Return the function itself, for a decorator that only matters to the compiler."""
     return (lambda each: each) if function is None else function
 
 
 def defer_imports() -> None:
-    """Put stand-ins in the places of modules that are not loaded yet; for a process that runs one command."""
+    """Replace modules that are not loaded yet by stand-ins; only for a process that runs one command."""
     for name in DEFERRED:
         if name not in sys.modules:
             module = DeferredModule(name)
             if name == "torch._dynamo":
-                module.__dict__["disable"] = _unchanged  # torch's optimisers ask for it
+                module.__dict__["disable"] = _unchanged  # an attribute that torch's optimisers use
             sys.modules[name] = module

@@ -29,11 +29,13 @@ def plot(
     run: Run,
     theme: Annotated[Theme, typer.Option(help="Background.")] = Theme.light,
     form: Annotated[Format, typer.Option("--format", help="Format of the files.")] = Format.png,
-    film: Annotated[FilmFormat | None, typer.Option(help="Write training as an animated picture instead.")] = None,
+    film: Annotated[
+        FilmFormat | None, typer.Option(help="Write training as an animation instead, gif or webp.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the pictures; RUN/figures by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw a run: training, curvatures, the embedding, distortion or confusion; or training as a film."""
+    """Draw a run, or its training as a film; training, curvatures, the embedding, distortion or confusion."""
     from kappagcn.figures.film import draw_film
     from kappagcn.figures.run import draw_run
     from kappagcn.run_folder import SavedRun
@@ -56,7 +58,7 @@ def report(
     out: Annotated[Path | None, typer.Option(help="Folder for the page; the first RUN by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write one page about a run, or one that compares up to four runs, to open in any browser without a network."""
+    """Write one page about a run, or one that compares up to four runs; it opens in any browser, without a network."""
     from kappagcn.report import write_comparison, write_report
     from kappagcn.run_folder import SavedRun
 

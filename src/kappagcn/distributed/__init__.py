@@ -8,14 +8,17 @@ from kappagcn.distributed.communicator import Communicator
 from kappagcn.distributed.exchange import Exchange
 from kappagcn.distributed.heartbeat import Heartbeat, process_group
 from kappagcn.distributed.matrix import PartMatrix, cut
+from kappagcn.distributed.part_folder import Part, is_partition
 from kappagcn.distributed.partition import partition
 
 __all__ = [
     "Communicator",
     "Exchange",
     "Heartbeat",
+    "Part",
     "PartMatrix",
     "cut",
+    "is_partition",
     "partition",
     "process_group",
 ]

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.distributed.communicator import Communicator
+from kappagcn.distributed.part_folder import Part
 
 __all__ = ["Exchange", "gather"]
 
@@ -33,6 +34,16 @@ class Exchange:
         self.sent_rows = wanted.new_empty(sum(self.sends))
         communicator.all_to_all(self.sent_rows, wanted, self.sends, self.receives)
 
+    @classmethod
+    def of_part(cls, part: Part, communicator: Communicator) -> Exchange:
+        """The exchange of a part of a graph that was written to files, which know the rows of all ranks."""
+        exchange = cls.__new__(cls)
+        exchange.own, exchange.sent, exchange.communicator = part.own, 0, communicator
+        exchange.receives, exchange.sends = part.receives, part.sends
+        exchange.wanted = torch.from_numpy(part.array("halo_rows")).long()
+        exchange.sent_rows = torch.from_numpy(part.array("sent_rows")).long()
+        return exchange
+
     def part(self, mask: Tensor) -> Exchange:
         """The exchange of some of the rows of other ranks, by a mask (H,)."""
         ranks = torch.arange(len(self.receives)).repeat_interleave(torch.tensor(self.receives))[mask]
@@ -44,16 +55,25 @@ class Exchange:
         """Number of rows of other ranks that are needed here."""
         return sum(self.receives)
 
+    def any_rank(self, condition: bool) -> bool:
+        """Whether a condition holds on any rank."""
+        return self.communicator.any_rank(condition)
+
+    def next_gather(self) -> Exchange:
+        """The exchange of the next product, whose gradients go back through it."""
+        return self
+
     def gather_forward(self, x: Tensor) -> Tensor:
         """Own rows, then those of other ranks: (own, D) → (own + halo, D)."""
         mine = x.detach()[self.sent_rows]
-        theirs = x.new_empty(self.halo, x.shape[1])
-        self.communicator.all_to_all(theirs, mine, self.receives, self.sends)
+        rows = x.new_empty(self.own + self.halo, x.shape[1])
+        self.communicator.all_to_all(rows[self.own :], mine, self.receives, self.sends)
         self.sent += mine.numel() * mine.element_size()
-        return torch.cat([x.detach(), theirs])
+        rows[: self.own] = x.detach()
+        return rows
 
     def gather_backward(self, grad: Tensor) -> Tensor:
-        """The transpose: (own + halo, D) → (own, D)."""
+        """The transpose of `gather_forward`, which sums gradients: (own + halo, D) → (own, D)."""
         theirs = grad[self.own :].contiguous()
         mine = grad.new_empty(len(self.sent_rows), grad.shape[1])
         self.communicator.all_to_all(mine, theirs, self.sends, self.receives)
@@ -74,5 +94,5 @@ class _Gather(torch.autograd.Function):
 
 def gather(x: Tensor, exchange: Exchange) -> Tensor:
     """`Exchange.gather_forward`, differentiable."""
-    rows: Tensor = _Gather.apply(x, exchange)
+    rows: Tensor = _Gather.apply(x, exchange.next_gather())
     return rows

@@ -21,7 +21,7 @@ from kappagcn.errors import WorkerLostError
 __all__ = ["Heartbeat", "process_group"]
 
 BEAT_SECONDS = 0.5
-MISSED_BEATS = 4  # after which a process counts as lost
+MISSED_BEATS = 4  # seconds without a heartbeat after which a process counts as lost
 
 
 class Heartbeat:
@@ -40,7 +40,7 @@ class Heartbeat:
         self._store.set(f"kappagcn/{self.communicator.rank}", state)
 
     def _run(self) -> None:
-        with suppress(Exception):  # without the store the process that started this run is gone
+        with suppress(Exception):  # the store is gone with the process that started this run
             while not self._closed.wait(BEAT_SECONDS):
                 self._beat()
 
@@ -64,7 +64,7 @@ class Heartbeat:
             now = self._states()
             noticed = [rank for rank in ranks if self._store.check([f"kappagcn/noticed/{rank}"])]
         except (RuntimeError, dist.DistError):
-            return WorkerLostError("worker 0, or whoever keeps the list of workers, is gone", True)
+            return WorkerLostError("worker 0, or the process that holds the key-value store, is gone", True)
         gone = [rank for rank in ranks if before.get(rank, [""])[0] == now.get(rank, [""])[0]]
         gone = gone or [rank for rank in ranks if rank not in noticed]
         if not gone:

@@ -33,9 +33,18 @@ class PartMatrix(SparseMatrix):
         """Own rows, then those of other ranks, differentiable."""
         return gather(x, self.exchange)
 
+    def is_local(self) -> bool:
+        """Whether all rows are in this process."""
+        return False
+
     def any_rank(self, condition: bool) -> bool:
         """Whether a condition holds on any rank."""
-        return self.exchange.communicator.any_rank(condition)
+        return self.exchange.any_rank(condition)
+
+    def mean_over_ranks(self, values: Tensor) -> Tensor:
+        """The mean of one number for each of this rank's nodes, over those of all ranks."""
+        total, count = self.exchange.communicator.all_reduce_sum(values.sum(), len(values))
+        return values.new_tensor(total / count)
 
     def check(self, x: Tensor) -> None:
         """Refuse anything but the rows of this rank."""

@@ -13,7 +13,7 @@ from kappagcn.errors import GraphError
 __all__ = ["METHODS", "partition"]
 
 METHODS = ("auto", "metis", "hash")
-KNUTH = 2654435761  # a multiplier that spreads neighbouring numbers
+KNUTH = 2654435761  # multiplier of the hash: neighbouring numbers get different parts
 
 
 def partition(edge_index: Tensor, num_nodes: int, parts: int, *, method: str = "auto") -> Tensor:
@@ -21,7 +21,7 @@ def partition(edge_index: Tensor, num_nodes: int, parts: int, *, method: str = "
 
     Args:
         edge_index: Edges in both directions, (2, E).
-        num_nodes: N.
+        num_nodes: Number of nodes N.
         parts: Number of parts.
         method: ``"metis"`` cuts few edges (needs pymetis); ``"hash"`` assigns nodes by their numbers; ``"auto"``:
             METIS where it is installed.

@@ -1,1 +1,1 @@
-"""What pictures and pages share: colours and shapes of classes, their short names, the middle of a graph."""
+"""Code shared by figures and reports: colours and shapes of classes, short names, centres of graphs, projections."""

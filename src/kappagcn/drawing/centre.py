@@ -1,4 +1,4 @@
-"""The middle of a graph, and what is near it."""
+"""The most central node of a graph, and the nodes near it."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from kappagcn.run_folder import Array
 
-CLOSE = 0.6  # of the disk or globe: points that stay within it are drawn larger
+CLOSE = 0.6  # share of the disk or globe below which its points are drawn enlarged
 
 
 def central_node(edges: Array, nodes: int) -> int:
@@ -31,6 +31,25 @@ def depths(edges: Array, nodes: int, start: int) -> Array:
     return np.asarray(dijkstra(adjacency(edges, nodes), directed=True, indices=start, unweighted=True))
 
 
+def node_numbers(edges: Array, nodes: int, start: int) -> tuple[str, Array]:
+    """What nodes without classes are coloured by: steps from the most central node, ("depth", (N,)).
+
+    Where that is the neighbour of all others, steps say nothing, and it is ("degree", (N,)).
+
+    >>> node_numbers(np.array([[0, 1], [1, 2], [2, 3]]), 4, 1)[0], node_numbers(np.array([[0, 1], [0, 2]]), 3, 0)[0]
+    ('depth', 'degree')
+    """
+    steps = depths(edges, nodes, start)
+    if steps[np.isfinite(steps)].max() > 1:
+        return "depth", steps
+    return "degree", degrees(edges, nodes)
+
+
+def degrees(edges: Array, nodes: int) -> Array:
+    """The number of neighbours of each node, (N,)."""
+    return np.bincount(edges.ravel().astype(np.int64), minlength=nodes).astype(float)
+
+
 def nodes_near(edges: Array, nodes: int, start: int, most: int) -> Array:
     """All nodes, or the `most` that are the fewest steps from a node, in order; components it does not reach come last.
 
@@ -44,7 +63,7 @@ def nodes_near(edges: Array, nodes: int, start: int, most: int) -> Array:
 
 def adjacency(edges: Array, nodes: int, lengths: Array | None = None) -> Any:
     """Both directions of all edges as a sparse matrix, of ones or of their lengths."""
-    both = np.concatenate([edges, edges[:, ::-1]])
+    both = np.concatenate([edges, edges[:, ::-1]]).astype(np.int32)  # SciPy 1.14 searches with 32-bit indices alone
     values = np.ones(len(both), np.int8) if lengths is None else np.concatenate([lengths, lengths])
     return csr_array((values, (both[:, 0], both[:, 1])), shape=(nodes, nodes))
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 
-LONGEST = 24  # letters
+LONGEST = 24  # largest number of letters
 
 
 def short_names(names: Iterable[object], longest: int = LONGEST) -> list[str]:

@@ -1,4 +1,4 @@
-"""Positions along training: a few epochs of an embedding, kept in the run folder to be watched."""
+"""Positions of an embedding in some epochs of its training, kept in the run folder for animations."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from kappagcn.errors import CheckpointError
+from kappagcn.io_atomic import save_arrays
 from kappagcn.run_folder import DAMAGE, Array, Embedded, SavedRun, principal, writing
 
 FILE = "film.npz"
@@ -16,7 +17,7 @@ class Film:
     """T epochs of an embedding of N nodes in F factors of D dimensions in all."""
 
     epochs: Array  # (T,)
-    values: Array  # of the objective, NaN where it is not known, (T,)
+    values: Array  # value of the objective, NaN if unknown, (T,)
     curvatures: Array  # (T, F)
     tangent: Array  # tangent vectors at the origin, (T, N, D)
 
@@ -29,7 +30,7 @@ class Film:
             raise ValueError("frames that are not finite")
 
     def every(self, step: int) -> "Film":
-        """Every so-manieth frame, with the last."""
+        """Every n-th frame, and the last."""
         kept = np.unique(np.append(np.arange(0, len(self.epochs), step), len(self.epochs) - 1))
         return Film(self.epochs[kept], self.values[kept], self.curvatures[kept], self.tangent[kept])
 
@@ -37,7 +38,7 @@ class Film:
 def save_film(folder: Path, film: Film) -> None:
     """Write a film into a run folder."""
     with writing(folder / FILE) as file:
-        np.savez_compressed(file, allow_pickle=False, **vars(film))
+        save_arrays(file, **vars(film))
 
 
 def read_film(run: SavedRun) -> Film | None:
@@ -60,7 +61,7 @@ def read_film(run: SavedRun) -> Film | None:
 
 
 def shown_parts(film: Film, embedded: Embedded) -> list[Array]:
-    """For each factor two coordinates and the squared length of the rest, along the result's directions, (T, N, 3)."""
+    """Two coordinates of each factor along the result's directions, and the squared length of the rest, (T, N, 3)."""
     factors = []
     for _, columns in embedded.factors:
         final = embedded.tangent[:, columns].astype(np.float64)

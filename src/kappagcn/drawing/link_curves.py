@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-MOST_POINTS = 400  # of a curve that is drawn
+MOST_POINTS = 400  # most points of a drawn curve
 BINS = 40
 
 
@@ -30,18 +30,18 @@ def link_curves(edges: Array, others: Array) -> LinkCurves:
     ([0.0, 0.0, 0.5, 0.5, 1.0], [0.0, 0.5, 0.5, 1.0, 1.0])
     """
     thresholds = np.unique(np.concatenate([edges, others]))[::-1]
-    found = len(edges) - np.searchsorted(np.sort(edges), thresholds)
+    true_positives = len(edges) - np.searchsorted(np.sort(edges), thresholds)
     wrong = len(others) - np.searchsorted(np.sort(others), thresholds)
     kept = np.unique(np.linspace(0, len(thresholds) - 1, MOST_POINTS).astype(int))
-    found, wrong = found[kept], wrong[kept]
+    true_positives, wrong = true_positives[kept], wrong[kept]
     low, high = np.quantile(np.concatenate([edges, others]), [0.005, 0.995])
     borders = np.linspace(low, max(high, low + 1e-6), BINS + 1)
     shares = [np.histogram(np.clip(x, low, borders[-1]), borders)[0] / len(x) for x in (edges, others)]
-    precision = found / (found + wrong)
+    precision = true_positives / (true_positives + wrong)
     return LinkCurves(
         np.concatenate([[0.0], wrong / len(others)]),
-        np.concatenate([[0.0], found / len(edges)]),
-        np.concatenate([[0.0], found / len(edges)]),
+        np.concatenate([[0.0], true_positives / len(edges)]),
+        np.concatenate([[0.0], true_positives / len(edges)]),
         np.concatenate([precision[:1], precision]),
         borders,
         *shares,

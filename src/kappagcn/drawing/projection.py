@@ -1,4 +1,4 @@
-"""A factor on paper: of its dimensions the two that show most, as points of a disk, a sphere or a plane.
+"""Projection of a factor to two dimensions for drawing: points of a disk, a sphere or a plane.
 
 The lift E(v) = (sin_κ(r) v/|v|, cos_κ(r)), r = 2|v|, keeps its last coordinate and two directions, and is brought back
 onto the hyperboloid or sphere. Coordinates are in the space's own unit of length, so that a sphere of small curvature,

@@ -1,4 +1,4 @@
-"""Embedding and classification in one line of code, in the manner of scikit-learn, with cross-validation."""
+"""Embedding, node classification and link prediction with the interface of scikit-learn, and cross-validation."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

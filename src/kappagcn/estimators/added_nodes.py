@@ -1,4 +1,4 @@
-"""Nodes that come after a run: a new run folder that holds the old points, unmoved, and the new ones."""
+"""New nodes of an embedded graph: a new run folder with the old points, unmoved, and the points of the new nodes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ __all__ = ["add_nodes", "extended_graph"]
 
 
 def add_nodes(run: str | Path, new: Data, folder: str | Path) -> dict[str, Any]:
-    """Place the nodes of `new` that a run does not have, and write all points as a run of their own.
+    """Place the nodes of `new` that a run does not have, and write all points as a new run.
 
     Args:
         run: Folder of an embedding.
         new: Edges of the new nodes, to nodes of the run and to each other; nodes are matched by name.
-        folder: Where to write.
+        folder: New run folder.
 
     Returns:
-        The summary of the new run: that of the old one, the number of `added_nodes`, and their own `added_d_avg`.
+        Summary of the new run: that of the old one, the number of `added_nodes`, and their D_avg as `added_d_avg`.
     """
     old, target = SavedRun(Path(run)), Path(folder)
     if target.exists() and any(target.iterdir()):

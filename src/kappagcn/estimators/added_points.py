@@ -1,4 +1,4 @@
-"""Points for nodes that come later, without moving the others."""
+"""Points of nodes that are added to an embedding, without moving the others."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
+from kappagcn.geometry.manifold import Manifold
 from kappagcn.graphs import adjacency
-from kappagcn.nn.functional import Manifold, factors_of
+from kappagcn.nn.inputs import factors_of
 from kappagcn.training import GraphDistances
-from kappagcn.training.lbfgs import LBFGS
+from kappagcn.training.lbfgs import LBFGS, Evaluate
 from kappagcn.training.pair_objectives import block_height, pair_terms, squares_from
 
 __all__ = ["place"]
 
-STEPS = 100
-LEAST_GAIN = 1e-4  # of the objective in a step, below which further ones do not matter
+STEPS, WINDOW = 300, 10
+LEAST_GAIN = 1e-3  # relative decrease of the objective over WINDOW steps below which refinement stops
 NOISE = 0.01
+OUTWARD = (0.0, 1.0)  # how much farther out than its neighbours a new node starts, in shortest distances of new nodes
 
 
 def place(v: Tensor, manifold: Manifold, graph: Data, objective: str, random_state: int = 0) -> Tensor:
-    """Tangent vectors of the nodes of a graph after the first N, whose own are known and stay: (N, D) → (M, D).
+    """Tangent vectors of M added nodes of a graph whose first N nodes keep theirs: (N, D) → (M, D).
 
     Args:
         v: Tangent vectors at the origin of the first N nodes, (N, D).
         manifold: The space.
-        graph: All nodes, with N + M of them; lengths of edges in the units of the space.
+        graph: The graph with N + M nodes; lengths of edges are in the units of the space.
         objective: ``"distortion"``, ``"relative"`` or ``"stress"``.
-        random_state: Seed of the start.
+        random_state: Seed of the initial points.
     """
     known, count = len(v), graph.num_nodes - len(v)
     if count < 1:
@@ -58,17 +60,26 @@ def place(v: Tensor, manifold: Manifold, graph: Data, objective: str, random_sta
             total += float(loss.detach())
         return total, (unit * gradient).flatten()
 
-    start = _beside_neighbours(old, graph, count, random_state) / unit
-    minimum = LBFGS(evaluate, start.flatten(), largest_step=0.2)
+    shortest = float(weights.max() ** -0.5)
+    starts = [_beside_neighbours(old, graph, count, random_state, outward * shortest) / unit for outward in OUTWARD]
+    minima = [_minimum(evaluate, start.flatten()) for start in starts]
+    return unit * min(minima, key=lambda minimum: minimum.value).position.view(count, -1)
+
+
+def _minimum(evaluate: Evaluate, start: Tensor) -> LBFGS:
+    minimum = LBFGS(evaluate, start, largest_step=0.2)
+    values = [minimum.value]
     for _ in range(STEPS):
-        before = minimum.value
-        if not minimum.step() or minimum.value > (1 - LEAST_GAIN) * before:
+        if not minimum.step():
             break
-    return unit * minimum.position.view(count, -1)
+        values.append(minimum.value)
+        if len(values) > WINDOW and values[-1] > (1 - LEAST_GAIN) * values[-1 - WINDOW]:
+            break
+    return minimum
 
 
-def _beside_neighbours(v: Tensor, graph: Data, count: int, random_state: int) -> Tensor:
-    """Near the mean of each node's neighbours that have a place, in order of their distance from those that had one."""
+def _beside_neighbours(v: Tensor, graph: Data, count: int, random_state: int, outward: float) -> Tensor:
+    """Initial points: near the mean of the placed neighbours and farther out, nodes closest to embedded ones first."""
     links: Any = adjacency(graph)
     places = [*v.numpy(), *[None] * count]
     rng, scale = np.random.default_rng(random_state), NOISE * float(v.std())
@@ -79,7 +90,9 @@ def _beside_neighbours(v: Tensor, graph: Data, count: int, random_state: int) ->
             near = [places[j] for j in links.indices[links.indptr[node] : links.indptr[node + 1]]]
             near = [each for each in near if each is not None]
             if near:
-                ready.append((node, np.mean(near, 0) + scale * rng.standard_normal(v.shape[1])))
+                point = np.mean(near, 0) + scale * rng.standard_normal(v.shape[1])
+                length = float(np.linalg.norm(point))  # half the distance from the origin
+                ready.append((node, point * (1 + outward / (2 * length)) if length else point))
         for node, point in ready:
             places[node] = point
         waiting = [node for node in waiting if places[node] is None]

@@ -6,6 +6,7 @@ from dataclasses import MISSING, fields
 from typing import Any, Self
 
 from kappagcn.errors import TrainingError
+from kappagcn.estimators.devices import resolve_device
 from kappagcn.estimators.settings import Settings
 from kappagcn.estimators.sklearn_base import BaseEstimator, SparseCopies, graph_tags
 
@@ -13,7 +14,9 @@ __all__ = ["Estimator"]
 
 
 class Estimator(SparseCopies, BaseEstimator, Settings):
-    """Arguments of the constructor that can be read, changed and printed."""
+    """Base of the estimators, whose constructor takes the fields of their settings."""
+
+    device: str  # a setting of every task
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Describe the arguments in the docstring, before its attributes."""
@@ -26,8 +29,13 @@ class Estimator(SparseCopies, BaseEstimator, Settings):
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
+    def check(self) -> None:
+        """Refuse arguments that are wrong for any graph, or for this machine."""
+        super().check()
+        resolve_device(self.device)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments, as scikit-learn asks for them."""
+        """The arguments by name, as in scikit-learn."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def set_params(self, **params: Any) -> Self:
@@ -39,7 +47,7 @@ class Estimator(SparseCopies, BaseEstimator, Settings):
         return self
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may expect of this estimator."""
+        """Tags that describe this estimator to scikit-learn."""
         return graph_tags(super().__sklearn_tags__())  # type: ignore[misc]
 
     def __repr__(self) -> str:

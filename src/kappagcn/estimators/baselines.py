@@ -1,4 +1,4 @@
-"""What a classifier's accuracy is worth: the most common class, features alone and a GCN on the same splits."""
+"""Baselines of a classifier on the same splits: the most common class, features alone, and a GCN."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["NAMES", "compare", "verdict"]
 
 Record = dict[str, Any]
 NAMES = {"majority": "the most common class", "features": "an MLP on the features alone", "gcn": "a GCN"}
-SHORT = {"epochs": 300, "patience": 50}  # of a baseline's run
+SHORT = {"epochs": 300, "patience": 50}  # settings of a baseline's run
 
 
 def compare(
@@ -34,19 +34,19 @@ def compare(
     folder: Path | None = None,
     report: Callable[[str], None] | None = None,
 ) -> dict[str, list[Record]]:
-    """Test metrics of the baselines, one record for each split; a run folder keeps them.
+    """Test metrics of the baselines, one record for each split, stored in the run folder.
 
     Args:
         classifier: The settings; a baseline that is its own network is left out.
-        data: The graph with its labels; without features there is none on features alone.
+        data: The graph with its labels; without features the baseline on features alone is left out.
         splits: Splits with test nodes.
         folder: Run folder; records in it are not computed again.
         report: Called with a line before each baseline.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> data = disease()
-    >>> found = compare(KappaGCNClassifier("H2", epochs=5, verbose=False), data, [random_split(data.y, 0)])
-    >>> list(found), round(found["majority"][0]["balanced_accuracy"], 2)
+    >>> baselines = compare(KappaGCNClassifier("H2", epochs=5, verbose=False), data, [random_split(data.y, 0)])
+    >>> list(baselines), round(baselines["majority"][0]["balanced_accuracy"], 2)
     (['majority', 'features', 'gcn'], 0.5)
     """
     path = None if folder is None else folder / "baselines.json"
@@ -86,7 +86,9 @@ def _run(classifier: KappaGCNClassifier, model: str, data: Data, labels: Any, sp
     return dict(final_evaluation(baseline.model_, baseline._data, split, scores=baseline.scores()))
 
 
-def verdict(accuracies: Sequence[float], baselines: dict[str, list[Record]], test_nodes: int, model: str) -> str:
+def verdict(
+    accuracies: Sequence[float], baselines: dict[str, list[Record]], test_nodes: int, model: str, overlap: float = 0.0
+) -> str:
     """One sentence on a classifier's accuracy beside the baselines'.
 
     Args:
@@ -94,12 +96,13 @@ def verdict(accuracies: Sequence[float], baselines: dict[str, list[Record]], tes
         baselines: Records of `compare`, on the same splits.
         test_nodes: Number of test nodes.
         model: Name of the classifier's network.
+        overlap: Share of test nodes that two splits have in common.
 
     >>> verdict([0.8], {"majority": [{"accuracy": 0.81}]}, 500, "kappa-gcn")
     'FAILED: no better than the most common class (0.800 beside 0.810).'
     """
     theirs = {name: [record["accuracy"] for record in each] for name, each in baselines.items()}
-    compared = {name: _difference(accuracies, each, test_nodes) for name, each in theirs.items()}
+    compared = {name: _difference(accuracies, each, test_nodes, overlap) for name, each in theirs.items()}
 
     def beside(name: str) -> str:
         return f"{NAMES[name]} ({np.mean(accuracies):.3f} beside {np.mean(theirs[name]):.3f})"
@@ -124,10 +127,16 @@ def _low(difference: Estimate) -> float:
     return difference.mean - (difference.interval or 0.0)
 
 
-def _difference(ours: Sequence[float], theirs: Sequence[float], test_nodes: int) -> Estimate:
-    """Mean difference with its interval: over splits, or for a single one from the number of its test nodes."""
+def _difference(ours: Sequence[float], theirs: Sequence[float], test_nodes: int, overlap: float) -> Estimate:
+    """Mean difference with its interval: over splits, or for a single one from the number of its test nodes.
+
+    Differences on test nodes that splits share are not independent: with a correlation of ρ the variance of the mean of
+    n is 1 + (n − 1)ρ times as large.
+    """
     if len(ours) > 1:
-        return bootstrapped([one - other for one, other in zip(ours, theirs, strict=True)])
-    smoothed = [(p * test_nodes + 1) / (test_nodes + 2) for p in (ours[0], theirs[0])]  # all of four right is no proof
+        estimate = bootstrapped([one - other for one, other in zip(ours, theirs, strict=True)])
+        assert estimate.interval is not None
+        return Estimate(estimate.mean, estimate.interval * math.sqrt(1 + (len(ours) - 1) * overlap))
+    smoothed = [(p * test_nodes + 1) / (test_nodes + 2) for p in (ours[0], theirs[0])]  # 4 of 4 correct has an interval
     variance = sum(p * (1 - p) for p in smoothed) / max(test_nodes, 1)
     return Estimate(ours[0] - theirs[0], 1.96 * math.sqrt(variance))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,7 +17,7 @@ from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import CheckpointError, ConfigError, GraphError, KappaGCNError, SplitError, TrainingError
+from kappagcn.errors import ConfigError, GraphError, SplitError, TrainingError
 from kappagcn.estimators import network
 from kappagcn.estimators.base import Estimator
 from kappagcn.estimators.curvature_interval import CurvatureInterval
@@ -33,7 +33,7 @@ from kappagcn.graphs.datasets.preprocess import column_statistics
 from kappagcn.graphs.io.node_data import one_hot
 from kappagcn.models import NodeClassifier, build_model
 from kappagcn.training import FullGraph, MiniBatch, Partitioned, Strategy, fit, layerwise, reporting, seeded
-from kappagcn.training.checkpoint import load_tensors, save_tensors
+from kappagcn.training.checkpoint import load_state, load_tensors, loading, save_tensors, state_tensors
 from kappagcn.training.minibatch import check_neighbors
 from kappagcn.training.tasks import inputs
 
@@ -48,8 +48,8 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
     A graph is PyG's ``Data``; a SciPy or NumPy adjacency matrix, a data frame or list of edges with labels `y` (N,) and
     features `x` (N, D); a NetworkX graph with `y` as the name of a node attribute and `x` as names of some; a path; or
     `GraphNodes`, some nodes of a graph, which scikit-learn can divide. Directed edges count in both directions. Labels
-    may be numbers or words; −1, None, NaN and "" mean that there is none. Without features every node is a feature of
-    its own, and the classifier cannot predict for other graphs.
+    may be numbers or words; −1, None, NaN, "" and "NA" mean that there is none. Without features nodes get
+    one-hot features, and the classifier cannot predict for other graphs.
 
     Nodes of ``data.train_mask`` train, those of ``val_mask`` decide when to stop, those of ``test_mask`` do neither.
     Without masks all labelled nodes train, except a tenth of each class, which decides when to stop; without stopping
@@ -79,8 +79,8 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         check_neighbors(self.num_neighbors, 0 if self.batch_size is None else self.num_layers + 1)
 
     def settings(self, x: Tensor) -> ClassificationSettings:
-        """All settings for a graph with these features: no "auto", and curvatures to start from."""
-        return replace(network.resolved(self, x), space=network.start_space(self.space))
+        """All settings for a graph with these features: every "auto" resolved."""
+        return network.resolved(self, x)
 
     def fit(
         self,
@@ -161,7 +161,7 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         return [0.0] if manifold is None else manifold.k.reshape(-1).tolist()
 
     def curvature_intervals(self) -> list[CurvatureInterval | None]:
-        """The range of each curvature in which the cross-entropy on validation nodes is within 1 %, weights fixed."""
+        """The range of each curvature in which the validation cross-entropy rises by at most 1 %, weights fixed."""
         model = self._fitted()
         if self._data is None:
             raise TrainingError("expected a classifier that was fitted, found one that was loaded: it has no graph.")
@@ -209,7 +209,7 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
             data, labels = read_labelled(graph, x, y)
         if not self._own_features:
             raise GraphError(
-                "expected no other graph: this classifier was fitted without features, so it knows its own nodes only."
+                "expected no other graph: fitted without features, a classifier can predict for its own graph only."
             )
         expected, width = self.model_.options["in_channels"], "none" if data.get("x") is None else data.x.shape[1]
         if width != expected:
@@ -267,7 +267,7 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         Args:
             graph: A graph with labels; the fitted one by default; or `GraphNodes` with their labels as `y`.
             y: Labels, where the graph does not have them.
-            x: Its features, where it does not have them.
+            x: Features, where the graph does not have them.
             nodes: Nodes to compare, as indices or a mask.
         """
         if isinstance(graph, GraphNodes):
@@ -303,21 +303,21 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
 
     @property
     def can_be_saved(self) -> bool:
-        """Whether it was fitted with features; without them it knows the nodes of its own graph only."""
+        """Whether it was fitted with features; otherwise it can predict only for the nodes of its own graph."""
         return bool(getattr(self, "_own_features", False))
 
     def save(self, path: str | Path) -> Path:
         """Write the classifier, without the graph, to a safetensors file."""
         model = self._fitted()
         if not self.can_be_saved:
-            raise GraphError("expected features: fitted without, a classifier knows the nodes of its graph only.")
+            raise GraphError("expected features: fitted without them, a classifier can predict for its own graph only.")
         about = {
             "classifier": self._params,
             "classes": self.classes_.tolist(),
             "settings": asdict(self._settings),
             "options": model.options,
         }
-        tensors = {f"model/{name}": t for name, t in model.state_dict().items()}
+        tensors = state_tensors(model)
         if self._statistics is not None:
             tensors |= {"features/mean": self._statistics[0], "features/spread": self._statistics[1]}
         save_tensors(Path(path), tensors, about)
@@ -327,20 +327,16 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
     def load(cls, path: str | Path) -> KappaGCNClassifier:
         """A saved classifier, which predicts for graphs with the same features."""
         tensors, about = load_tensors(Path(path))
-        try:
+        with loading(Path(path), "a classifier"):
             classifier = cls(**about["classifier"])
             model = build_model(about["settings"].get("model", "kappa-gcn"), **about["options"])
-            model.load_state_dict({name[6:]: t for name, t in tensors.items() if name.startswith("model/")})
+            load_state(model, tensors)
             settings = ClassificationSettings(**about["settings"])
             columns = settings.feature_norm == "columns"
             statistics = (tensors["features/mean"], tensors["features/spread"]) if columns else None
             classes = np.array(about["classes"])
             if len(classes) != about["options"]["num_classes"]:
                 raise ValueError(f"{len(classes)} classes for a network of {about['options']['num_classes']}")
-        except (KappaGCNError, KeyError, TypeError, RuntimeError, ValueError) as problem:
-            raise CheckpointError(
-                f"{path}: expected a classifier of this version, found another ({problem})."
-            ) from None
         classifier.classes_, classifier.model_, classifier.history_ = classes, model.eval(), []
         classifier._data, classifier._params = None, classifier.get_params()
         classifier._settings, classifier._statistics, classifier._own_features = settings, statistics, True

@@ -6,6 +6,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,7 +37,7 @@ METRICS = ("accuracy", "balanced_accuracy", "macro_f1", "auc")
 
 
 def load_labelled(name: str, root: str | Path | None = None) -> Data | None:
-    """A built-in graph with labels, its features as the tables take them; None for other names."""
+    """A built-in graph with labels, with features prepared as for the paper's tables; None for other names."""
     if name not in BUILT_IN and name not in catalogue():
         return None
     benchmark = load_benchmark(name, root)
@@ -47,7 +48,7 @@ def load_labelled(name: str, root: str | Path | None = None) -> Data | None:
 
 
 def splits_of(graph: str, data: Data, count: int, root: str | Path | None = None) -> list[Split]:
-    """The splits to report: a dataset's own; the masks of a file; otherwise class by class at random, seeds fixed.
+    """Splits for reported results: the dataset's own, the masks of a file, or stratified random ones with fixed seeds.
 
     Args:
         graph: A built-in name or a path.
@@ -120,7 +121,7 @@ def classify(
             best, best_fit = done - 1, fitted
         if report is not None and communicator.rank == 0:
             report(record, done, len(split_runs))
-    fitted = best_fit or validation.fit(split_runs[best])  # a finished run is only read back
+    fitted = best_fit or validation.fit(split_runs[best])  # a finished run is not trained again
     if communicator.rank > 0:
         return {}
     capped = max(record["capped_rows"] for record in records)
@@ -132,7 +133,7 @@ def classify(
             stacklevel=2,
         )
     compared = baselines() if baselines is not None and all("test" in record for record in records) else {}
-    return validation.finish(fitted, split_runs[best], records, compared)
+    return validation.finish(fitted, split_runs[best], records, compared, _overlap(splits))
 
 
 def _start(folder: Path, about: Record, *, resume: bool) -> None:
@@ -141,12 +142,12 @@ def _start(folder: Path, about: Record, *, resume: bool) -> None:
 
 
 def _best(records: list[Record]) -> int:
-    """Index of the run with the best stopping accuracy, of those the lowest stopping loss."""
+    """Index of the run with the best stopping accuracy, ties broken by the lowest stopping loss."""
     return max(range(len(records)), key=lambda i: (records[i]["stopping_accuracy"], -records[i]["stopping_loss"]))
 
 
 class SplitRun(NamedTuple):
-    """A run on a split: number of the split, the split, number of the run on it."""
+    """One run on a split: number of the split, the split, number of the run."""
 
     number: int
     split: Split
@@ -197,7 +198,12 @@ class _CrossValidation:
         return record, fitted
 
     def finish(
-        self, fitted: KappaGCNClassifier, best: SplitRun, records: list[Record], baselines: dict[str, list[Record]]
+        self,
+        fitted: KappaGCNClassifier,
+        best: SplitRun,
+        records: list[Record],
+        baselines: dict[str, list[Record]],
+        overlap: float,
     ) -> Record:
         """Write network, metrics and arrays of the best run, and the summary of all runs."""
         names = ["metrics.jsonl"]
@@ -220,7 +226,7 @@ class _CrossValidation:
             "interval": accuracy and accuracy.bounds,
             **_means(tests, ("balanced_accuracy", "macro_f1", "auc")),
             "baselines": {name: _means(each, METRICS) for name, each in baselines.items()},
-            "verdict": _verdict(records, baselines, len(best.split.final_test_nodes()), fitted.model),
+            "verdict": _verdict(records, baselines, len(best.split.final_test_nodes()), fitted.model, overlap),
             "splits": len({record["split"] for record in records}),
             "runs": len(records),
             "test_nodes": len(best.split.final_test_nodes()),
@@ -243,12 +249,20 @@ def _means(records: Sequence[Record], names: Sequence[str]) -> dict[str, float |
     return {name: float(np.mean(each)) if each else None for name, each in values.items()}
 
 
-def _verdict(records: list[Record], baselines: dict[str, list[Record]], test_nodes: int, model: str) -> str | None:
+def _overlap(splits: Sequence[Split]) -> float:
+    """Mean share of test nodes that two splits have in common; 0 for a single split."""
+    tests = [set(split.final_test_nodes().tolist()) for split in splits]
+    return float(np.mean([len(a & b) / max(len(a), len(b), 1) for a, b in combinations(tests, 2)] or [0.0]))
+
+
+def _verdict(
+    records: list[Record], baselines: dict[str, list[Record]], test_nodes: int, model: str, overlap: float
+) -> str | None:
     if not baselines:
         return None
     splits = sorted({record["split"] for record in records})
     accuracies = [float(np.mean([r["test"]["accuracy"] for r in records if r["split"] == split])) for split in splits]
-    return verdict(accuracies, baselines, test_nodes, model)
+    return verdict(accuracies, baselines, test_nodes, model, overlap)
 
 
 def _read_record(path: Path) -> Record | None:

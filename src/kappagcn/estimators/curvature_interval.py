@@ -20,8 +20,8 @@ __all__ = ["CurvatureInterval", "curvature_intervals"]
 
 TOLERANCE = 0.01
 REFINE = 60  # epochs at each value, at most: fewer where the objective falls below the limit
-FIRST, LARGEST = 0.05, 8.0  # steps of asinh(κR²): the first, and how far away it is followed
-NEGLIGIBLE = 1e-9  # an objective that cannot be told from 0
+FIRST, LARGEST = 0.05, 8.0  # steps of asinh(κR²): the first one, and the largest distance from the learned value
+NEGLIGIBLE = 1e-9  # objectives below this count as 0
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class CurvatureInterval:
 
     Args:
         kappa: Learned curvature.
-        low: Lower end; None where the objective does not rise as far as it was followed.
-        high: Upper end, likewise.
+        low: Lower end; None if the objective did not rise by 1 % within the values tried.
+        high: Upper end, or None as for `low`.
         profile: Pairs of a curvature and the objective there, in increasing order of the curvature.
     """
 
@@ -46,7 +46,7 @@ class CurvatureInterval:
         return self.low is not None and self.high is not None and self.low * self.high > 0
 
     def in_units(self, unit: float) -> CurvatureInterval:
-        """The same for lengths that are `unit` times as long."""
+        """The interval in a unit of length that is 1/`unit` times as long."""
 
         def scale(k: float | None) -> float | None:
             return None if k is None else k / unit**2
@@ -60,7 +60,7 @@ class CurvatureInterval:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any] | None) -> CurvatureInterval | None:
-        """The way back from `as_dict`."""
+        """The interval from a dictionary that `as_dict` returned."""
         if values is None:
             return None
         profile = [(kappa, value) for kappa, value in values["profile"]]
@@ -75,7 +75,7 @@ def curvature_intervals(
     Args:
         points: The trained points.
         radius: R, about half the diameter of the data.
-        fixed_trainer: Makes a trainer of these points that holds the curvatures.
+        fixed_trainer: Function that returns a trainer of these points with fixed curvatures.
     """
     kept = {name: t.detach().clone() for name, t in points.state_dict().items()}
     least = fixed_trainer().minimum.value
@@ -104,7 +104,7 @@ def _walk(
     least: float,
     fixed_trainer: Callable[[], QuasiNewtonTrainer],
 ) -> tuple[float | None, list[tuple[float, float]]]:
-    """Steps of twice the length each time away from the least objective, until it has risen enough."""
+    """Move away from the least objective in steps of doubling length, until it has risen by 1 %."""
     start, limit = curvature.u, least + max(TOLERANCE * least, NEGLIGIBLE)
     before, value_before, step, walked = start, least, FIRST, []
     while step <= LARGEST:
@@ -115,7 +115,7 @@ def _walk(
         value, kappa = trainer.minimum.value, float(curvature.kappa.detach())
         walked.append((kappa, value))
         if value > limit:
-            # The objective is nearly a parabola in u: where it crosses, by the roots of its rises.
+            # Near its minimum the objective is a parabola in u: interpolate the square root of its rise.
             rises = [math.sqrt(max(each - least, 0.0)) for each in (value_before, value, limit)]
             share = (rises[2] - rises[0]) / max(rises[1] - rises[0], 1e-300)
             curvature.u = before + min(max(share, 0.0), 1.0) * (start + side * step - before)

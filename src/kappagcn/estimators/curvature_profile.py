@@ -1,7 +1,7 @@
 """How well the curvatures of a classifier are determined: cross-entropy on validation nodes as each one is moved.
 
-Weights stay as they were trained, so the range is that of this network, and narrower than one of networks trained anew
-at each curvature would be.
+Weights stay fixed, so the range is that of this network, and narrower than a range from networks retrained at each
+curvature would be.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def classifier_intervals(
 ) -> list[CurvatureInterval | None]:
     """The range of each curvature in which the cross-entropy on nodes is within 1 %; None where κ was not trained.
 
-    Without nodes there is no range of any.
+    Without nodes there are no ranges.
 
     Args:
         model: A trained network.
@@ -52,17 +52,19 @@ def classifier_intervals(
         if not curvature.raw.requires_grad or curvature.upper < math.inf:  # HGCN's parameter is not κ itself
             intervals.append(None)
             continue
-        kept = curvature.raw.clone()
-        sides = [_walk(ScaleFreeCurvature(curvature.raw, radius), side, least, loss, kept) for side in (-1, 1)]
-        profile = sorted([(float(kept), least), *sides[0][1], *sides[1][1]])
-        intervals.append(CurvatureInterval(float(kept), sides[0][0], sides[1][0], profile))
+        kept, unit = curvature.raw.clone(), curvature.unit
+        scaled = ScaleFreeCurvature(curvature.raw, radius * math.sqrt(unit))
+        (low, below), (high, above) = (_walk(scaled, side, least, loss, kept) for side in (-1, 1))
+        profile = sorted((unit * raw, value) for raw, value in [(float(kept), least), *below, *above])
+        low, high = (None if end is None else unit * end for end in (low, high))
+        intervals.append(CurvatureInterval(unit * float(kept), low, high, profile))
     return intervals
 
 
 def _walk(
     curvature: ScaleFreeCurvature, side: int, least: float, loss: Any, kept: Tensor
 ) -> tuple[float | None, list[tuple[float, float]]]:
-    """Steps of twice the length each time, until the loss has risen by 1 %; then the end by bisection."""
+    """Move in steps of doubling length until the loss has risen by 1 %, then find the end by bisection."""
     start, limit, walked, step = curvature.u, (1 + TOLERANCE) * least, [], FIRST
 
     def at(distance: float) -> float:

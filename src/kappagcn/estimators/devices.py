@@ -8,29 +8,27 @@ from kappagcn.errors import ConfigError
 
 __all__ = ["resolve_device"]
 
+REASONS = {"cuda": "no cuda that torch can use", "mps": "it has no float64, which the geometry needs"}
 
-def resolve_device(name: str, *, double: bool = False, on_cpu: str | None = None) -> torch.device:
-    """The device of a name; of ``"auto"`` the first of cuda, mps and cpu that this machine has.
+
+def resolve_device(name: str, *, on_cpu: str | None = None) -> torch.device:
+    """The device of a name; of ``"auto"`` cuda where this machine has it, else the CPU.
 
     Args:
-        name: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
-        double: Whether float64 is needed, which mps does not have.
-        on_cpu: What is done on the CPU alone, such as training by several processes; None where any device will do.
+        name: ``"auto"``, ``"cpu"``, ``"cuda"``; ``"mps"`` is refused, for it has no float64.
+        on_cpu: Name of a feature that works on the CPU only, such as training by several processes, or None.
 
     >>> resolve_device("cpu")
     device(type='cpu')
     """
-    usable = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available() and not double, "cpu": True}
-    if on_cpu is not None and name in ("cuda", "mps"):
+    if on_cpu is not None and name not in ("auto", "cpu"):
         raise ConfigError(f"device: expected cpu for {on_cpu}, found {name!r}.")
-    if name == "auto" and on_cpu is not None:
-        return torch.device("cpu")
+    usable = ["cuda", "cpu"] if torch.cuda.is_available() and on_cpu is None else ["cpu"]
     if name == "auto":
-        return torch.device(next(kind for kind, is_usable in usable.items() if is_usable))
+        return torch.device(usable[0])
+    if name not in ("cpu", *REASONS):
+        raise ConfigError(f"device: expected auto, cpu, {', '.join(REASONS)}, found {name!r}.")
     if name not in usable:
-        raise ConfigError(f"device: expected auto, {', '.join(usable)}, found {name!r}.")
-    if not usable[name]:
-        reason = "no float64, which this task needs" if name == "mps" and double else f"no {name} that torch can use"
-        others = ", ".join(kind for kind, is_usable in usable.items() if is_usable)
-        raise ConfigError(f"device: expected a device of this machine ({others}), found {name!r}: {reason}.")
+        others = ", ".join(usable)
+        raise ConfigError(f"device: expected a device of this machine ({others}), found {name!r}: {REASONS[name]}.")
     return torch.device(name)

@@ -1,4 +1,4 @@
-"""GraphEmbedder: points whose distances follow those of a graph, in one line, in scikit-learn's manner."""
+"""GraphEmbedder: low-distortion embeddings of graphs with the interface of scikit-learn."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
 
     Attributes:
         embedding_: Points, (N, D).
-        tangent_: Their tangent vectors at the origin, (N, D), which tell points near the ball's boundary apart.
+        tangent_: Tangent vectors of the points at the origin, (N, D), which stay precise near the ball's boundary.
         space_: The space with its learned curvatures, as a signature.
-        curvatures_: Learned, one per factor.
+        curvatures_: Learned curvatures, one per factor.
         curvature_intervals_: For each factor the range of its curvature in which the objective is within 1 %; None for
             flat factors, sampled pairs and the κ-GCN.
         choice_: With ``space="auto"`` the candidates and the reason; None otherwise.
@@ -91,10 +91,10 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
 
         Args:
             graph: The graph.
-            y: Not looked at; scikit-learn passes it.
-            folder: Where to keep the run; None to keep nothing.
-            resume: Go on with the run in `folder`, if there is one, to the same numbers as without the interruption;
-                with more `epochs` also one that was finished.
+            y: Ignored; scikit-learn passes it.
+            folder: Run folder; None to keep nothing.
+            resume: Continue the run in `folder`, if there is one, to the same numbers as without the interruption;
+                with more `epochs` also a finished one.
             group: Process group of torch.distributed to share sampled pairs with; all its processes call `fit` with the
                 same arguments, and rank 0 alone writes. None to work in this process alone.
 
@@ -122,7 +122,7 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
             identity = run.identity()
             identity["options"]["space"] = self.space  # the chosen one of several is a result of the run
             try:
-                result = run_training(trainer, folder, identity, resume=resume, callbacks=callbacks)
+                result = run_training(trainer, identity, folder=folder, resume=resume, callbacks=callbacks)
             except KeyboardInterrupt:
                 if folder is not None and communicator.rank == 0 and trainer.epoch > 0:
                     trainer.take_best()
@@ -188,14 +188,14 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         return np.concatenate([self.tangent_, new.numpy()])
 
     def check(self) -> None:
-        """Refuse arguments that no graph could be embedded with."""
+        """Refuse arguments that are wrong for any graph."""
         super().check()
         if self.space != AUTO:
             parse_signature(self.space)
 
     @torch.no_grad()
     def _keep(self, points: FreePoints | NetworkPoints, run: EmbeddingRun) -> torch.Tensor:
-        """Measure the points and take them in the graph's own unit of length; return them in that of the run."""
+        """Measure the points, keep them in the graph's unit of length, and return them in that of the run."""
         data, unit = run.data, run.unit
         manifold = points.manifold
         v: torch.Tensor = points().detach().double()
@@ -215,7 +215,7 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         if self.unreachable_pairs_:
             warnings.warn(
                 f"{self.unreachable_pairs_} of {data.num_nodes * (data.num_nodes - 1)} pairs of nodes have no path "
-                "between them and did not count: how far apart components lie means nothing.",
+                "between them and did not count: distances between components are arbitrary.",
                 stacklevel=5,
             )
         return v
@@ -241,7 +241,7 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         return [None if each is None else each.in_units(run.unit) for each in intervals]
 
     def _place(self, dims: Sequence[int], kappas: Sequence[float], v: torch.Tensor) -> None:
-        """Take these points in a space of these curvatures, which no longer move."""
+        """Keep these points, in a space of these fixed curvatures."""
         self.manifold_ = ProductManifold.from_signature("x".join(f"U{dim}" for dim in dims)).double()
         curvatures = [module for module in self.manifold_.modules() if isinstance(module, Curvature)]
         for curvature, kappa in zip(curvatures, kappas, strict=True):
@@ -255,7 +255,7 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
 
     @property
     def curvatures_(self) -> list[float]:
-        """Learned, one per factor."""
+        """Learned curvatures, one per factor."""
         self._fitted()
         return curvature_values(self.manifold_)
 
@@ -277,7 +277,7 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         Args:
             graph: A graph as in `transform`, or `GraphNodes` for the distances from these nodes to all; the embedded
                 graph by default.
-            y: Not looked at; scikit-learn passes it.
+            y: Ignored; scikit-learn passes it.
         """
         self._fitted()
         if graph is None:
@@ -287,7 +287,7 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         return -measure(torch.from_numpy(self.placed(data)), self.manifold_, GraphDistances.of(data, sources)).d_avg
 
     def summary(self) -> dict[str, Any]:
-        """What it came to, as plain numbers and words; None for what is not finite, or was not timed."""
+        """Results as plain numbers and words; None for values that are not finite or were not measured."""
         self._fitted()
         return summary_of(self)
 

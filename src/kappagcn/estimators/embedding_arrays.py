@@ -1,4 +1,4 @@
-"""The arrays that an embedding leaves in its run folder."""
+"""Arrays of an embedding for its run folder."""
 
 from __future__ import annotations
 

@@ -20,9 +20,10 @@ from kappagcn.estimators.embedding_run import EmbeddingRun
 from kappagcn.estimators.provenance import provenance
 from kappagcn.estimators.space_choice import SpaceChoice
 from kappagcn.geometry.signature import parse_signature
+from kappagcn.io_atomic import save_arrays
 from kappagcn.run_folder import SavedRun, save_embedded, save_json, writing
 from kappagcn.training import TrainingResult
-from kappagcn.training.checkpoint import load_tensors, save_tensors
+from kappagcn.training.checkpoint import load_tensors, loading, save_tensors
 
 __all__ = ["ENDINGS", "check_ending", "export_vectors", "restore", "save_embedder", "summary_of", "write_run"]
 
@@ -61,7 +62,7 @@ def export_vectors(path: str | Path, names: Sequence[str], vectors: Array, endin
     elif ending == ".npy":
         np.save(content, vectors, allow_pickle=False)
     elif ending == ".npz":
-        np.savez_compressed(content, allow_pickle=False, names=np.array(names, dtype=np.str_), vectors=vectors)
+        save_arrays(content, names=np.array(names, dtype=np.str_), vectors=vectors)
     elif ending == ".parquet":
         import pyarrow as pa
         from pyarrow import parquet
@@ -78,7 +79,7 @@ def export_vectors(path: str | Path, names: Sequence[str], vectors: Array, endin
 
 
 def check_ending(path: Path) -> str:
-    """The ending of a file to export to, refused where it names no format."""
+    """The ending of an export file; an unknown one is refused."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise ConfigError(f"{path}: expected a file ending in {', '.join(ENDINGS)}, found {ending or 'no ending'!r}.")
@@ -98,9 +99,9 @@ def _words(names: Sequence[str]) -> list[str]:
 
 
 def summary_of(embedder: Any) -> dict[str, Any]:
-    """What a fitted embedder came to, as plain numbers and words; None for what is not finite, or was not timed."""
+    """Results of a fitted embedder as plain values; None for those that are not finite or were not measured."""
     result, intervals = embedder.result_, embedder.curvature_intervals_
-    own = result.epochs - result.resumed_after  # a run that was interrupted is timed by its last part
+    own = result.epochs - result.resumed_after  # a resumed run is timed from its last start
     values = {
         "space": embedder.space,
         "learned_space": embedder.space_,
@@ -120,7 +121,7 @@ def summary_of(embedder: Any) -> dict[str, Any]:
 
 
 def write_run(embedder: Any, folder: Path, run: EmbeddingRun, counted: tuple[Array, Array]) -> None:
-    """Write the points and what they came to beside the other files of a run."""
+    """Write the points and the summary of a run."""
     embedded = arrays_of(
         run, embedder.manifold_.dims, embedder.curvatures_, embedder.tangent_, embedder.embedding_, counted
     )
@@ -149,12 +150,10 @@ def restore(kind: Any, path: Path) -> Any:
     """The embedder of a run folder or of a file that `save_embedder` wrote."""
     if path.is_file():
         tensors, about = load_tensors(path)
-        try:
+        with loading(path, "an embedder"):
             embedder = kind(**about["embedder"])
             embedder._place(about["dims"], about["curvatures"], tensors["tangent"].double())
             return _measured(embedder, about["names"], about["summary"], [])
-        except (KeyError, TypeError, ValueError, RuntimeError) as problem:
-            raise CheckpointError(f"{path}: expected an embedder of this version, found another ({problem}).") from None
     run = SavedRun(path)
     if run.kind != "embedding":
         raise CheckpointError(f"{path}: expected the run of an embedding, found a {run.kind}.")
@@ -166,7 +165,7 @@ def restore(kind: Any, path: Path) -> Any:
 
 
 def _measured(embedder: Any, names: list[str] | None, summary: dict[str, Any], history: list[Any]) -> Any:
-    """The embedder with what was measured when it was fitted."""
+    """The embedder with the results of its fit."""
     for name in MEASURES:
         value = summary[name]
         setattr(embedder, f"{name}_", math.nan if value is None else value)

@@ -1,4 +1,4 @@
-"""What a picture or a report needs to know of an embedding: ratios of distances, nodes that share a place."""
+"""Measures of an embedding for figures and reports: ratios of distances, coincident nodes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kappagcn.errors import EmbeddingFailedError
-from kappagcn.nn.functional import Manifold
+from kappagcn.geometry.manifold import Manifold
 from kappagcn.training.graph_distances import GraphDistances
 from kappagcn.training.pair_objectives import distances_from
 
 __all__ = ["best_scale", "check_result", "coincident_nodes", "ratio_histogram"]
 
 Array = NDArray[Any]
-LARGEST, BINS = 2.0, 50  # of the histogram of d/d_G
+LARGEST, BINS = 2.0, 50  # bins of the histogram of d/d_G
 BLOCK = 256  # sources whose distances are held at once
-COINCIDENT = 1e-3  # d/d_G below which two nodes share a place
+COINCIDENT = 1e-3  # d/d_G below which two nodes coincide
 
 
 @torch.no_grad()
@@ -45,7 +45,7 @@ def best_scale(v: Tensor, manifold: Manifold, distances: GraphDistances) -> floa
 
 @torch.no_grad()
 def coincident_nodes(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Array:
-    """Numbers of the nodes that share a place with another one, of those whose distances are known, (C,)."""
+    """Numbers of the nodes that coincide with another node, among those whose distances are known, (C,)."""
     places = []
     for sources, weights in _blocks(distances):
         ratio = distances_from(v, manifold, sources).numpy() * np.sqrt(weights)

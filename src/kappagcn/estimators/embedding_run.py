@@ -33,6 +33,7 @@ from kappagcn.training import (
     seeded,
 )
 from kappagcn.training.checkpoint import fingerprint
+from kappagcn.training.smoothed import SmoothedTask, SmoothedTrainer
 
 __all__ = ["AUTO", "EmbeddingRun", "curvature_values"]
 
@@ -40,33 +41,36 @@ AUTO = "auto"
 ALL_PAIRS = 5000  # nodes up to which every step takes all pairs
 SOURCES = 64
 WATCHED = 16  # sources whose objective decides which epoch's points are kept
-MEASURED = 256  # other sources for the final estimate, and nodes for the precision of a large graph
-OTHER = 0x9E3779B97F4A7C15  # turns a seed into one that draws other nodes than training does
-TRIAL = 30  # epochs after which the best of several starts goes on
-POINT_LR, CURVATURE_LR = 0.003, 0.2  # of sampled pairs, by Adam: of the diameter, and of asinh(κR²)
+MEASURED = 256  # further sources for the final distortion, and nodes for the mAP, of a large graph
+OTHER = 0x9E3779B97F4A7C15  # added to the seed, so that other nodes are drawn than in training
+TRIAL, TRIAL_SHARE = 30, 1 / 20  # epochs after which the best of several starts is chosen: of all, but at least so many
+POINT_LR, CURVATURE_LR = (
+    0.003,
+    0.2,
+)  # Adam learning rates for sampled pairs: of points/diameter, of asinh(κR²)
 NETWORK_LR = 0.03
 
 
 class EmbeddingRun:
-    """What is trained to embed a graph, and by what.
+    """Model, task and trainer of one embedding.
 
     Args:
-        settings: Of the embedding.
+        settings: Settings of the embedding.
         graph: The graph.
         communicator: Connects the processes that share sampled pairs.
 
     Attributes:
         data: The graph with edges in units of their mean length.
-        unit: That mean.
-        distances: Between all nodes, or from those that the final measurement takes.
-        measured: Numbers of those nodes; None for all.
+        unit: Mean length of the edges in the graph's own unit.
+        distances: Distances between all nodes, or from the nodes of the final measurement.
+        measured: Nodes of the final measurement; None for all.
     """
 
     def __init__(self, settings: EmbeddingSettings, graph: Data, communicator: Communicator) -> None:
         self.settings, self.communicator = settings, communicator
         alone = "several processes" if communicator.world_size > 1 else None
         alone = "the method kappa-gcn" if settings.method != "free" else alone
-        self.device = resolve_device(settings.device, double=True, on_cpu=alone)
+        self.device = resolve_device(settings.device, on_cpu=alone)
         self.data, self.unit = in_units(graph)
         self.sources = self._sources(self.data.num_nodes)
         drawn = held_out(self.data.num_nodes, settings.random_state) if self.sources else None
@@ -75,6 +79,7 @@ class EmbeddingRun:
         self.distances = GraphDistances.of(self.data, self.measured)
         self.diameter = self.distances.longest or 1.0
         self.scaling = Scaling(self.distances)
+        self._best_starts: dict[tuple[str, int], int] = {}  # by space and epochs of the trial
         self.space = settings.space if settings.space == AUTO else scaled(settings.space, self.unit)
         if communicator.world_size > 1 and not self.sources:
             raise TrainingError(
@@ -114,7 +119,7 @@ class EmbeddingRun:
         )
 
     def identity(self) -> dict[str, Any]:
-        """What must be the same for a run in a folder to go on."""
+        """Configuration that a resumed run must share."""
         names = ("space", "dim", "objective", "method", "start", "hidden_channels", "act", "random_state")
         return {
             "model": "embedding",
@@ -125,29 +130,46 @@ class EmbeddingRun:
         }
 
     def trainer(self, *, resumed: bool = False) -> Trainer:
-        """A trainer at the best of the starts; one that is about to load a state needs no trials."""
+        """A trainer from the best of the starts; a resumed run, which loads its state, needs no trials."""
+        candidates, epochs = self._starts(), max(TRIAL, int(TRIAL_SHARE * self.settings.epochs))
+        if resumed or not self._needs_trials(candidates):
+            return self._trainer(candidates[0])
+        if (self.space, epochs) not in self._best_starts:
+            self._best_of(candidates, epochs)
+        return self._trainer(candidates[self._best_starts[self.space, epochs]])
+
+    def tried_trainer(self) -> Trainer:
+        """The trainer of the best start, as the shortest trial leaves it; at its first epoch where there is none."""
+        candidates = self._starts()
+        return self._best_of(candidates, TRIAL) if self._needs_trials(candidates) else self._trainer(candidates[0])
+
+    def _needs_trials(self, candidates: list[Start]) -> bool:
+        return len(candidates) > 1 and self.settings.epochs > TRIAL and not self.sources
+
+    def _best_of(self, candidates: list[Start], epochs: int) -> Trainer:
+        """The trainer with the least objective after some epochs from each start."""
+        best: Trainer | None = None
+        for number, start in enumerate(candidates):
+            trainer = self._trainer(start)
+            while trainer.epoch < epochs and not trainer.is_over():
+                trainer.run_epoch()
+            if best is None or trainer.stopping.lowest_loss < best.stopping.lowest_loss:
+                best, self._best_starts[self.space, epochs] = trainer, number
+        assert best is not None
+        return best
+
+    def _starts(self) -> list[Start]:
         settings = self.settings
         held = settings.curvature_lr == 0
-        candidates = starts(self.space, self.scaling, settings.start, settings.random_state, held=held)
-        if resumed or len(candidates) == 1 or settings.epochs <= TRIAL or self.sources:
-            return self._trainer(candidates[0])
-        values = [self._trial(candidate) for candidate in candidates]
-        return self._trainer(candidates[values.index(min(values))])
-
-    def _trial(self, start: Start) -> float:
-        """The objective after a few epochs from a start."""
-        trainer = self._trainer(start)
-        while trainer.epoch < TRIAL and not trainer.is_over():
-            trainer.run_epoch()
-        return trainer.stopping.lowest_loss
+        return starts(self.space, self.scaling, settings.start, settings.random_state, held=held)
 
     def _trainer(self, start: Start) -> Trainer:
         config, objective = self.config(), self.settings.objective
         points = self._points(start).to(self.device)
         radius = self.diameter / 2 if config.curvature_lr > 0 else None
         if self.watched is None and isinstance(points, FreePoints):
-            return self.quasi_newton(points, learn_curvatures=config.curvature_lr > 0)
-        if self.watched is None:  # L-BFGS comes to rest early in the weights of a network
+            return self.quasi_newton(points, learn_curvatures=config.curvature_lr > 0, smoothed=objective == "relative")
+        if self.watched is None:  # L-BFGS on the weights of a network converges early to poor minima
             return Trainer(points, self._task(points), config, radius=radius)
         task: Any
         if self.communicator.world_size > 1:
@@ -159,11 +181,14 @@ class EmbeddingRun:
         task = SampledEmbeddingTask(points, self.data, self.sources, watched, objective)
         return Trainer(points, task, config, radius=radius)
 
-    def quasi_newton(self, points: FreePoints, *, learn_curvatures: bool) -> QuasiNewtonTrainer:
+    def quasi_newton(self, points: FreePoints, *, learn_curvatures: bool, smoothed: bool = False) -> QuasiNewtonTrainer:
         """A trainer of free points on all pairs; points count in units of their near distances."""
         near = self.distances.weights.double().mean(1, keepdim=True)
         units: dict[str, torch.Tensor | float] = {"points": torch.where(near > 0, near.rsqrt(), self.diameter)}
         radius = self.diameter / 2 if learn_curvatures else None
+        if smoothed:
+            task = SmoothedTask(points, self.distances)
+            return SmoothedTrainer(points, task, self.config(), units=units, radius=radius)
         return QuasiNewtonTrainer(points, self._task(points), self.config(), units=units, radius=radius)
 
     def _task(self, points: FreePoints | NetworkPoints) -> EmbeddingTask:
@@ -200,6 +225,6 @@ def curvature_values(manifold: ProductManifold) -> list[float]:
 
 
 def held_out(nodes: int, seed: int) -> torch.Tensor:
-    """Nodes to watch and to measure, drawn apart from what training draws with the same seed."""
+    """Source nodes for early stopping and for the final measurement, drawn independently of training."""
     generator = torch.Generator().manual_seed((seed + 1) * OTHER % 2**63)
     return torch.randperm(nodes, generator=generator)[: WATCHED + MEASURED]

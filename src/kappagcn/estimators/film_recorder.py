@@ -1,4 +1,4 @@
-"""Keeps positions along training, denser where they change more: at the start."""
+"""Records positions during training, more densely at its start, where they change more."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from kappagcn.objectives import METRICS
 
 __all__ = ["FilmRecorder", "frames_per_doubling"]
 
-MOST_NUMBERS = 600_000  # of all frames of a run of usual length
+MOST_NUMBERS = 600_000  # numbers in all frames of a run of usual length
 DOUBLINGS = 8
-MOST_FRAMES, FEWEST_FRAMES = 16, 3  # in each doubling of the epochs
-RAW = "film.part.f32"  # frames so far, one after the other; it survives a kill
+MOST_FRAMES, FEWEST_FRAMES = 16, 3  # frames in each doubling of the epochs
+RAW = "film.part.f32"  # file of the frames so far, which a resumed run continues
 
 
 def frames_per_doubling(numbers: int) -> int:
-    """Frames to keep while the number of epochs doubles, for frames of so many numbers; 0 where that is too much.
+    """Number of frames in each doubling of the epochs, for frames of this size; 0 if they are too large.
 
     >>> frames_per_doubling(34 * 2), frames_per_doubling(1365 * 10), frames_per_doubling(10**6)
     (16, 5, 0)
@@ -35,7 +35,7 @@ class FilmRecorder:
     """A callback of training that writes frames to a run folder.
 
     Args:
-        points: What is trained: returns tangent vectors and has a `manifold`.
+        points: Trained module that returns tangent vectors and has a `manifold`.
         folder: Run folder.
         resumed: Whether the frames in the folder are to be continued.
     """
@@ -49,7 +49,7 @@ class FilmRecorder:
         self.started = False
 
     def __call__(self, record: dict[str, Any]) -> None:
-        """Keep the state after an epoch, if it is one to keep."""
+        """Record the positions after an epoch, if it is one of the chosen epochs."""
         epoch = int(record["epoch"])
         if not self.frames:
             return
@@ -73,7 +73,7 @@ class FilmRecorder:
         return np.concatenate([numbers, self.points().detach().cpu().double().numpy().ravel()]).astype(np.float32)
 
     def _read(self) -> NDArray[Any]:
-        """Frames in the folder; one that was cut short by a kill is left out."""
+        """Frames in the folder, without one that was written incompletely."""
         width = 2 + len(curvature_values(self.points.manifold)) + self.size
         path = self.folder / RAW
         content = np.fromfile(path, np.float32) if path.is_file() else np.zeros(0, np.float32)

@@ -24,7 +24,7 @@ class GraphNodes:
 
     This is how a graph is cross-validated. A classifier that is fitted to some nodes sees the edges and features of
     the whole graph, as is usual for nodes of one graph, but labels of these nodes only: those in the `y` that comes
-    with them. Labels and masks in the graph itself are not looked at. Features are prepared without labels.
+    with them. Labels and masks of the graph itself are ignored. Features are prepared without labels.
 
     Args:
         graph: Any graph that the estimators take.
@@ -33,8 +33,8 @@ class GraphNodes:
 
     Attributes:
         data: The whole graph.
-        indices: Nodes that are meant, (S,).
-        labels: Their labels, where the graph has some.
+        indices: Indices of the chosen nodes, (S,).
+        labels: Labels of the chosen nodes, if the graph has labels.
 
     >>> from kappagcn.graphs import disease
     >>> nodes, y = GraphNodes.labelled(disease())

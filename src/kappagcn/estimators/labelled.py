@@ -16,6 +16,7 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError
 from kappagcn.graphs import Split, as_graph, from_networkx, from_pyg, random_split
 from kappagcn.graphs.io.node_data import as_features
+from kappagcn.graphs.io.node_table import MISSING_LABELS
 
 __all__ = ["encode_labels", "label_array", "mask_split", "read_labelled", "read_labels", "unlabelled"]
 
@@ -81,8 +82,8 @@ def label_array(y: Any, nodes: int) -> Array:
 
 
 def unlabelled(labels: Array) -> Array:
-    """Mask of nodes without a label: −1, None, NaN or an empty word."""
-    return np.array([v is None or v == "" or v != v or v == -1 for v in labels.tolist()], bool)
+    """Mask of nodes without a label: −1, None, NaN, or a word that means so."""
+    return np.array([v is None or v in MISSING_LABELS or v != v or v == -1 for v in labels.tolist()], bool)
 
 
 def encode_labels(labels: Array, order: Sequence[str] | None = None) -> tuple[Array, Tensor]:

@@ -1,4 +1,4 @@
-"""Simple scores of pairs from the graph alone, to compare a link prediction with, and what the comparison says."""
+"""Simple scores of pairs from the graph alone, as baselines of a link prediction, and a verdict."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kappagcn.training import link_metrics
 __all__ = ["BASELINES", "baseline_metrics", "baseline_scores", "verdict"]
 
 Array = NDArray[Any]
-FEW = 10  # test edges from which an AUC says something
+FEW = 10  # fewest test edges for a verdict
 BLOCK = 2**16  # pairs whose rows of the matrix are compared at once
 
 
@@ -74,13 +74,13 @@ def baseline_metrics(data: Data, split: EdgeSplit) -> dict[str, dict[str, float]
 
 
 def verdict(auc: float, interval: tuple[float, float], baselines: dict[str, float], test_edges: int = FEW) -> str:
-    """What an AUC on test pairs says, in one sentence.
+    """A verdict on the AUC on test pairs, in one sentence.
 
     Args:
         auc: Mean AUC.
-        interval: Its 95 % interval.
+        interval: 95 % interval of the AUC.
         baselines: AUC of each baseline on the same pairs.
-        test_edges: Number of test edges over all splits; fewer than 10 say nothing.
+        test_edges: Number of test edges over all splits; fewer than 10 are not enough for a verdict.
 
     >>> verdict(0.51, (0.42, 0.60), {"degree product": 0.4})
     'not better than chance: the interval of the AUC is 0.420 to 0.600.'

@@ -25,11 +25,11 @@ __all__ = ["build_link_predictor", "link_inputs", "link_training", "readable_fea
 
 WORDS = {"input_dropout": 0.5, "l2": 5e-4}
 OTHERS = {"input_dropout": 0.0, "l2": 0.0}
-FULL = 0.2  # share of entries from which features are no sparse counts
+FULL = 0.2  # share of non-zero entries from which features count as dense
 
 
 def readable_features(x: Tensor | None) -> Tensor | None:
-    """Features as float32; sparse ones that are mostly filled, as files may hold measurements, as dense ones.
+    """Features as float32; sparse tensors with mostly non-zero entries become dense.
 
     >>> readable_features(torch.ones(2, 3).to_sparse_csr()).layout
     torch.strided
@@ -41,7 +41,7 @@ def readable_features(x: Tensor | None) -> Tensor | None:
 
 
 def resolved_links(settings: LinkPredictionSettings, x: Tensor | None) -> LinkPredictionSettings:
-    """Settings with every "auto" replaced by a value that depends on the features, and curvatures to start from.
+    """Settings with every "auto" resolved by the features, and initial curvatures filled in.
 
     >>> resolved_links(LinkPredictionSettings("H8"), None).inputs
     'identity'
@@ -62,7 +62,7 @@ def resolved_links(settings: LinkPredictionSettings, x: Tensor | None) -> LinkPr
 
 
 def link_inputs(settings: LinkPredictionSettings, data: Data) -> Tensor:
-    """What the network is given, (N, D), from resolved settings."""
+    """Input features of the network, (N, D), from resolved settings."""
     if settings.inputs == "identity":
         return one_hot(data.num_nodes)
     x: Tensor = data.x

@@ -1,4 +1,4 @@
-"""KappaGCNLinkPredictor: which links are missing in a graph, with the interface of scikit-learn."""
+"""KappaGCNLinkPredictor: link prediction with the interface of scikit-learn."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import CheckpointError, GraphError, KappaGCNError, SplitError
+from kappagcn.errors import GraphError, SplitError
 from kappagcn.estimators.base import Estimator
+from kappagcn.estimators.devices import resolve_device
 from kappagcn.estimators.labelled import read_labelled
 from kappagcn.estimators.link_network import (
     build_link_predictor,
@@ -37,7 +38,7 @@ from kappagcn.graphs.io.pair_list import as_pairs
 from kappagcn.graphs.io.undirected import node_index
 from kappagcn.models import FreePoints, LinkPredictor
 from kappagcn.training import fit_links, layerwise, link_metrics, link_task, reporting, roc_auc, seeded
-from kappagcn.training.checkpoint import load_tensors, save_tensors
+from kappagcn.training.checkpoint import load_state, load_tensors, loading, save_tensors, state_tensors
 from kappagcn.training.minibatch import check_neighbors
 
 __all__ = ["KappaGCNLinkPredictor", "Link"]
@@ -62,7 +63,7 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
 
     A graph is PyG's ``Data``, a SciPy or NumPy adjacency matrix, a NetworkX graph, edges in a data frame or list, or a
     path. Directed edges count in both directions, duplicates once, self-loops not at all; a node without edges is
-    predicted from its features alone. Without features every node is a feature of its own.
+    predicted from its features alone. Without features nodes get one-hot features.
 
     Of the edges 85 % train, 5 % decide when to stop, 10 % are for `score`, each with as many pairs without an edge;
     validation and test edges carry no messages. Predictions for users, `predict_proba` and `top_links`, then use the
@@ -87,7 +88,7 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
         check_neighbors(self.num_neighbors, 0 if self.batch_size is None else self.num_layers)
 
     def settings(self, x: Tensor | None) -> LinkPredictionSettings:
-        """All settings for a graph with these features: no "auto", and curvatures to start from."""
+        """All settings for a graph with these features: every "auto" resolved, initial curvatures filled in."""
         return resolved_links(self, readable_features(x))
 
     def fit(
@@ -105,7 +106,7 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
 
         Args:
             graph: The graph.
-            y: Not used; there for scikit-learn.
+            y: Ignored; scikit-learn passes it.
             x: Features, where the graph does not have them.
             split: Edges for training, validation and test; at random by default, see `kappagcn.graphs.edge_split`.
             folder: Run folder; None to keep nothing.
@@ -115,6 +116,7 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
         self.check()
         data = read_labelled(graph, x, None)[0]
         communicator = Communicator.of(group)
+        device = resolve_device(self.device, on_cpu="several processes" if communicator.world_size > 1 else None)
         if split is None:
             split = edge_split(data, self.random_state, validation=self.validation, test=self.test)
         data = copy(data)
@@ -126,8 +128,8 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
         shown = self.verbose and communicator.rank == 0
         with reporting("training", self.epochs) if shown else nullcontext() as report:
             self.result_ = fit_links(
-                model,
-                data,
+                model.to(device),
+                data if device.type == "cpu" else copy(data).to(device),
                 split,
                 link_training(settings, self.random_state),
                 **self._options(),
@@ -136,6 +138,7 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
                 resume=resume,
                 callbacks=[] if report is None else [report],
             )
+            model.cpu()
         self.model_, self.split_, self.history_ = model, split, self.result_.history
         self._settings, self._params, self._data = settings, self.get_params(), data
         self._names = data.get("node_names")
@@ -172,7 +175,7 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
         """The space with its learned curvatures; each factor has the letter of its sign."""
         self._fitted()
         factors = parse_signature(self._settings.space)
-        if len(self.curvatures_) != len(factors):  # a baseline has one space, whatever the signature
+        if len(self.curvatures_) != len(factors):  # a baseline has a single space for any signature
             return f"{'H' if self.curvatures_[0] < 0 else 'E'}{sum(factor.dim for factor in factors)}"
         return learned_signature(factors, self.curvatures_)
 
@@ -263,26 +266,21 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
             "names": self._names,
             "in_channels": 1 if isinstance(model.encoder, FreePoints) else model.encoder.options["in_channels"],
         }
-        tensors = {f"model/{name}": t for name, t in model.state_dict().items()}
-        save_tensors(Path(path), {**tensors, "vectors": self._vectors, "edges": self._edges}, about)
+        save_tensors(Path(path), {**state_tensors(model), "vectors": self._vectors, "edges": self._edges}, about)
         return Path(path)
 
     @classmethod
     def load(cls, path: str | Path) -> KappaGCNLinkPredictor:
         """A saved link predictor, for the pairs of its graph."""
         tensors, about = load_tensors(Path(path))
-        try:
+        with loading(Path(path), "a link predictor"):
             predictor = cls(**about["link_predictor"])
             settings = LinkPredictionSettings(**about["settings"])
             vectors, edges, names = tensors["vectors"], tensors["edges"], about["names"]
             model = build_link_predictor(settings, about["in_channels"], len(vectors))
-            model.load_state_dict({name[6:]: t for name, t in tensors.items() if name.startswith("model/")})
+            load_state(model, tensors)
             if names is not None and len(names) != len(vectors):
                 raise ValueError(f"{len(names)} names for {len(vectors)} nodes")
-        except (KappaGCNError, KeyError, TypeError, RuntimeError, ValueError) as problem:
-            raise CheckpointError(
-                f"{path}: expected a link predictor of this version, found another ({problem})."
-            ) from None
         predictor.model_, predictor.history_, predictor._data = model.eval(), [], None
         predictor._settings, predictor._params, predictor._names = settings, predictor.get_params(), names
         predictor._vectors, predictor._edges = vectors, edges

@@ -20,7 +20,7 @@ from kappagcn.training import distances_from
 __all__ = ["top_pairs"]
 
 Array = NDArray[Any]
-EXACT_PAIRS = 3 * 10**8  # up to which all pairs are compared: some seconds
+EXACT_PAIRS = 3 * 10**8  # number of pairs up to which all are compared, which takes seconds
 BLOCK = 2**22  # scores in memory at once
 NEAREST = 32  # neighbours of a node, by tangent vectors, that are candidates
 WAYS = 64  # common neighbours through which candidates of a node are looked for, at most
@@ -34,7 +34,7 @@ def top_pairs(
     """The k pairs without an edge that have the highest log-odds: (2, K) and (K,), best first.
 
     Args:
-        model: With its decoder.
+        model: Link predictor, whose decoder scores the pairs.
         v: Tangent vectors of the nodes, (N, D).
         edges: Known edges, (2, E).
         k: Number of pairs; fewer come back where the graph has fewer.
@@ -94,7 +94,8 @@ def _candidates(v: Tensor, edges: Tensor, n: int) -> Tensor:
     first, second = torch.cat((edges, edges.flip(0)), 1).numpy()
     links = sp.csr_array((np.ones(len(first), np.float32), (first, second)), shape=(n, n))
     degree = np.diff(links.indptr)
-    few = sp.csr_array(sp.diags_array((degree <= WAYS).astype(np.float32)) @ links)  # hubs would link all to all
+    # Not through hubs: all pairs would be candidates.
+    few = sp.csr_array(sp.diags_array((degree <= WAYS).astype(np.float32)) @ links)
     two_steps = sp.coo_array(sp.triu(links @ few, 1))
     _, near = cKDTree(v.double().numpy()).query(v.double().numpy(), min(NEAREST + 1, n))
     near = near.reshape(n, -1)

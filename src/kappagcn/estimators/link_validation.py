@@ -79,7 +79,7 @@ def predict_links(
             best, kept = number, fitted
         if report is not None and communicator.rank == 0:
             report(record, number + 1, len(splits))
-    if kept is None:  # a finished run is only read back
+    if kept is None:  # a finished run is not trained again
         kept = _fit(predictor, data, splits[best], best, folder / "runs" / f"split{best}", communicator)
     return _finish(kept, data, splits[best], records, best, folder) if communicator.rank == 0 else {}
 

@@ -55,8 +55,8 @@ def landmark_mds(distances: Array, landmarks: Array, dim: int) -> Array:
     """Coordinates of all points from the distances of some: (L, N) → (N, dim).
 
     Args:
-        distances: Of the landmarks from all points.
-        landmarks: Their numbers, (L,).
+        distances: Distances of the landmarks from all points, (L, N).
+        landmarks: Numbers of the landmarks, (L,).
         dim: Number of coordinates.
 
     >>> line = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
@@ -93,6 +93,6 @@ def spherical_mds(distances: Array, dim: int, kappa: float) -> Array:
     axes = axes[:, : dim + 1] * np.where(np.arange(dim + 1) == 0, np.sign(axes[:, 0] @ pole), 1.0)
     along, across = (units @ axes)[:, :1], (units @ axes)[:, 1:]
     length = np.linalg.norm(across, axis=1, keepdims=True)
-    direction = np.where(length > TINY, across / np.maximum(length, TINY), np.eye(dim)[0])  # antipodes have any
+    direction = np.where(length > TINY, across / np.maximum(length, TINY), np.eye(dim)[0])  # antipodes have none
     tangent: Array = direction * np.arctan2(length, along) / (2 * math.sqrt(kappa))
     return tangent

@@ -29,7 +29,7 @@ __all__ = [
     "training_config",
 ]
 
-START = 0.1  # initial |κ|: small, so that a wrong sign costs little
+START = 0.1  # initial |κ| of networks whose curvature is not in units of their rows
 WORDS = {"dropout": 0.5, "l2": 5e-4}
 COLUMNS = {"dropout": 0.0, "l2": 0.0}
 
@@ -65,14 +65,14 @@ def resolved(settings: ClassificationSettings, x: Tensor) -> ClassificationSetti
 def decide_self_features(
     settings: ClassificationSettings, data: Data, split: Split, has_features: bool
 ) -> ClassificationSettings:
-    """Settings with `self_features` on or off: by default on where own features say more than the neighbours'."""
+    """Settings with `self_features` on or off; "auto" is on where own features predict better than the neighbours'."""
     if settings.self_features != "auto":
         return settings
     return replace(settings, self_features="on" if has_features and keep_apart(data, split) else "off")
 
 
 def start_space(space: str) -> str:
-    """Signature with initial curvatures of ±0.1 where it names none.
+    """Signature with initial curvatures of ±0.1 where it names none, for networks that do not take them in units.
 
     >>> start_space("H8xS8")
     'H8(-0.1)xS8(0.1)'
@@ -88,16 +88,23 @@ def network_options(settings: ClassificationSettings) -> dict[str, Any]:
     """
     model, common = settings.model, ("num_layers", "dropout", "input_dropout", "dropconnect")
     options: dict[str, Any] = {name: getattr(settings, name) for name in common}
-    factors = parse_signature(settings.space)
+    factors = parse_signature(settings.space, start=START)
     if model == "kappa-gcn":
         options |= {name: getattr(settings, name) for name in ("space", "split_input", "output")}
         options["self_features"] = settings.self_features == "on"
     elif model == "appnp":
-        options |= {"space": settings.space, "steps": settings.propagation_steps, "alpha": settings.alpha}
+        options |= {
+            "space": settings.space,
+            "relative": True,
+            "steps": settings.propagation_steps,
+            "alpha": settings.alpha,
+        }
     else:
         options["hidden_channels"] = sum(factor.dim for factor in factors)
     if model == "hgcn":
         options["curvature"] = factors[0].kappa
+    if model in ("kappa-gcn", "appnp"):
+        options["relative"] = True
     if model != "mlp":
         options["adjacency_norm"] = settings.adjacency_norm
     if model in ("kappa-gcn", "appnp", "gcn"):
@@ -125,7 +132,7 @@ def prepare_features(
         x = x.to_dense() if statistics is not None and x.layout != torch.strided else x
         x = standardize_columns(x, statistics)
     if settings.feature_map == "points":
-        kappas = [factor.kappa for factor in parse_signature(settings.space)]
+        kappas = [factor.kappa for factor in parse_signature(settings.space, start=START)]
         x = point_features(x, kappas, split=settings.split_input)
     return tangent_features(x, scale=settings.feature_scale)
 

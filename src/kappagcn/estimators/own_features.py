@@ -21,7 +21,7 @@ SAMPLE = 500  # training and stopping nodes that the comparison takes
 
 
 def keep_apart(data: Data, split: Split) -> bool:
-    """Whether own features say more than those of the neighbours.
+    """Whether own features predict the class better than those of the neighbours.
 
     So it is where edges between training nodes are heterophilous and ridge regression on own features is right about
     more stopping nodes than on the mean over a node and its neighbours. Heterophily alone is not enough: neighbours of
@@ -56,7 +56,7 @@ def _dense(rows: Any) -> Array:
 
 
 def _accuracy(x: Array, others: Array, y: Array, truth: Array) -> float:
-    """Of ridge regression from rows x of classes y, on other rows; the penalty is the mean squared length of rows."""
+    """Accuracy of ridge regression from rows x to classes y on other rows; penalty: mean square length of rows."""
     centre, classes = x.mean(axis=0), np.unique(y)
     x, others = x - centre, others - centre
     gram, targets = x @ x.T, (y[:, None] == classes).astype(float)

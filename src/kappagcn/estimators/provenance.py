@@ -1,4 +1,4 @@
-"""What it takes to repeat a run: the call, and the versions of what did the work."""
+"""Provenance of a run: the call of the estimator, and versions of Python and packages."""
 
 from __future__ import annotations
 

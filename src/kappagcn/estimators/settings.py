@@ -28,9 +28,16 @@ __all__ = [
     "write_toml",
 ]
 
-SPACE = "Signature of the space, such as H16, S16, H8xS8, or E16 for flat space"
+SPACE = "Space, such as H16, S16, H8xS8, or E16 (flat)"
+START = "curvatures start slight, in units of the rows, unless given as in H16(-0.5)."
 SEED_LIMIT = 2**32
-DEVICE = "Device for training; auto: the first of cuda, mps, cpu that there is. Only cpu has been run on hardware."
+FEATURE_NORM = (
+    "Normalise features: rows to sum 1 (rows) or length 1 (lengths), columns to mean 0 and variance 1 "
+    "(columns); auto: lengths for sparse counts, columns otherwise."
+)
+FEATURE_NORMS = ("auto", "rows", "lengths", "columns", "none")
+L2 = "L² regularisation of the first layer's weights; auto: 5e-4 for sparse counts, otherwise 0."
+DEVICE = "Device for training; auto: cuda if there is one. mps lacks float64. Only cpu was run on hardware."
 DEVICES = ("cpu", "auto", "cuda", "mps")
 
 
@@ -76,7 +83,7 @@ class EmbeddingSettings(Settings):
     """
 
     space: str = setting("H10", f"{SPACE}; auto tries several of dimension --dim.", kw_only=False)
-    dim: int = setting(10, "Total dimension of the spaces that --space auto tries.", range="[1, inf)")
+    dim: int = setting(10, "Dimension of the spaces that --space auto tries.", range="[1, inf)")
     method: str = setting(
         "free",
         "What is trained: the points themselves (free), or the paper's network on one-hot features.",
@@ -95,7 +102,7 @@ class EmbeddingSettings(Settings):
         choices=("graph", "paper"),
     )
     hidden_channels: int = setting(16, "Dimension of the hidden layer of the κ-GCN.", range="[1, inf)")
-    act: str = setting("none", "Activation between the layers of the κ-GCN.", choices=("none", "relu", "tanh", "elu"))
+    act: str = setting("none", "Activation of the κ-GCN.", choices=("none", "relu", "tanh", "elu"))
     epochs: int = setting(2000, "Number of training epochs.", range="[1, inf)")
     lr: float | str = setting(
         "auto",
@@ -105,7 +112,7 @@ class EmbeddingSettings(Settings):
     )
     curvature_lr: float | str = setting(
         "auto",
-        "Adam learning rate of asinh(κR²), R half the diameter; L-BFGS has none; 0 keeps curvatures fixed; auto: 0.2.",
+        "Learning rate of curvatures, 0 to keep them; of asinh(κR²), R half the diameter; L-BFGS has none; auto: 0.2.",
         range="[0, inf)",
     )
     sources: int | str = setting(
@@ -113,7 +120,9 @@ class EmbeddingSettings(Settings):
         "Nodes whose distances each step takes; 0 for all pairs; auto: all pairs up to 5000 nodes, else 64.",
         range="[0, inf)",
     )
-    intervals: bool = setting(True, "Whether to compute the range in which each curvature fits as well, within 1 %.")
+    intervals: bool = setting(
+        True, "Whether to compute an interval of each curvature; in it the result is as good within 1 %."
+    )
     random_state: int = setting(0, "Seed of all random numbers.", range=f"[0, {SEED_LIMIT})", flag="seed")
     device: str = setting("cpu", DEVICE, choices=DEVICES)
     verbose: bool = setting(True, "Whether to show progress on standard error.", shown=False)
@@ -127,7 +136,7 @@ class ClassificationSettings(Settings):
     0.5
     """
 
-    space: str = setting("H16", f"{SPACE}, which is a GCN; curvatures start at ±0.1 by default.", kw_only=False)
+    space: str = setting("H16", f"{SPACE}; a flat one gives a GCN; {START}", kw_only=False)
     model: str = setting(
         "kappa-gcn",
         "Network: the κ-GCN; APPNP in the space (appnp); or a baseline that takes the dimension of the space alone.",
@@ -136,58 +145,47 @@ class ClassificationSettings(Settings):
     num_layers: int = setting(1, "Number of hidden layers.", range="[1, inf)")
     output: str = setting(
         "midpoint",
-        "Output of the κ-GCN: the paper's average of logits, the same with a bias after it, or logits of midpoints.",
+        "Output layer: the paper's average of logits, the same with a bias after it, or logits of midpoints.",
         choices=("paper", "paper-bias", "midpoint"),
     )
     self_features: str = setting(
         "auto",
-        "Whether the κ-GCN keeps a node's own features apart from its neighbours'; auto: where neighbours share a "
+        "Keep a node's own features apart; from its neighbours', in the κ-GCN; auto: where neighbours share a "
         "class hardly more than by chance and own features say more, by training and stopping nodes.",
         choices=("auto", "on", "off"),
     )
     propagation_steps: int = setting(10, "Number of propagation steps of appnp.", range="[1, inf)")
-    alpha: float = setting(0.1, "Share of a node's own row in each propagation step of appnp.", range="[0, 1]")
-    split_input: bool = setting(False, "Whether each factor of a product gets only its share of the features.")
-    feature_norm: str = setting(
-        "auto",
-        "Normalisation of features: rows to sum 1 (rows) or length 1 (lengths), columns to mean 0 and variance 1 "
-        "(columns); auto: lengths for sparse counts, columns otherwise.",
-        choices=("rows", "lengths", "columns", "none", "auto"),
-    )
+    alpha: float = setting(0.1, "Share of a node's own row in each step of appnp.", range="[0, 1]")
+    split_input: bool = setting(False, "Whether each factor gets only its share of features.")
+    feature_norm: str = setting("auto", FEATURE_NORM, choices=FEATURE_NORMS)
     feature_map: str = setting(
         "tangent",
-        "Whether features are read as tangent vectors at the origin or, scaled as in the paper, as points.",
+        "Features are read as: tangent vectors at the origin or, scaled as in the paper, points.",
         choices=("tangent", "points"),
     )
     feature_scale: float = setting(1.0, "Factor by which features are multiplied.", range="(0, inf)")
-    adjacency_norm: str = setting(
-        "symmetric", "Normalisation of the adjacency matrix.", choices=("symmetric", "row", "none")
-    )
+    adjacency_norm: str = setting("symmetric", "Normalise the adjacency matrix.", choices=("symmetric", "row", "none"))
     dropout: float | str = setting(
         "auto", "Dropout of hidden rows; auto: 0.5 for sparse counts, otherwise 0.", range="[0, 1)"
     )
     input_dropout: float = setting(0.0, "Dropout of features.", range="[0, 1)")
     adjacency_dropout: float = setting(0.0, "Dropout of edges.", range="[0, 1)")
     dropconnect: float = setting(0.0, "Dropout of weights.", range="[0, 1)")
-    l2: float | str = setting(
-        "auto",
-        "L² regularisation of the first layer's weights; auto: 5e-4 for sparse counts, otherwise 0.",
-        range="[0, inf)",
-    )
+    l2: float | str = setting("auto", L2, range="[0, inf)")
     lr: float = setting(0.01, "Adam learning rate of the weights.", range="[0, inf)")
-    curvature_lr: float = setting(0.01, "Learning rate of the curvatures; 0 keeps them fixed.", range="[0, inf)")
+    curvature_lr: float = setting(0.01, "Learning rate of the curvatures, 0 to keep them.", range="[0, inf)")
     epochs: int = setting(2000, "Maximum number of training epochs.", range="[1, inf)")
     patience: int = setting(200, "Epochs without improvement before training stops.", range="[1, inf)")
     stop_by: str = setting(
         "loss",
-        "Improvement that patience waits for on the stopping nodes: a lower loss, or a lower loss or higher accuracy.",
+        "Improvement that patience waits for: on the stopping nodes, a lower loss, or a lower loss or higher accuracy.",
         choices=("loss", "either"),
     )
     batch_size: int | None = setting(
         None, "Training nodes in a mini-batch; without it each step takes the whole graph.", range="[1, inf)"
     )
     num_neighbors: int | Sequence[int] = setting(
-        10, "Neighbours sampled for each node of a mini-batch, −1 for all; or one number for each hop: 10,5."
+        10, "Neighbours sampled for each node, −1 for all; in mini-batches; or one number for each hop: 10,5."
     )
     random_state: int = setting(
         0, "Seed of weights, dropout and random splits.", range=f"[0, {SEED_LIMIT})", flag="seed"
@@ -207,7 +205,7 @@ class LinkPredictionSettings(Settings):
     space: str = setting("H16", f"{SPACE}; curvatures start at ±0.1 by default.", kw_only=False)
     model: str = setting(
         "kappa-gcn",
-        "What gives the nodes their points: a network, or free points that are trained as they are.",
+        "Source of the points: a network, or free points that are trained as they are.",
         choices=("kappa-gcn", "gcn", "hgcn", "mlp", "free"),
     )
     num_layers: int = setting(1, "Number of layers of the network.", range="[1, inf)")
@@ -217,32 +215,25 @@ class LinkPredictionSettings(Settings):
         "graph has some.",
         choices=("auto", "features", "identity", "both"),
     )
-    feature_norm: str = setting(
-        "auto",
-        "Normalisation of features: rows to sum 1 (rows) or length 1 (lengths), columns to mean 0 and variance 1 "
-        "(columns); auto: lengths for sparse counts, columns otherwise.",
-        choices=("rows", "lengths", "columns", "none", "auto"),
-    )
-    adjacency_norm: str = setting("row", "Normalisation of the adjacency matrix.", choices=("symmetric", "row", "none"))
+    feature_norm: str = setting("auto", FEATURE_NORM, choices=FEATURE_NORMS)
+    adjacency_norm: str = setting("row", "Normalise the adjacency matrix.", choices=("symmetric", "row", "none"))
     decoder: str = setting(
         "fermi-dirac",
         "How pairs are scored: by distance in the space (fermi-dirac), or by the inner product of tangent vectors.",
         choices=("fermi-dirac", "dot", "bilinear"),
     )
-    train_decoder: bool = setting(True, "Whether radius and temperature of the Fermi–Dirac decoder are trained.")
+    train_decoder: bool = setting(True, "Whether the decoder is trained; radius and temperature of fermi-dirac.")
     input_dropout: float | str = setting(
         "auto", "Dropout of features; auto: 0.5 for sparse counts, otherwise 0.", range="[0, 1)"
     )
     dropout: float = setting(0.0, "Dropout of hidden rows.", range="[0, 1)")
-    l2: float | str = setting(
-        "auto",
-        "L² regularisation of the first layer's weights; auto: 5e-4 for sparse counts, otherwise 0.",
-        range="[0, inf)",
-    )
+    l2: float | str = setting("auto", L2, range="[0, inf)")
     lr: float = setting(0.02, "Adam learning rate of the weights.", range="[0, inf)")
-    curvature_lr: float = setting(0.01, "Learning rate of the curvatures; 0 keeps them fixed.", range="[0, inf)")
+    curvature_lr: float = setting(0.01, "Learning rate of the curvatures, 0 to keep them.", range="[0, inf)")
     epochs: int = setting(500, "Maximum number of training epochs.", range="[1, inf)")
-    patience: int = setting(100, "Epochs without a higher validation AUC before training stops.", range="[1, inf)")
+    patience: int = setting(
+        100, "Epochs without a higher AUC before training stops; on validation pairs.", range="[1, inf)"
+    )
     evaluate_every: int = setting(2, "Epochs between evaluations on validation pairs.", range="[1, inf)")
     folds: int = setting(
         5,
@@ -251,7 +242,7 @@ class LinkPredictionSettings(Settings):
     )
     negatives: str = setting(
         "uniform",
-        "How pairs without an edge are drawn for training: uniformly, or hubs more often (degree).",
+        "How pairs without an edge are drawn: uniformly, or hubs more often (degree).",
         choices=("uniform", "degree"),
     )
     validation: float = setting(0.05, "Share of edges for validation.", range="(0, 1)")
@@ -260,11 +251,12 @@ class LinkPredictionSettings(Settings):
         None, "Training edges in a mini-batch; without it each step takes the whole graph.", range="[1, inf)"
     )
     num_neighbors: int | Sequence[int] = setting(
-        10, "Neighbours sampled for each node of a mini-batch, −1 for all; or one number for each layer: 10,5."
+        10, "Neighbours sampled for each node, −1 for all; in mini-batches; or one number for each layer: 10,5."
     )
     random_state: int = setting(
         0, "Seed of weights, negative pairs and random splits.", range=f"[0, {SEED_LIMIT})", flag="seed"
     )
+    device: str = setting("cpu", DEVICE, choices=DEVICES)
     verbose: bool = setting(True, "Whether to show progress on standard error.", shown=False)
 
 
@@ -337,7 +329,7 @@ def settings_table(kind: type[Any]) -> str:
     """The settings of a task as a Markdown table: argument, flag, default, meaning.
 
     >>> print(settings_table(EmbeddingSettings).splitlines()[3])
-    | `dim` | `--dim` | `10` | Total dimension of the spaces that --space auto tries. |
+    | `dim` | `--dim` | `10` | Dimension of the spaces that --space auto tries. |
     """
     lines = ["| argument | flag | default | |", "| --- | --- | --- | --- |"]
     for each in fields(kind):

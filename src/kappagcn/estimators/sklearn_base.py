@@ -1,4 +1,4 @@
-"""What the estimators take from scikit-learn where it is installed; stand-ins of the same names where it is not.
+"""Base classes of scikit-learn if it is installed; otherwise stand-ins of the same names.
 
 The command line switches it off, because importing scikit-learn takes over a second and no command uses it there.
 """

@@ -1,4 +1,4 @@
-"""Which space fits a graph: short runs of a fixed list of signatures, the better half of which goes on each time."""
+"""Choice of an embedding's space by successive halving: short runs of candidates, the better half continues."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any
 
 from kappagcn.errors import SignatureError
 from kappagcn.estimators.embedding_run import EmbeddingRun
+from kappagcn.geometry.signature import parse_signature
 from kappagcn.training import Trainer, mean_average_precision, measure
 
 __all__ = ["Candidate", "SpaceChoice", "candidate_spaces", "choose_space"]
 
-FIRST = 40  # epochs of the first round; each further round has twice as many
+ROUNDS = (30, 80, 160)  # epochs after which candidates are compared
 FINALISTS = 2
 CLOSE = 1.02  # candidates within this factor of the best D_avg: the one with fewer factors is taken
-PERFECT = 1e-4  # below this D_avg all fit alike, and flat space is the simplest
+PERFECT = 1e-4  # D_avg below which all candidates fit equally well, and flat space is chosen
 
 
 @dataclass
@@ -28,7 +29,7 @@ class Candidate:
         d_avg: Mean of abs(d/d_G − 1) after them.
         distortion: The paper's average distortion after them.
         map: Mean average precision after them; None where the graph has no edges.
-        learned_space: Signature with the curvatures it came to.
+        learned_space: Signature with the learned curvatures.
     """
 
     space: str
@@ -53,7 +54,7 @@ class SpaceChoice:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> SpaceChoice:
-        """The way back from `as_dict`."""
+        """The choice from a dictionary that `as_dict` returned."""
         return cls(values["space"], [Candidate(**each) for each in values["candidates"]], values["reason"])
 
 
@@ -78,21 +79,23 @@ def candidate_spaces(dim: int) -> list[str]:
 
 
 def choose_space(run: EmbeddingRun, dim: int, report: Any = None) -> SpaceChoice:
-    """Try all candidates for a few epochs, then the better half of them for twice as many, until two are left.
+    """Try all candidates for 30 epochs, the best of each shape for 80, and the two best of these for 160.
+
+    A shape is the dimensions of the factors, and which of them are flat: signs are learned.
 
     Args:
         run: The graph and the settings of the embedding.
         dim: Total dimension of the candidates.
-        report: Called with a line of words after each candidate.
+        report: Function that is called with a line of text after each candidate.
     """
     candidates = [Candidate(space) for space in candidate_spaces(dim)]
     trainers: dict[str, Trainer] = {}
-    left, epochs = list(candidates), FIRST
-    while True:
+    left = list(candidates)
+    for number, epochs in enumerate(ROUNDS):
         for candidate in left:
             own = run.in_space(candidate.space)
             if candidate.space not in trainers:
-                trainers[candidate.space] = own.trainer()
+                trainers[candidate.space] = own.tried_trainer()
             trainer = trainers[candidate.space]
             while trainer.epoch < min(epochs, run.settings.epochs) and not trainer.is_over():
                 trainer.run_epoch()
@@ -100,9 +103,9 @@ def choose_space(run: EmbeddingRun, dim: int, report: Any = None) -> SpaceChoice
             if report is not None:
                 report(f"{candidate.space}: D_avg {candidate.d_avg:.4f} after {candidate.epochs} epochs")
         left.sort(key=lambda each: each.d_avg)
-        if len(left) <= FINALISTS or epochs >= run.settings.epochs:
+        if epochs >= run.settings.epochs or number == len(ROUNDS) - 1:
             break
-        left, epochs = left[: max(FINALISTS, math.ceil(len(left) / 2))], 2 * epochs
+        left = _best_of_each_shape(left) if number == 0 else left[:FINALISTS]
         trainers = {each.space: trainers[each.space] for each in left}
     flat = candidates[0]
     close = [each for each in left if each.d_avg <= CLOSE * left[0].d_avg]
@@ -111,6 +114,15 @@ def choose_space(run: EmbeddingRun, dim: int, report: Any = None) -> SpaceChoice
         best = flat
     ranked = sorted(candidates, key=lambda each: (each is not best, -each.epochs, each.d_avg))
     return SpaceChoice(best.space, ranked, _reason(best, ranked))
+
+
+def _best_of_each_shape(ranked: list[Candidate]) -> list[Candidate]:
+    """Without the later ones of those with equal dimensions: learned curvatures change signs, so these end alike."""
+    best: dict[tuple[tuple[bool, int], ...], Candidate] = {}
+    for each in ranked:
+        shape = tuple(sorted((factor.letter == "E", factor.dim) for factor in parse_signature(each.space)))
+        best.setdefault(shape, each)
+    return list(best.values())
 
 
 def _measure(candidate: Candidate, trainer: Trainer, run: EmbeddingRun) -> None:
@@ -129,7 +141,8 @@ def _reason(best: Candidate, ranked: list[Candidate]) -> str:
     flat = next(each for each in ranked if each.space.startswith("E"))
     if best is flat:
         return f"Flat space is as good as any: D_avg {best.d_avg:.4f}, next {second.space} with {second.d_avg:.4f}."
-    return (
-        f"{best.space} has the least D_avg after {best.epochs} epochs, {best.d_avg:.4f}; next is {second.space} with "
-        f"{second.d_avg:.4f}, flat space has {flat.d_avg:.4f} after {flat.epochs}."
-    )
+    rest = f"{second.space} with {second.d_avg:.4f}, flat space has {flat.d_avg:.4f} after {flat.epochs}."
+    if second.d_avg < best.d_avg:
+        value = f"D_avg {best.d_avg:.4f} after {best.epochs} epochs"
+        return f"{best.space} has {value}, close to the least with no more factors: {rest}"
+    return f"{best.space} has the least D_avg after {best.epochs} epochs, {best.d_avg:.4f}; next is {rest}"

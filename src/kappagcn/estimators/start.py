@@ -1,4 +1,4 @@
-"""Where an embedding starts: curvatures and points from the graph's distances, by multidimensional scaling."""
+"""Initial points and curvatures of an embedding, from the graph's distances by multidimensional scaling."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from kappagcn.training.graph_distances import GraphDistances
 
 __all__ = ["Scaling", "Start", "in_units", "scaled", "starts"]
 
-FLAT, CURVED = 0.01, 10.0  # |κ|R² at the start, with R half the diameter: nearly flat, and clearly curved
-NOISE = 0.01  # of the distance to the nearest node: coordinates that scaling leaves at 0 have to begin to move
+FLAT, CURVED, STRONG = 0.01, 10.0, 1000.0  # |κ|R² at the start, R half the diameter: nearly flat, clearly, strongly
+NOISE = 0.01  # noise, relative to the distance to the nearest node: moves coordinates that scaling leaves at 0
 RANDOM = 0.1  # standard deviation of the points of the paper's start
 
 
 @dataclass(frozen=True)
 class Start:
-    """Points and curvatures to train from.
+    """Initial points and curvatures of an embedding.
 
     Args:
         space: Signature with curvatures.
@@ -43,7 +43,7 @@ def in_units(graph: Data) -> tuple[Data, float]:
     unit = float(lengths.mean())
     scaled_graph.edge_weight = (
         None if (lengths == lengths[0]).all() else (lengths / unit).float()
-    )  # None: all are steps
+    )  # without lengths edges are steps
     return scaled_graph, unit
 
 
@@ -60,7 +60,7 @@ def scaled(space: str, unit: float) -> str:
 
 
 def _silent(space: str) -> list[bool]:
-    """Which factors say no curvature, so that it depends on the start."""
+    """Whether each factor's signature leaves its initial curvature open."""
     pairs = zip(parse_signature(space), parse_signature(space, start=2.0), strict=True)
     return [one != two for one, two in pairs]
 
@@ -69,7 +69,7 @@ class Scaling:
     """Coordinates of a graph's nodes by multidimensional scaling, computed once for each dimension.
 
     Args:
-        distances: From all nodes, or from some that then serve as landmarks.
+        distances: Distances from all nodes, or from some, which then serve as landmarks.
     """
 
     def __init__(self, distances: GraphDistances) -> None:
@@ -109,12 +109,12 @@ def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held:
     """Starts to try; the best after a few steps is the one to train from.
 
     Curvatures that the signature names are where they start. Others start nearly flat, with the sign of their letter:
-    from there training finds its way to either side. Two more starts are tried where a graph may need them: clearly
-    curved hyperbolic factors, and for a single sphere the points of spherical scaling.
+    from there training finds its way to either side. More starts are tried where a graph may need them: clearly and
+    strongly curved hyperbolic factors, and for a single sphere the points of spherical scaling.
 
     Args:
         space: The signature.
-        scaling: Of the graph's distances.
+        scaling: Multidimensional scaling of the graph's distances.
         start: ``"graph"``, or ``"paper"``: κ = ±1 and small random points.
         random_state: Seed of the noise.
         held: Whether curvatures stay where they start: then spheres are as wide as the graph, and hyperbolic factors
@@ -143,6 +143,8 @@ def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held:
     candidates = [] if held else [Start(with_curvatures(FLAT, FLAT / radius**2), points)]
     if held or "H" in free:
         candidates.append(curved)
+    if not held and "H" in free:
+        candidates.append(Start(with_curvatures(STRONG, FLAT / radius**2), points))
     if free == ["S"] and len(factors) == 1 and distances.sources is None:
         on_sphere = torch.from_numpy(spherical_mds(scaling.lengths, dim, round_) + noise)
         candidates.append(Start(with_curvatures(CURVED, round_), on_sphere))

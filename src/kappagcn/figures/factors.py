@@ -6,12 +6,12 @@ from typing import Any
 import matplotlib
 import numpy as np
 import torch
-from matplotlib.colors import BoundaryNorm, Normalize
+from matplotlib.colors import BoundaryNorm, LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 from torch import Tensor
 
-from kappagcn.drawing.centre import CLOSE, central_node, depths
+from kappagcn.drawing.centre import CLOSE, central_node, node_numbers
 from kappagcn.drawing.class_names import short_names
 from kappagcn.figures.plane import best_plane
 from kappagcn.figures.space import arcs, axes_for, draw_arcs, ground, minus, radius
@@ -23,8 +23,8 @@ from kappagcn.run_folder import Array, Embedded, factor_name
 MOST_FACTORS = 6
 RASTER_EDGES = 800  # more would make an SVG of many megabytes
 MOST_EDGES = 20_000
-NAMED_CLASSES = 18  # more would not fit beside the picture
-LOCATOR = 0.19  # of the picture, below it
+NAMED_CLASSES = 18  # classes in a legend; more would not fit
+LOCATOR = 0.19  # height of the locator, as a share of the picture
 
 
 class Nodes:
@@ -37,22 +37,24 @@ class Nodes:
         self.names = run.class_names
         self.groups: list[tuple[Array, dict[str, Any]]] = []
         if self.labels is None:
-            self._group_by_depth(run)
+            self._group_by_number(run)
         else:
             for label in np.unique(self.labels):
                 colour, marker = theme.mark(int(label)) if label >= 0 else (theme.muted, ".")
                 self.groups.append((np.flatnonzero(self.labels == label), {"color": colour, "marker": marker}))
 
-    def _group_by_depth(self, run: Embedded) -> None:
-        steps = depths(run.edges, self.count, central_node(run.edges, self.count))
-        known = np.isfinite(steps)
-        self.deepest = int(steps[known].max())
+    def _group_by_number(self, run: Embedded) -> None:
+        self.by, numbers = node_numbers(run.edges, self.count, central_node(run.edges, self.count))
+        known = np.isfinite(numbers)
+        self.deepest = int(numbers[known].max())
         colours = self.theme.shades
         few = self.deepest <= 12
         self.norm = BoundaryNorm(np.arange(-0.5, self.deepest + 1), colours.N) if few else Normalize(0, self.deepest)
+        if self.by == "degree" and not few:
+            self.norm = LogNorm(max(float(numbers.min()), 1), self.deepest)
         reached = np.flatnonzero(known)
-        reached = reached[np.argsort(-steps[reached])]
-        self.groups.append((reached, {"marker": "o", "color": colours(self.norm(steps[reached]))}))
+        reached = reached[np.argsort(-numbers[reached])]
+        self.groups.append((reached, {"marker": "o", "color": colours(self.norm(numbers[reached]))}))
         if not known.all():
             self.groups.append((np.flatnonzero(~known), {"color": self.theme.muted, "marker": "x"}))
 
@@ -67,8 +69,9 @@ class Nodes:
         if self.labels is None:
             mappable = matplotlib.cm.ScalarMappable(self.norm, self.theme.shades)
             bar = figure.colorbar(mappable, ax=list(axes), shrink=0.7, pad=0.02)
-            bar.set_label("steps from the most central node")
-            bar.set_ticks(range(0, self.deepest + 1, max(1, -(-self.deepest // 12))))
+            bar.set_label("steps from the most central node" if self.by == "depth" else "degree")
+            if not isinstance(self.norm, LogNorm):
+                bar.set_ticks(range(0, self.deepest + 1, max(1, -(-self.deepest // 12))))
             bar.minorticks_off()
             return
         classes = [label for label in np.unique(self.labels) if label >= 0]

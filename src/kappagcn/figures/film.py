@@ -16,7 +16,7 @@ from kappagcn.drawing.projection import Projected, projected
 from kappagcn.errors import ConfigError, RecordError
 from kappagcn.figures.factors import Nodes
 from kappagcn.figures.space import arcs, minus
-from kappagcn.figures.sphere import great_arcs
+from kappagcn.figures.sphere import TILT, globe_lines, great_arcs, seen, sides, view_from
 from kappagcn.figures.style import Theme, theme_named
 from kappagcn.io_atomic import atomic_write
 from kappagcn.run_folder import Array, SavedRun
@@ -25,8 +25,9 @@ SIDE, FOOT = 400, 64  # pixels of a panel, and of the words below
 SCALE = 2  # drawn larger, then reduced: smooth lines
 MOST_FACTORS = 3
 IMAGES, MILLISECONDS, LAST = 72, 80, 2500
-CLOSE = 0.9  # of the disk or sphere: points that stay within it fill the picture
+CLOSE = 0.9  # share of the disk or sphere below which the points fill the picture
 MOST_EDGES = 4000
+OUTLINED = 200  # nodes whose marks have an outline
 KINDS = {"sphere": "sphere", "plane": "plane", "disk": "hyperbolic disk"}
 
 
@@ -54,7 +55,15 @@ def draw_film(run: SavedRun, path: Path, *, theme: str = "light") -> Path:
         flat[0].save(buffer, "GIF", save_all=True, append_images=flat[1:], duration=durations, loop=0, optimize=True)
     else:
         images[0].save(
-            buffer, "WEBP", save_all=True, append_images=images[1:], duration=durations, loop=0, quality=72, method=5
+            buffer,
+            "WEBP",
+            save_all=True,
+            append_images=images[1:],
+            duration=durations,
+            loop=0,
+            quality=80,
+            method=5,
+            kmax=1,
         )
     try:
         with atomic_write(path) as file:
@@ -152,8 +161,9 @@ def draw_scene(
     _ground(image, draw, scene, unit, theme, pixels(np.zeros(2)))
     chains = _chains(scene, edges)
     strength = min(0.85, 18 / math.sqrt(len(edges) + 1) + 0.12)  # many edges are drawn lightly
-    line = _mixed(theme.muted, theme.background, strength)
-    back = _mixed(theme.muted, theme.background, 0.35 * strength)
+    ground = _mixed(theme.muted, theme.background, 0.3) if scene.kind == "sphere" else theme.background
+    ink = theme.muted if scene.kind != "sphere" else _mixed(theme.ink, theme.muted, 0.4)  # seen on a shaded ball
+    line, back = _mixed(ink, ground, strength), _mixed(ink, ground, 0.35 * strength)
     depth = chains[..., 2] if scene.kind == "sphere" else np.ones(chains.shape[:2])
     flat = pixels(chains)
     for chain, near in zip(flat, depth.mean(1) >= 0, strict=True):
@@ -166,9 +176,10 @@ def draw_scene(
     sizes = size * (0.45 + 0.55 * gaps)
     for node in np.argsort(nearness, kind="stable"):
         size = sizes[node]
-        colour = colours[node] if nearness[node] >= 0 else _mixed(colours[node], theme.background, 0.35)
+        colour = colours[node] if nearness[node] >= 0 else _mixed(colours[node], ground, 0.35)
         x, y = places[node]
-        draw.ellipse((x - size, y - size, x + size, y + size), fill=colour, outline=theme.background)
+        outline = theme.background if len(places) <= OUTLINED else None  # which would wash out small marks
+        draw.ellipse((x - size, y - size, x + size, y + size), fill=colour, outline=outline)
     return image
 
 
@@ -186,11 +197,17 @@ def _ground(image: Image.Image, draw: Any, scene: Projected, unit: float, theme:
         ball = (255 * ((1 - shade) * light + shade * dark)).astype(np.uint8)
         mask = Image.fromarray((255 * (np.hypot(x, y) <= rim)).astype(np.uint8))
         image.paste(Image.fromarray(ball), (0, 0), mask)
+        tilted = view_from(np.array([math.cos(TILT), 0.0, math.sin(TILT)]))
+        for circle in sides(*seen(globe_lines(), tilted))[1]:
+            places = np.array([left, top]) + rim * circle * [1, -1]
+            draw.line([tuple(place) for place in places], fill=_mixed(theme.muted, theme.background, 0.5))
     else:
         draw.ellipse((left - rim, top - rim, left + rim, top + rim), fill=inside)
         for step in range(1, 7):
             r = rim * np.tanh(step / 2)
-            draw.ellipse((left - r, top - r, left + r, top + r), outline=theme.grid, width=1)
+            draw.ellipse(
+                (left - r, top - r, left + r, top + r), outline=_mixed(theme.muted, theme.background, 0.3), width=1
+            )
     draw.ellipse((left - rim, top - rim, left + rim, top + rim), outline=theme.muted, width=SCALE)
 
 
@@ -230,6 +247,9 @@ def _foot(image: Image.Image, run: SavedRun, film: Film, place: float, row: list
         draw.line((x(start), y, x(end), y), fill=colour, width=SCALE * 2)
     draw.line((x(0), y - SCALE * 6, x(0), y + SCALE * 6), fill=theme.ink, width=SCALE)
     draw.text((x(0), y + SCALE * 8), "0", font=small, fill=theme.muted, anchor="mt")
+    for end, anchor in ((low, "lt"), (high, "rt")):
+        if abs(x(end) - x(0)) > SCALE * 60:
+            draw.text((x(end), y + SCALE * 8), minus(f"{end:+.2g}"), font=small, fill=theme.muted, anchor=anchor)
     for k in kappas:
         draw.ellipse((x(k) - SCALE * 5, y - SCALE * 5, x(k) + SCALE * 5, y + SCALE * 5), fill=theme.ink)
 

@@ -1,4 +1,4 @@
-"""The ground that pictures stand on: the disk, the plane or the projected sphere, and geodesics in it."""
+"""Axes for a space: the disk, the plane or the projected sphere, and geodesics in it."""
 
 import math
 from typing import Any
@@ -13,7 +13,7 @@ from kappagcn.figures.style import Theme
 from kappagcn.geometry import expmap, geodesic, norm
 
 STEPS = 33
-FAR = 8.0  # radii of curvature after which a geodesic of the disk has reached its rim for the eye
+FAR = 8.0  # length, in radii of curvature, after which a geodesic of the disk visibly ends at the rim
 
 
 def minus(text: str) -> str:
@@ -66,7 +66,7 @@ def ground(axis: Any, k: float, theme: Theme, *, reach: float | None = None, fil
     Args:
         axis: Axis to draw on.
         k: Curvature.
-        theme: Colours.
+        theme: Colours of the picture.
         reach: Half the width of the view; by default the disk, or twice the equator's radius.
         fill: Whether to shade the disk.
     """
@@ -92,6 +92,6 @@ def signs(axis: Any, theme: Theme) -> None:
     for (start, stop, word), colour in zip(sides, theme.poles, strict=True):
         if start < stop:
             axis.axhspan(start, stop, color=colour, alpha=0.1, linewidth=0, zorder=0)
-            if stop - start > 0.25 * (high - low):  # or the word would not fit beside
+            if stop - start > 0.25 * (high - low):  # otherwise the word would not fit
                 axis.text(1.015, (start + stop) / 2, word, **look)
     axis.set_ylim(low, high)

@@ -1,5 +1,6 @@
 """A globe seen from afar: points and great-circle arcs in orthographic projection, the far side faded."""
 
+import itertools
 import math
 from typing import Any
 
@@ -8,11 +9,12 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 from matplotlib.patches import Circle
 
-from kappagcn.figures.style import Theme
+from kappagcn.figures.style import Theme, blend
 from kappagcn.run_folder import Array
 
 FADED = 0.22  # opacity of the far side
 TILT = math.radians(28)
+SHADES = 28  # of a ball
 
 
 def view_from(direction: Array) -> Array:
@@ -54,12 +56,8 @@ def great_arcs(x: Array, y: Array, steps: int = 25) -> Array:
     return np.asarray(mixed / np.maximum(np.linalg.norm(mixed, axis=-1, keepdims=True), 1e-12))
 
 
-def draw_globe(axis: Any, view: Array, theme: Theme, *, reach: float = 1.04) -> None:
-    """Draw the outline, with meridians and circles of latitude for depth."""
-    axis.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
-    axis.axis("off")
-    axis.add_patch(Circle((0, 0), 1, color=theme.grid, alpha=0.35, linewidth=0, zorder=0))
-    axis.add_patch(Circle((0, 0), 1, fill=False, edgecolor=theme.ink, linewidth=1.1, zorder=6))
+def globe_lines() -> Array:
+    """Circles of latitude and meridians of the unit sphere, 30 degrees apart, (11, steps, 3)."""
     turn = np.linspace(0, 2 * math.pi, 121)
     circles = [
         np.stack([math.cos(b) * np.cos(turn), math.cos(b) * np.sin(turn), np.full_like(turn, math.sin(b))], axis=-1)
@@ -69,19 +67,38 @@ def draw_globe(axis: Any, view: Array, theme: Theme, *, reach: float = 1.04) -> 
         np.stack([math.cos(a) * np.cos(turn), math.sin(a) * np.cos(turn), np.sin(turn)], axis=-1)
         for a in np.radians(range(0, 180, 30))
     ]
-    draw_great_arcs(axis, np.stack(circles), view, theme.muted, width=0.5, alpha=0.45, zorder=0.5)
+    return np.stack(circles)
+
+
+def draw_globe(axis: Any, view: Array, theme: Theme, *, reach: float = 1.04) -> None:
+    """Draw a ball lit from above on the left, with meridians and circles of latitude."""
+    axis.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    axis.axis("off")
+    axis.add_patch(Circle((0, 0), 1, fill=False, edgecolor=theme.muted, linewidth=1.1, zorder=6))
+    shades = blend([theme.grid, theme.background] if theme.name == "light" else [theme.middle, theme.grid])
+    for t in np.linspace(0, 1, SHADES, endpoint=False):  # smaller and lighter towards the light
+        patch = Circle((-0.35 * t, 0.4 * t), 1 - t, color=shades(float(t)), linewidth=0, zorder=0)
+        axis.add_patch(patch)
+    draw_great_arcs(axis, globe_lines(), view, theme.muted, width=0.5, alpha=0.45, zorder=0.5)
 
 
 def draw_great_arcs(
     axis: Any, arcs: Array, view: Array, colour: str, *, width: float = 0.9, alpha: float = 1.0, **more: Any
 ) -> None:
     """Draw curves on the globe, (E, steps, 3), their parts on the far side faded."""
-    flat, depth = seen(arcs, view)
-    pieces = np.stack([flat[:, :-1], flat[:, 1:]], axis=2).reshape(-1, 2, 2)
-    near = ((depth[:, :-1] + depth[:, 1:]) >= 0).ravel()
-    for side, opacity in ((~near, FADED * alpha), (near, alpha)):
-        lines = LineCollection(list(pieces[side]), colors=[to_rgba(colour, opacity)], linewidths=width, **more)
-        axis.add_collection(lines, autolim=False)
+    for lines, opacity in zip(sides(*seen(arcs, view)), (FADED * alpha, alpha), strict=True):
+        drawn = LineCollection(lines, colors=[to_rgba(colour, opacity)], linewidths=width, **more)
+        axis.add_collection(drawn, autolim=False)
+
+
+def sides(flat: Array, depth: Array) -> tuple[list[Array], list[Array]]:
+    """Curves (E, steps, 2) cut where they go behind the globe: parts on the far side, and on the near side."""
+    parts: tuple[list[Array], list[Array]] = ([], [])
+    for curve, near in zip(flat, depth[:, :-1] + depth[:, 1:] >= 0, strict=True):
+        cuts = [0, *(np.flatnonzero(np.diff(near)) + 1).tolist(), len(near)]
+        for start, end in itertools.pairwise(cuts):
+            parts[int(near[start])].append(curve[start : end + 1])
+    return parts
 
 
 def scatter_globe(axis: Any, points: Array, view: Array, *, zorder: float = 4, **more: Any) -> Any:

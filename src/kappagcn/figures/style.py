@@ -17,7 +17,7 @@ from kappagcn.io_atomic import atomic_write
 
 MARKERS = {"disc": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "P"}
 DPI = 150
-FIXED: Any = {"svg.hashsalt": "kappagcn", "svg.fonttype": "none"}  # words stay words: small, and found by a search
+FIXED: Any = {"svg.hashsalt": "kappagcn", "svg.fonttype": "none"}  # text stays text: smaller files, and searchable
 STYLE: Any = {
     **FIXED,
     "figure.constrained_layout.use": True,
@@ -88,11 +88,15 @@ class Theme:
     ink: str  # text and main lines
     muted: str  # axes and edges of graphs
     grid: str
-    palette: tuple[str, ...]  # classes: distinct for colour-blind readers
-    sequential: str  # colour map for sizes, even in lightness
     span: tuple[float, float]  # part of that map for markers: its ends would be lost on the background
     poles: tuple[str, str]  # ends of the diverging map
-    middle: str  # of the diverging map, near the background
+    middle: str  # middle of the diverging map, near the background
+    sequential: str = "viridis"  # colour map for sizes, even in lightness
+
+    @property
+    def palette(self) -> tuple[str, ...]:
+        """Colours of classes, distinct for colour-blind readers."""
+        return COLOURS[self.name]
 
     @property
     def diverging(self) -> LinearSegmentedColormap:
@@ -117,8 +121,6 @@ LIGHT = Theme(
     ink="#1a1a1a",
     muted="#8c8c8c",
     grid="#e3e3e3",
-    palette=COLOURS["light"],
-    sequential="viridis",
     span=(0.0, 0.88),
     poles=("#0a5a94", "#c24e00"),
     middle="#f6f6f4",
@@ -129,8 +131,6 @@ DARK = Theme(
     ink="#eceff4",
     muted="#828a96",
     grid="#2d333c",
-    palette=COLOURS["dark"],
-    sequential="viridis",
     span=(0.3, 1.0),
     poles=("#6cc0f5", "#ff9d57"),
     middle="#20242b",
@@ -175,7 +175,7 @@ def save(figure: Any, path: Path) -> Path:
                 # A second layout moves things slightly: laid out once, a file does not depend on those saved before.
                 figure.draw_without_rendering()
                 figure.set_layout_engine("none")
-            # A page behind an SVG has a ground of its own; a PNG may be opened alone.
+            # An SVG takes the background of its page; a PNG may be opened alone.
             figure.savefig(file, format=kind, dpi=DPI, metadata=undated, transparent=kind == "svg")
     except OSError as error:
         raise RecordError(f"{path}: cannot be written ({error.strerror}).") from None

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from kappagcn.drawing.projection import Projected, projected
 from kappagcn.errors import RecordError
@@ -18,7 +18,7 @@ MOST_EDGES = 9000
 
 
 def draw_thumbnail(run: SavedRun, path: Path, *, theme: str = "light", size: int = 320) -> Path:
-    """Write a square PNG of a run; of a product its first two factors, overlapping in two corners."""
+    """Write a square PNG of a run; of a product its first two factors, in two corners."""
     look = theme_named(theme)
     embedded = run.embedded
     edges = embedded.edges[:: 1 + len(embedded.edges) // MOST_EDGES]
@@ -40,9 +40,13 @@ def draw_thumbnail(run: SavedRun, path: Path, *, theme: str = "light", size: int
     if len(panels) > 1:
         image = Image.new("RGB", (SCALE * SIDE, SCALE * SIDE), look.background)
         part = round(0.56 * SCALE * SIDE)
+        mask = Image.new("L", (part, part))
+        ImageDraw.Draw(mask).ellipse((0, 0, part, part), fill=255)
         for panel, corner in zip(panels, (0, SCALE * SIDE - part), strict=True):
-            image.paste(panel.resize((part, part), Image.Resampling.LANCZOS), (corner, corner))
-    small = image.resize((size, size), Image.Resampling.LANCZOS).quantize(160, dither=Image.Dither.NONE)
+            image.paste(panel.resize((part, part), Image.Resampling.LANCZOS), (corner, corner), mask)
+    small = image.resize((size, size), Image.Resampling.LANCZOS)
+    palette = small.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1)  # which keeps the colours of few nodes
+    small = small.quantize(palette=palette, dither=Image.Dither.FLOYDSTEINBERG)
     try:
         with atomic_write(path) as file:
             small.save(file, "PNG", optimize=True)

@@ -158,7 +158,7 @@ def tangent_dist(u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> T
         sin_κ²(d/2) = sin_κ²((r_u − r_v)/2) + sin_κ(r_u) sin_κ(r_v) |û − v̂|²/4,
 
     evaluated in float64 whatever the dtype: far points in close directions need the digits. Right for points up
-    to 345/√−κ from the origin, where points of the ball have long run into its boundary; farther ones count as there.
+    to 345/√−κ from the origin, far beyond what points of the ball resolve; farther ones count as lying there.
 
     >>> float(tangent_dist(torch.tensor([20.0, 0.0]), torch.tensor([0.0, 20.0]), k=-1.0))  # far beyond what x resolves
     79.3068...
@@ -200,7 +200,7 @@ def _haversine(a: Tensor, b: Tensor, apart: Tensor, facing: Tensor, k: Tensor) -
 
 
 def within_range(v: Tensor, k: Tensor, name: str) -> tuple[Tensor, Tensor]:
-    """The same points by vectors, and their lengths, that sines can be taken of.
+    """Vectors of the same points whose sines neither overflow nor are negative, and their lengths.
 
     For κ < 0 cut where the product of two hyperbolic sines would overflow; for κ > 0 less the full turns round the
     sphere, so that no sine is negative.

@@ -56,7 +56,7 @@ def demand_finite(squared_norm: Tensor, name: str) -> None:
 def within_reach(square: Tensor, k: Tensor, name: str) -> tuple[Tensor, Tensor]:
     """|v|² of tangent vectors, (..., 1), cut where κ|v|² would overflow, and the factor that cuts v to it.
 
-    For κ < 0 both lead to the same point to rounding; for κ > 0 so many turns round the sphere lead anywhere.
+    For κ < 0 both give the same point up to rounding; for κ > 0 the point after so many turns is arbitrary.
     """
     demand_finite(square, name)
     with torch.no_grad():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -20,11 +21,11 @@ class Curvature(nn.Module):
     softplus for one bound, sigmoid for two; near a bound κ moves ever more slowly.
 
     Args:
-        value: κ at the start.
-        trainable: whether an optimiser sees it.
-        lower: κ stays above this, if given.
-        upper: κ stays below this, if given.
-        dtype: of the parameter; torch's default dtype if not given. Points must have the same.
+        value: Initial κ.
+        trainable: Whether κ is a trained parameter.
+        lower: Bound that κ stays above, if given.
+        upper: Bound that κ stays below, if given.
+        dtype: Dtype of the parameter and of points; torch's default dtype by default.
 
     >>> Curvature(-1.0, trainable=True)
     Curvature(-1, trainable)
@@ -53,7 +54,7 @@ class Curvature(nn.Module):
             raise GeometryError(f"value: expected a finite number, found {value!r}; train it with trainable=True.")
         try:
             start = self._inverse(float(value)) if self.lower < value < self.upper else math.nan
-        except (ValueError, ZeroDivisionError):  # on a bound, to rounding
+        except (ValueError, ZeroDivisionError):  # equal to a bound up to rounding
             start = math.nan
         if math.isnan(start):
             raise GeometryError(
@@ -93,8 +94,13 @@ class Curvature(nn.Module):
         return float(self().detach())
 
     @property
+    def unit(self) -> float:
+        """κ over raw, without bounds."""
+        return 1.0
+
+    @property
     def sign(self) -> int:
-        """−1 hyperbolic, 0 Euclidean, 1 spherical, as of now."""
+        """Current sign of κ: −1 hyperbolic, 0 Euclidean, 1 spherical."""
         return (self.value > 0) - (self.value < 0)
 
     def extra_repr(self) -> str:
@@ -107,14 +113,17 @@ class Curvature(nn.Module):
 class RelativeCurvature(Curvature):
     """A curvature in units of the data: κ = raw · SHARE/r², with r² the mean square length of the rows it bends.
 
-    What a curvature means depends on the size of vectors, through κr². So raw = ±1 bends whatever comes in slightly
-    and alike, and so does a step of an optimiser. The first rows set r²; while a network is trained and its rows grow,
-    r² follows as a running mean. It is part of the state, negative until the first rows come, when κ = raw.
+    The effect of a curvature depends on the size of vectors, through κr². So raw = ±1 is a slight curvature for rows of
+    any size, and a step of an optimiser has the same effect on all. The first rows set r²; while a network is trained
+    and its rows grow, r² follows as a running mean. It is part of the state, negative until the first rows are seen;
+    until then κ = raw.
 
     Args:
-        value: raw at the start: −1, 0 or 1 for a space that starts hyperbolic, flat or spherical.
-        trainable: whether an optimiser sees it.
-        dtype: of the parameter.
+        value: Initial raw: −1, 0 or 1 for a space that starts hyperbolic, flat or spherical.
+        trainable: Whether κ is a trained parameter.
+        dtype: Dtype of the parameter.
+        weigh_long: Whether r² = Σ|x|⁴/Σ|x|², in which long rows count more, replaces the mean of |x|²: a few rows far
+            longer than the others are then slightly bent too, and do not outweigh the others in midpoints.
 
     >>> curvature = RelativeCurvature(-1.0)
     >>> curvature.observe(torch.tensor([[3.0, 4.0], [0.0, 5.0]]))
@@ -123,12 +132,20 @@ class RelativeCurvature(Curvature):
     """
 
     SHARE = 1 / 64  # 2√|κ|r = ¼ at raw = ±1
-    MOMENTUM = 0.1  # of the running mean
+    MOMENTUM = 0.1  # momentum of the running mean
 
     mean_square: Tensor
 
-    def __init__(self, value: float = 0.0, *, trainable: bool = False, dtype: torch.dtype | None = None) -> None:
+    def __init__(
+        self,
+        value: float = 0.0,
+        *,
+        trainable: bool = False,
+        dtype: torch.dtype | None = None,
+        weigh_long: bool = False,
+    ) -> None:
         super().__init__(value, trainable=trainable, dtype=dtype)
+        self.weigh_long = weigh_long
         self.register_buffer("mean_square", torch.full_like(self.raw, -self.SHARE).detach())
         self.pending = True
 
@@ -136,14 +153,37 @@ class RelativeCurvature(Curvature):
         """κ as a tensor without axes."""
         return self.raw * (self.SHARE / self.mean_square.abs())
 
+    @property
+    def unit(self) -> float:
+        """κ over raw."""
+        return self.SHARE / float(self.mean_square.abs())
+
+    def reset_parameters(self) -> None:
+        """Forget the mean square length, which the next rows set; raw stays."""
+        self.mean_square.fill_(-self.SHARE)
+        self.pending = True
+
     @torch.no_grad()
-    def observe(self, rows: Tensor) -> None:
-        """Take the mean square length from the first rows, (N, D), then follow that of later ones, unless 0."""
-        square = rows.detach().to(self.mean_square.dtype).square().sum(-1).mean()
+    def observe(self, rows: Tensor, mean: Callable[[Tensor], Tensor] = torch.mean) -> None:
+        """Take the mean square length from the first rows, (N, D), then follow that of later ones, unless 0.
+
+        `mean` is the mean over rows, (N,), of all ranks where some share them.
+        """
+        squares = rows.detach().to(self.mean_square.dtype).square().sum(-1)
+        square = mean(squares)
+        if self.weigh_long:
+            square = mean(squares * squares) / square  # infinite for rows beyond 1e9, which makes the space flat
         if not self.pending:
             square = torch.lerp(self.mean_square, square, self.MOMENTUM)
         self.mean_square.copy_(torch.where(square > 0, square, self.mean_square))
         self.pending = False
+
+    @torch.no_grad()
+    def set_mean_square(self, value: float) -> None:
+        """Set the mean square length, unless 0."""
+        if value > 0:
+            self.mean_square.fill_(value)
+            self.pending = False
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)

@@ -1,4 +1,4 @@
-r"""The gyrovector −u ⊕ y, from which everything about two points is read off.
+r"""The gyrovector −u ⊕ y, from which everything about two points follows.
 
 With δ = y − u and p_x = 1 + κ|x|²,
 
@@ -41,7 +41,7 @@ class Difference(NamedTuple):
 
 
 def difference(u: Tensor, y: Tensor, k: Tensor, p_y: Tensor | None = None) -> Difference:
-    """−u ⊕ y; ``p_y`` is 1 + κ|y|² where it is known better than y has it."""
+    """−u ⊕ y; ``p_y`` is 1 + κ|y|², if it is known more precisely than from y."""
     u, y = torch.broadcast_tensors(u, y)
     products = gram(u, y)
     uu, uy, yy, square, length = products
@@ -51,7 +51,7 @@ def difference(u: Tensor, y: Tensor, k: Tensor, p_y: Tensor | None = None) -> Di
     P = p * p_y
     z = k * square / P
     delta = y - u
-    # Two ways to write the numerator: in the one close points would cancel, in the other norms of different size.
+    # Two forms of the numerator: one cancels for close points, the other for norms of different size.
     apart = square > torch.maximum(uu, yy) / 4
     back = torch.where(apart, k * yy - 2 * k * uy - 1, k * square)
     numerator = combine(p, torch.where(apart, y, delta), back, u)

@@ -1,7 +1,7 @@
 r"""Fréchet means: argmin_m Σ α_i d(m, x_i)², for any sign of κ.
 
-Found by damped Newton steps from the gyromidpoint. The gradient of half the sum is −Σ α_i log_m(x_i); in constant
-curvature the Hessian of half a squared distance has a closed form: 1 along the geodesic to x_i, and across it
+They are computed by damped Newton steps from the gyromidpoint. The gradient of half the sum is −Σ α_i log_m(x_i); in
+constant curvature the Hessian of half a squared distance has a closed form: 1 along the geodesic to x_i, and across it
 
     c_i = d_i / tan_κ(d_i).
 
@@ -37,15 +37,15 @@ def frechet_mean(x: Tensor, weights: Tensor | None = None, *, k: Scalar, steps: 
     radius π/(2√κ). Commutes with isometries.
 
     Args:
-        x: points (..., N, D).
-        weights: (..., N), non-negative and not all zero; uniform by default. Their scale does not matter.
-        k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
-        steps: most Newton steps to take; where values can be read (eager, on the CPU) the search ends when it has
+        x: Points, (..., N, D).
+        weights: Weights, (..., N), non-negative and not all zero; uniform by default. Their scale does not matter.
+        k: Curvature: a number, or a tensor that broadcasts against the batch shape (...).
+        steps: Largest number of Newton steps; where values can be read (eager, on the CPU) the search ends when it has
             converged, elsewhere it takes them all.
 
     Warns:
         NonUniqueMeanWarning: κ > 0 and some point is π/(2√κ) or more from the mean.
-        ConvergenceWarning: the gradient has not vanished after ``steps``. Both only where values can be read.
+        ConvergenceWarning: The gradient has not vanished after ``steps``. Both only where values can be read.
 
     >>> frechet_mean(torch.tensor([[0.5, 0.1], [-0.3, 0.0], [0.0, 0.2]]), k=-1.0)
     tensor([0.0807, 0.0904])
@@ -67,7 +67,7 @@ def frechet_mean(x: Tensor, weights: Tensor | None = None, *, k: Scalar, steps: 
 
 
 class _State:
-    """Logarithms of the points at a candidate for the mean, and what follows from them."""
+    """Logarithms of the points at a candidate for the mean, and derived values."""
 
     def __init__(self, mean: Tensor, x: Tensor, weights: Tensor, k: Tensor) -> None:
         self.mean, self.weights, self.k = mean, weights.unsqueeze(-1), k

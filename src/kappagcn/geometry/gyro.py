@@ -40,7 +40,7 @@ def coadd(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     # Numerator and denominator over p_x p_y: half the sum of the lifts of x and y, which does not overflow.
     n = combine(1 / p_x, total, change / p_y, y)
     a, b = k * dot(x, x), k * dot(y, y)
-    # The same twice. Near the ball's boundary the first errs as the numerator does, so that the quotient does not.
+    # Two equal forms. Near the boundary the first has the numerator's rounding error, so that the quotient has none.
     h = torch.where(k < 0, (1 - b) / p_x - b * change / p_y, (1 - a * b) / (p_x * p_y))
     size = positive_root(k) * vectors.norm(n)
     at_infinity = (k > 0) & (h.abs() < eps(x) * size)
@@ -62,10 +62,10 @@ def fn_apply(x: Tensor, *functions: Callable[[Tensor], Tensor], k: Scalar) -> Te
     """Functions applied one after the other in the tangent space at the origin: exp_0(f(log_0(x))). κ → 0: f(x).
 
     Args:
-        x: points (..., D).
-        *functions: each maps tangent vectors (..., D) to tangent vectors (..., E), as ``torch.relu`` or an
+        x: Points, (..., D).
+        *functions: Functions; each maps tangent vectors (..., D) to tangent vectors (..., E), as ``torch.relu`` or an
             ``nn.Linear`` does; the first is applied first.
-        k: curvature.
+        k: Curvature.
 
     >>> fn_apply(torch.tensor([0.5, -0.5]), torch.relu, k=-1.0)
     tensor([0.5534, 0.0000])
@@ -80,9 +80,9 @@ def pointwise_mul(w: Tensor, x: Tensor, *, k: Scalar) -> Tensor:
     """Coordinates of log_0(x) times those of w: exp_0(w·log_0(x)), also written diag(w) ⊗ x. κ → 0: w·x.
 
     Args:
-        w: factors (..., D).
-        x: points (..., D).
-        k: curvature.
+        w: Factors, (..., D).
+        x: Points, (..., D).
+        k: Curvature.
 
     >>> pointwise_mul(torch.tensor([2.0, 0.0]), torch.tensor([0.5, 0.0]), k=-1.0)
     tensor([0.8000, 0.0000])

@@ -49,10 +49,10 @@ def logits(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar) -> Tensor:
     κ → 0: 4⟨x − p, a⟩. A normal of 0 gives logit 0 and still gets a gradient.
 
     Args:
-        x: points (..., N, D).
-        p: a point on each class's hyperplane, (..., C, D).
-        a: its normal, (..., C, D).
-        k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
+        x: Points, (..., N, D).
+        p: A point on each class's hyperplane, (..., C, D).
+        a: Normals of the hyperplanes, (..., C, D).
+        k: Curvature: a number, or a tensor that broadcasts against the batch shape (...).
 
     >>> x, p, a = torch.tensor([[0.5, 0.3]]), torch.zeros(2, 2), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     >>> logits(x, p, a, k=-1.0)

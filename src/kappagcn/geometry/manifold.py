@@ -30,7 +30,7 @@ Function = Callable[..., Tensor]
 
 
 class Manifold(nn.Module):
-    """Base of `Stereographic` and `ProductManifold`, which say how a function of one space acts on their coordinates.
+    """Base of `Stereographic` and `ProductManifold`, which define how a function of one space acts on coordinates.
 
     Methods are the functions of `kappagcn.geometry` with ``k`` filled in; see there. In a product they act on each
     factor, unless they say otherwise.
@@ -156,7 +156,7 @@ class Manifold(nn.Module):
         return self._vectors(stereographic.egrad2rgrad, x, grad)
 
     def project(self, x: Tensor) -> Tensor:
-        """The nearest point that the dtype tells apart from the boundary."""
+        """The nearest point that the dtype distinguishes from the boundary."""
         return self._vectors(stereographic.project, x)
 
     def antipode(self, x: Tensor) -> Tensor:
@@ -281,11 +281,11 @@ class Manifold(nn.Module):
 class Stereographic(Manifold):
     """The κ-stereographic model with its curvature: hyperbolic, Euclidean or spherical as κ is negative, 0 or positive.
 
-    Share one instance between the layers that are to share a curvature.
+    Layers that use one instance share its curvature.
 
     Args:
         curvature: κ as a number (fixed), or a `Curvature`.
-        dim: dimension of the space, where it is known; only sampling needs it.
+        dim: Dimension of the space, if known; only sampling needs it.
 
     >>> space = Stereographic(-1.0, dim=2)
     >>> float(space.dist(torch.tensor([0.0, 0.0]), torch.tensor([0.5, 0.0])))

@@ -51,13 +51,13 @@ def midpoint(x: Tensor, weights: Tensor | None = None, *, k: Scalar) -> Tensor:
     Commutes with isometries; unchanged when all weights are multiplied by the same number.
 
     Args:
-        x: points (..., N, D).
-        weights: (..., N) for one midpoint, → (..., D); or, with as many axes as x, a matrix (..., M, N) for M of
-            them, → (..., M, D). Uniform by default.
-        k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
+        x: Points, (..., N, D).
+        weights: Weights, (..., N) for one midpoint, → (..., D); or, with as many axes as x, a matrix (..., M, N) for
+            M of them, → (..., M, D). Uniform by default.
+        k: Curvature: a number, or a tensor that broadcasts against the batch shape (...).
 
     Raises:
-        UndefinedMidpointError: the weighted lifts sum to nothing in the space, as for weights that are all zero, for
+        UndefinedMidpointError: The weighted lifts sum to nothing in the space, as for weights that are all zero, for
             (1, −1) with κ ≤ 0, or for two antipodes of equal weight.
 
     >>> midpoint(torch.tensor([[0.5, 0.1], [-0.3, 0.0], [0.0, 0.2]]), k=-1.0)
@@ -91,9 +91,9 @@ def _resultant(share: Tensor, x: Tensor, mass: Tensor, k: Tensor) -> Tensor:
 
 
 def _lifted_sums(a: Tensor, x: Tensor, k: Scalar, batch: torch.Size) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """In float64: weighted sums of lifts for each row of a (dense or sparse), the rows' sums, 1/(1 + κ|x|²), and κ.
+    """Weighted sums of lifts for each row of a (dense or sparse), row sums, 1/(1 + κ|x|²), and κ, in float64.
 
-    ONE matrix product.
+    They take one matrix product.
     """
     k = as_curvature(k, x, batch, trailing=2)
     share = 1 / conformal_in_double(x, k)
@@ -109,9 +109,9 @@ def matmul_left(a: Tensor, x: Tensor, *, k: Scalar) -> Tensor:
     gives the origin; any other row must have a midpoint, so for κ ≤ 0 its sum must not be 0.
 
     Args:
-        a: weights (M, N), dense or ``torch.sparse`` COO or CSR; dense also (..., M, N).
-        x: points (N, D), with a dense ``a`` also (..., N, D).
-        k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
+        a: Weights, (M, N), dense or ``torch.sparse`` COO or CSR; dense also (..., M, N).
+        x: Points, (N, D), with a dense ``a`` also (..., N, D).
+        k: Curvature: a number, or a tensor that broadcasts against the batch shape (...).
 
     >>> x = torch.tensor([[0.5, 0.1], [-0.3, 0.1], [0.1, 0.2]])
     >>> matmul_left(torch.tensor([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]), x, k=-1.0)
@@ -157,10 +157,10 @@ def tangential_mean(x: Tensor, weights: Tensor | None = None, *, k: Scalar, base
     normalised.
 
     Args:
-        x: points (..., N, D).
-        weights: (..., N); uniform, 1/N each, by default.
-        k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
-        base: point b (..., D) at whose tangent space to average; the origin by default.
+        x: Points, (..., N, D).
+        weights: Weights, (..., N); uniform, 1/N each, by default.
+        k: Curvature: a number, or a tensor that broadcasts against the batch shape (...).
+        base: Point b (..., D) at whose tangent space to average; the origin by default.
 
     >>> tangential_mean(torch.tensor([[0.5, 0.1], [-0.3, 0.0], [0.0, 0.3]]), k=1.0)
     tensor([0.0574, 0.1288])

@@ -31,20 +31,21 @@ from torch import Tensor
 # Truncation of a derivative is about SERIES_BELOW**(SERIES_TERMS − 1), round-off of its closed form ε/SERIES_BELOW.
 SERIES_BELOW = {torch.float32: 0.2, torch.float64: 0.01}
 SERIES_TERMS = 10
-# The same for numbers per row, which are float64 whatever the rows are: two terms do.
+# The same for numbers per row, which are always float64: two terms are enough.
 ROW_SERIES_BELOW = 1e-5
 # √−κ·r beyond which lifted rows, whose squares are summed in their own dtype, would overflow.
 ROW_EXPONENT = {torch.float32: 40.0, torch.float64: 340.0}
-# |z| below which so many terms of a function's own series are exact to float64's rounding.
+# |z| below which this many terms of a function's series are exact to float64's rounding.
 ROW_VALUE_SERIES_BELOW = {"sinc": 0.25, "artanc": 0.03, "arsinc": 0.03}
 ROW_VALUE_TERMS = {"sinc": 7, "cosc": 8, "artanc": 10, "arsinc": 10}
 ROW_TRANSLATED = 150.0  # √−κ·r whose exponential, times another's and squared, fits float64
-ROW_RESOLVED = 30.0  # √−κ·r up to which float64 tells lifted points apart
+ROW_RESOLVED = 30.0  # √−κ·r up to which float64 distinguishes lifted points
 ROW_FAR = 2.0  # cosh of a radius beyond which rounding errors grow
 ROW_FAR_TANGENT = 0.95  # tanh² of a radius beyond which a sum's own rounding errors count
-ROW_LEAST_COSINE = 1e-7  # of a distance to a hyperplane, or half that to a point: a quarter turn away there is no slope
-ROW_LEAST_LAMBDA = 1e-6  # of a hyperplane through the antipode of the origin, where its logits vanish
-ROW_LEAST = 1e-30  # of a divisor in float64; nothing of interest is smaller
+# Smallest cosine of a distance to a hyperplane, or of half a distance to a point: at a quarter turn there is no slope.
+ROW_LEAST_COSINE = 1e-7
+ROW_LEAST_LAMBDA = 1e-6  # smallest λ of a hyperplane's point: at the antipode of the origin logits vanish
+ROW_LEAST = 1e-30  # smallest divisor in float64
 # sinh of more, divided by √−κ down to 1e-6, would overflow.
 LARGEST_EXPONENT = {torch.float32: 75.0, torch.float64: 690.0}
 # Norms whose squares, times another number of interest, are finite.
@@ -55,8 +56,8 @@ ARC_SINE_BELOW = 0.5
 MAGNIFIER = {torch.float32: 2.0**80, torch.float64: 2.0**600}
 # Norms of less than this, magnified, are taken from the magnified vector.
 MAGNIFIED_BELOW = 1e6
-# Pairs nearer than this part of their norm pull on each other with as much less, and not at all when they coincide:
-# larger weights would swallow the others of their row in the matrix product that sums float32 gradients.
+# Gradients of pairs nearer than this share of their norm are reduced in proportion, to 0 where they coincide: larger
+# weights would lose the others of their row in the matrix product that sums float32 gradients.
 COINCIDENT = {torch.float32: 1e-8, torch.float64: 0.0}
 ROUNDING = 4  # results of a handful of operations are trusted to this many ε
 
@@ -72,12 +73,12 @@ def tiny(x: Tensor) -> float:
 
 
 def ball_gap(x: Tensor) -> float:
-    """Smallest 1 − √(−κ)|x| that is told apart from the boundary."""
+    """Smallest 1 − √(−κ)|x| that is distinguished from the boundary."""
     return ROUNDING * eps(x)
 
 
 def ball_slack(x: Tensor) -> float:
-    """How far below 0 rounding may bring 1 + κ|x|² of a point that is not outside the ball."""
+    """Largest rounding error of 1 + κ|x|² below 0 for a point that is not outside the ball."""
     return 8 * ball_gap(x)
 
 
@@ -171,6 +172,7 @@ SERIES: dict[str, list[float]] = {
     "sinc": [(-1) ** n / math.factorial(2 * n + 1) for n in range(SERIES_TERMS)],
     "cosc": [(-1) ** n / math.factorial(2 * n) for n in range(SERIES_TERMS)],
     "arsinc": [math.comb(2 * n, n) / (4**n * (2 * n + 1)) for n in range(SERIES_TERMS)],
+    "arsinc²": [2 * 4**n / ((n + 1) ** 2 * math.comb(2 * n + 2, n + 1)) for n in range(SERIES_TERMS)],
 }
 
 
@@ -239,7 +241,7 @@ def cosine_square(z: Tensor, exact: Tensor) -> Tensor:
 def arc_over_sine(z: Tensor, cosine: Tensor) -> Tensor:
     """θ / sin_κ(θ) from z = κ·sin_κ²(θ) and cos_κ(θ), right up to θ = π/√κ.
 
-    Where z is below a half the cosine is not looked at: pass anything finite there.
+    Where z is below a half the cosine is not used: any finite value will do.
     """
     near = z < ARC_SINE_BELOW
     scaled = torch.where(near, 1, z).sqrt()
@@ -289,8 +291,8 @@ class _Arc(torch.autograd.Function):
 def arc(sine: Tensor, cosine: Tensor, k: Tensor) -> Tensor:
     """θ = arsin_κ(sine), sine ≥ 0, right up to θ = π/√κ.
 
-    ``cosine`` is cos_κ(θ), known better than √(1 − κ·sine²) has it; it only lends its value: derivatives are those
-    of the arc sine.
+    ``cosine`` is cos_κ(θ), known more precisely than √(1 − κ·sine²). Only its value is used: derivatives are those of
+    the arc sine.
     """
     angle: Tensor = _Arc.apply(sine, cosine, k)
     return angle

@@ -1,8 +1,8 @@
 """All distances between two sets of points, with no tensor of size N × M × D.
 
 From sin_κ(d/2) = |x − y|/√((1+κ|x|²)(1+κ|y|²)) and, for κ > 0, cos_κ(d/2) = half the chord from one point to the
-other's antipode on the unit sphere. Rows are worked off in blocks whose N × M temporaries stay in the processor's
-cache; only the result and the sines are kept for the way back.
+other's antipode on the unit sphere. Rows are processed in blocks whose N × M temporaries stay in the processor's
+cache; only the result and the sines are kept for the backward pass.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def cdist(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     distances use :func:`cdist2`.
 
     Args:
-        x: points (..., N, D).
-        y: points (..., M, D).
-        k: curvature: a number, or a tensor that broadcasts against the batch shape (...).
+        x: Points, (..., N, D).
+        y: Points, (..., M, D).
+        k: Curvature: a number, or a tensor that broadcasts against the batch shape (...).
 
     >>> cdist(torch.zeros(1, 2), torch.tensor([[0.5, 0.0], [0.0, 0.0]]), k=-1.0)
     tensor([[1.0986, 0.0000]])
@@ -124,14 +124,14 @@ class _Distances(torch.autograd.Function):
         positive, root = (k > 0).to(k.dtype), positive_root(k)
         q_row = q.mT.contiguous()
         by_rows, by_columns = [], []
-        # The sines have a gradient of their own only in a second derivative.
+        # The sines get a gradient only in a second derivative.
         extra = [] if grad_sine is None else [grad_sine]
         for x_block, p_block, g, length, sine, *g_sine in _blocks(x, p, grad, lengths, sines, *extra):
             hyperbolic = (1 - k.clamp(max=0) * sine * sine).sqrt()
             cosine = torch.lerp(hyperbolic, (root / 2 * length).cos(), positive)
             by_sine, by_k = arc_gradients(2 * g, sine, cosine, k, length / 2)
             by_sine = sum(g_sine, by_sine)
-            # sine = |x − y|/√(pq): a pull along x − y, and a share for p and q each.
+            # sine = |x − y|/√(pq): gradients along x − y, and by p and q.
             roots = p_block.sqrt() * q_row.sqrt()
             weight = by_sine / (
                 roots * torch.maximum(roots * sine, COINCIDENT[x.dtype] * norm(x_block) + tiny(x) ** 0.5)
@@ -146,7 +146,7 @@ class _Distances(torch.autograd.Function):
 
 
 def _blocks(*tensors: Tensor) -> Any:
-    """The tensors' rows, a cache-full at a time; all at once under a compiler, which blocks for itself."""
+    """The tensors in blocks of rows that fit the cache; in one block under a compiler, which makes its own."""
     rows = max(1, BLOCK // max(1, tensors[-1].shape[-1]))
     if torch.compiler.is_compiling():
         rows = max(1, tensors[0].shape[-2])

@@ -31,9 +31,9 @@ def origin(*size: int, dtype: torch.dtype | None = None, device: torch.device | 
     """The origin, 0, whatever κ.
 
     Args:
-        *size: shape of the result; the last entry is the dimension D.
-        dtype: of the result; torch's default dtype if not given.
-        device: of the result.
+        *size: Shape of the result; the last entry is the dimension D.
+        dtype: Dtype of the result; torch's default dtype by default.
+        device: Device of the result.
 
     >>> origin(2, 3)
     tensor([[0., 0., 0.],
@@ -44,7 +44,7 @@ def origin(*size: int, dtype: torch.dtype | None = None, device: torch.device | 
 
 
 def check_point(x: Tensor, *, k: Scalar) -> Check:
-    """Whether all points of x lie in the space, and if not, why: finite, 1 + κ|x|² > 0, a dtype that is worked with.
+    """Whether all points of x lie in the space, and if not, why: finite, 1 + κ|x|² > 0, a supported dtype.
 
     Points beyond the boundary by no more than rounding are accepted, as every function of the geometry accepts them.
     This reads values: on an accelerator it waits for them, and it cannot be compiled.

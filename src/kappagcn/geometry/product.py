@@ -21,11 +21,11 @@ class ProductManifold(Manifold):
     """A product of constant-curvature spaces: d² = Σ d_f², coordinates one factor after the other.
 
     Methods are those of `Stereographic`, on vectors (..., D) with D the sum of the factors' dimensions; ambient
-    vectors have one coordinate more for each factor. Neighbouring factors of equal dimension are worked on in one call,
-    whatever their signs.
+    vectors have one coordinate more for each factor. Neighbouring factors of equal dimension are computed in one call,
+    for any signs.
 
     Args:
-        factors: spaces of known dimension.
+        factors: Spaces of known dimension.
 
     >>> space = ProductManifold.from_signature("H2xS3")
     >>> space.dim, space.num_factors, space.signature
@@ -77,7 +77,7 @@ class ProductManifold(Manifold):
 
     @property
     def signature(self) -> str:
-        """With the curvatures of now: a factor is H, S or E by its sign, U if it is flat but trained."""
+        """Signature with the current curvatures: a factor is H, S or E by its sign, U if it is flat but trained."""
         factors = []
         for dim, space in zip(self.dims, self._spaces(), strict=True):
             c = space.curvature

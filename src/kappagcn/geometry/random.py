@@ -29,12 +29,12 @@ def random_uniform(
     The distance from the origin has density proportional to sin_κ(r)^(D−1), which is inverted on a table.
 
     Args:
-        *size: shape of the result; the last entry is the dimension D.
-        radius: geodesic radius; for κ > 0 more than π/√κ is the whole sphere.
-        k: curvature, a number or a tensor that broadcasts against ``size[:-1]``.
-        dtype: of the result; torch's default dtype if not given.
-        device: of the result.
-        generator: source of randomness; torch's own if not given.
+        *size: Shape of the result; the last entry is the dimension D.
+        radius: Geodesic radius; for κ > 0 more than π/√κ is the whole sphere.
+        k: Curvature, a number or a tensor that broadcasts against ``size[:-1]``.
+        dtype: Dtype of the result; torch's default dtype by default.
+        device: Device of the result.
+        generator: Random generator; torch's own by default.
 
     >>> random_uniform(100, 3, radius=2.0, k=-1.0).shape
     torch.Size([100, 3])
@@ -80,10 +80,10 @@ def random_wrapped_normal(
     Differentiable in ``mean``, ``std`` and κ (reparametrised). κ → 0: a normal distribution of deviation std/2.
 
     Args:
-        mean: points (..., D) to centre at, one sample each; expand for more.
-        std: a number, or a tensor that broadcasts against ``mean``'s leading shape.
-        k: curvature.
-        generator: source of randomness; torch's own if not given.
+        mean: Centres, (..., D), one sample each; expand it for more samples.
+        std: Standard deviation: a number, or a tensor that broadcasts against ``mean``'s leading shape.
+        k: Curvature.
+        generator: Random generator; torch's own by default.
 
     >>> random_wrapped_normal(torch.zeros(100, 3), std=0.5, k=-1.0).shape
     torch.Size([100, 3])

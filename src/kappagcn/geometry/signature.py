@@ -19,18 +19,18 @@ class Factor(NamedTuple):
 
     letter: str  # H, S, E or U
     dim: int
-    kappa: float  # at the start
+    kappa: float  # initial curvature
 
 
 def parse_signature(signature: str, *, start: float = 1.0) -> list[Factor]:
     """The factors of a signature.
 
     Factors are joined by ``x`` (``×`` and ``*`` do as well). A factor is a letter and a dimension, then optionally the
-    starting curvature in parentheses and a power. H starts at −1, S at 1, U at 0; E is flat and stays so.
+    starting curvature in parentheses and a power. H starts at −1, S at 1, U at 0; E stays flat.
 
     Args:
         signature: Such as ``"H8xS8"``.
-        start: Where H and S start, but for the sign, when their factor does not say.
+        start: Initial |κ| of H and S factors that do not state one.
 
     >>> parse_signature("H2^2xE3")
     [Factor(letter='H', dim=2, kappa=-1.0), Factor(letter='H', dim=2, kappa=-1.0), Factor(letter='E', dim=3, kappa=0.0)]
@@ -89,7 +89,7 @@ def format_signature(factors: list[Factor]) -> str:
 
 
 def learned_signature(factors: Sequence[Factor], curvatures: Sequence[float]) -> str:
-    """The factors with the curvatures they ended with, each with the letter of its sign; E stays E.
+    """The factors with their learned curvatures, each with the letter of its sign; E stays E.
 
     >>> learned_signature(parse_signature("H2xS3xE1"), [-0.5, -0.1, 0.0])
     'H2(-0.5)xH3(-0.1)xE1'

@@ -27,10 +27,10 @@ def geodesic_unit(t: Scalar, x: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
     Unlike `expmap` the length of v does not matter; v = 0 has no direction, and stays at x.
 
     Args:
-        t: distance travelled, a number, or a tensor that broadcasts against x's leading shape.
-        x: points (..., D).
-        v: directions, tangent vectors at x (..., D).
-        k: curvature.
+        t: Distance: a number, or a tensor that broadcasts against x's leading shape.
+        x: Points, (..., D).
+        v: Directions, tangent vectors at x, (..., D).
+        k: Curvature.
 
     >>> from kappagcn.geometry import dist
     >>> x = torch.tensor([0.3, 0.1])
@@ -50,7 +50,7 @@ def at_speed(t: Scalar, v: Tensor, length: Tensor) -> Tensor:
 def retract(x: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
     """x + v, brought back into the space by `project`: a step that agrees with `expmap` to first order in v.
 
-    Cheaper than the exponential map and less faithful: for κ < 0 a long step ends at the boundary of the ball.
+    Cheaper and less accurate than the exponential map: for κ < 0 a long step ends at the boundary of the ball.
 
     >>> retract(torch.tensor([0.3, 0.0]), torch.tensor([0.1, 0.2]), k=-1.0)
     tensor([0.4000, 0.2000])

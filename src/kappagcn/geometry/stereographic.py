@@ -6,7 +6,7 @@ space is {x : κ|x|² > −1}: a ball of radius 1/√−κ for κ < 0, all of R^
 λ_x²⟨·,·⟩, λ_x = 2/(1+κ|x|²). As κ → 0 every function becomes its Euclidean namesake at twice the length:
 λ = 2, d = 2|x−y|.
 
-Everything about two points is read off the gyrovector −u ⊕ y of :mod:`kappagcn.geometry.difference`.
+Everything about two points follows from the gyrovector −u ⊕ y of :mod:`kappagcn.geometry.difference`.
 
 Stereographic points resolve distances from the origin up to about 15/√−κ in float32 and 35/√−κ in float64; for
 more, stay with tangent vectors (`kappagcn.geometry.tangent_dist`).
@@ -109,9 +109,9 @@ def scale(r: Scalar, x: Tensor, *, k: Scalar) -> Tensor:
     For κ > 0 scaling beyond π/√κ goes round the sphere.
 
     Args:
-        r: a number, or a tensor that broadcasts against x's leading shape.
-        x: points (..., D).
-        k: curvature.
+        r: Factor: a number, or a tensor that broadcasts against x's leading shape.
+        x: Points, (..., D).
+        k: Curvature.
 
     >>> scale(2, torch.tensor([0.5, 0.0]), k=-1.0)
     tensor([0.8000, 0.0000])
@@ -182,7 +182,7 @@ def expmap(x: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
     p = conformal_at(x, k)
     square, cut = within_reach(dot(v, v) / (p * p), k, "v")
     y = tanc(k * square) * cut / p * v
-    # For κ < 0 a long step ends so near the boundary that only the step's length still knows 1 + κ|y|² = 1/cosh².
+    # For κ < 0 a long step ends so near the boundary that 1 + κ|y|² = 1/cosh² must come from the step's length.
     near_boundary = cosc((k * square).clamp(min=-((LARGEST_EXPONENT[x.dtype] / 4) ** 2), max=0)) ** -2
     return _add(x, y, k, torch.where(k < 0, near_boundary, conformal(dot(y, y), k)))
 
@@ -265,7 +265,7 @@ def egrad2rgrad(x: Tensor, grad: Tensor, *, k: Scalar) -> Tensor:
 
 
 def project(x: Tensor, *, k: Scalar) -> Tensor:
-    """The nearest point that the dtype tells apart from the boundary of the space.
+    """The nearest point that the dtype distinguishes from the boundary of the space.
 
     κ < 0: norms are cut at (1−4ε)/√−κ. κ > 0: norms are cut at 1/(ε√κ), which is the antipode of the origin to
     rounding. κ = 0: nothing is cut. Use it on points that a step of an optimiser, or of κ, has left outside.

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from kappagcn.geometry.numerics import MAGNIFIED_BELOW, MAGNIFIER, is_onnx_export, tiny
 
-EXACT = "donot_use_mm_for_euclid_dist"  # of torch.cdist: differences first
+EXACT = "donot_use_mm_for_euclid_dist"  # mode of torch.cdist: differences first
 
 
 def _own_precision(x: Tensor) -> AbstractContextManager[Any]:
@@ -33,7 +33,7 @@ def dot(x: Tensor, y: Tensor) -> Tensor:
 
 def _length(x: Tensor) -> Tensor:
     plain: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    if is_onnx_export():  # whose constants do not go beyond float32
+    if is_onnx_export():  # ONNX, whose constants do not exceed float32
         return plain
     magnified = torch.linalg.vector_norm(x * MAGNIFIER[x.dtype], dim=-1, keepdim=True) / MAGNIFIER[x.dtype]
     return torch.where(plain * MAGNIFIER[x.dtype] < MAGNIFIED_BELOW, magnified, plain)
@@ -46,7 +46,7 @@ def _over(grad: Tensor, length: Tensor) -> Tensor:
 
 
 def fused_dot(x: Tensor, y: Tensor) -> Tensor:
-    """As :func:`dot`, without a product of all entries in memory; slower for few rows."""
+    """:func:`dot` without a product of all entries in memory; slower for few rows."""
     with _own_precision(x):
         return torch.einsum("...d,...d->...", x, y).unsqueeze(-1)
 

@@ -62,7 +62,7 @@ def sphere(num_nodes: int = 1000, radius: float = 0.2, seed: int = 4) -> Data:
 
     Longitude is uniform in [0, 2π) and colatitude in [0, π), so the poles are dense: drawn uniformly by area the
     expected count, both directions, would be 1000 · 999 · sin²(0.1) ≈ 9 957, where the paper prints 1000 nodes and
-    17 640 edges. With uniform angles it is 17 020 ± 1 220 over seeds, and a few nodes may fall off with the smaller
+    17 640 edges. With uniform angles it is 17 020 ± 1 220 over seeds, and a few nodes may be lost with the smaller
     components. The paper's seed is not known; 4 is the first from 0 whose graph is connected (17 688 edges).
 
     Args:

@@ -10,9 +10,10 @@ from kappagcn.errors import SplitError
 __all__ = ["NegativeSampler", "pair_keys"]
 
 DISTRIBUTIONS = ("uniform", "degree")
-DEGREE_POWER = 0.75  # of degrees as weights: hubs are met more often, though not as often as they have edges
+DEGREE_POWER = 0.75  # exponent of degrees as weights: hubs are drawn more often, less than in proportion
 DENSE = 0.5  # share of pairs that are edges, from which the other pairs are listed
-ROUNDS = 50  # of drawing by degree, before the rest is drawn uniformly
+MANY = 2**18  # pairs drawn at once, from which they are sorted: what is looked up by them is then read in order
+ROUNDS = 50  # rounds of drawing by degree, before the rest is drawn uniformly
 
 
 def pair_keys(pairs: Tensor, num_nodes: int) -> Tensor:
@@ -31,7 +32,7 @@ class NegativeSampler:
 
     Args:
         edges: Known edges in one direction or both, (2, E).
-        num_nodes: N.
+        num_nodes: Number of nodes N.
         distribution: ``"uniform"`` over all pairs without an edge; ``"degree"`` draws each end with a probability that
             grows as degree^0.75.
 
@@ -68,16 +69,20 @@ class NegativeSampler:
         return self.keys[places] == keys if len(self.keys) else torch.zeros_like(keys, dtype=torch.bool)
 
     def sample(self, count: int, generator: torch.Generator | None = None) -> Tensor:
-        """`count` pairs, first the lower number, (2, count); some may be alike."""
+        """`count` pairs, the lower number first, (2, count); some may be equal. Many are sorted."""
+        return self._sample(count, generator, in_order=count >= MANY)
+
+    def _sample(self, count: int, generator: torch.Generator | None, *, in_order: bool) -> Tensor:
         drawn: list[Tensor] = []
         missing, rounds = count, 0
         while missing:
-            pairs = self._draw(missing, generator, uniform=self._bounds is None or rounds >= ROUNDS)
+            uniform = self._bounds is None or rounds >= ROUNDS
+            pairs = self._draw(missing, generator, uniform=uniform, in_order=in_order)
             drawn.append(pairs)
             missing, rounds = missing - pairs.shape[1], rounds + 1
         return torch.cat(drawn, 1) if drawn else torch.empty(2, 0, dtype=torch.int64)
 
-    def _draw(self, count: int, generator: torch.Generator | None, *, uniform: bool) -> Tensor:
+    def _draw(self, count: int, generator: torch.Generator | None, *, uniform: bool, in_order: bool) -> Tensor:
         """Up to `count` pairs without an edge."""
         if uniform and self._others is not None:
             keys = self._others[torch.randint(len(self._others), (count,), generator=generator)]
@@ -87,7 +92,11 @@ class NegativeSampler:
         else:
             marks = torch.rand(2, count, dtype=torch.float64, generator=generator) * self._bounds[-1]
             ends = torch.searchsorted(self._bounds, marks, right=True).clamp(max=self.num_nodes - 1)
-        pairs = torch.stack((ends.min(0).values, ends.max(0).values))
+        if in_order:
+            keys = pair_keys(ends, self.num_nodes).sort().values
+            pairs = torch.stack((keys // self.num_nodes, keys % self.num_nodes))
+        else:
+            pairs = torch.stack((ends.min(0).values, ends.max(0).values))
         return pairs[:, (pairs[0] != pairs[1]) & ~self.contains(pairs)]
 
     def distinct(self, count: int, generator: torch.Generator | None = None) -> Tensor:
@@ -105,7 +114,8 @@ class NegativeSampler:
         if self._others is not None:
             keys = self._others[torch.randperm(len(self._others), generator=generator)[:count]]
         while len(keys) < count:
-            more = torch.cat((keys, pair_keys(self.sample(2 * (count - len(keys)) + 16, generator), self.num_nodes)))
+            pairs = self._sample(2 * (count - len(keys)) + 16, generator, in_order=False)
+            more = torch.cat((keys, pair_keys(pairs, self.num_nodes)))
             values, inverse = more.unique(return_inverse=True)
             first = torch.full_like(values, len(more)).scatter_reduce_(
                 0, inverse, torch.arange(len(more)), reduce="amin"

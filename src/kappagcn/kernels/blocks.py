@@ -1,10 +1,11 @@
 """Compiler options of the loops, and blocks of rows over threads.
 
-Rows go in blocks whose bounds do not depend on the number of threads; neither do sums over rows, then.
+The bounds of blocks do not depend on the number of threads, so neither do sums over rows.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,22 +19,31 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 Array = NDArray[Any]
-BLOCK = 2048
-ALONE = 65536  # rows that one thread finishes before another has woken up and found its block
+BLOCK = 8192
+LINE = 8  # float64 numbers in a cache line
+ALONE = 65536  # rows that one thread finishes before another one has started
 
 # Sums may be reordered to use vector registers; nothing else is relaxed.
 compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
 
 
 def as_array(x: Tensor) -> Array:
-    """The same numbers for numba, which wants them contiguous."""
+    """A contiguous NumPy array with the values of a tensor, for numba."""
     array: Array = x.contiguous().numpy()
     return array
 
 
-def block_sums(rows: int) -> Array:
-    """A zero for what each block of rows sums up, (B, 1)."""
-    return np.zeros((-(-rows // BLOCK) or 1, 1))
+def block_sums(rows: int, count: int = 1) -> Array:
+    """Zeros for so many sums of each block of rows, (B, count)."""
+    return np.zeros((-(-rows // BLOCK) or 1, count))
+
+
+def aligned_zeros(*shape: int) -> Array:
+    """Zeros in float64, aligned to a cache line: vector loads across two lines take twice the time."""
+    count = math.prod(shape)
+    space = np.zeros(count + LINE)
+    start = -(space.ctypes.data // space.itemsize) % LINE
+    return space[start : start + count].reshape(shape)
 
 
 def in_blocks(rows: int, work: Callable[[slice, int], None]) -> None:
@@ -44,14 +54,14 @@ def in_blocks(rows: int, work: Callable[[slice, int], None]) -> None:
 
 @cache
 def _pool(process: int, threads: int) -> ThreadPoolExecutor:
-    """Threads of this process: those of a parent do not survive a fork."""
+    """The thread pool of this process: threads do not survive a fork."""
     return ThreadPoolExecutor(threads)
 
 
 def parallel_for(count: int, work: Callable[[int], None], *, alone: bool = False) -> None:
     """Call ``work(0)`` to ``work(count - 1)`` in as many threads as torch uses, or in this one alone.
 
-    `work` has to release Python's lock. Threads that start too late are not waited for.
+    `work` has to release Python's interpreter lock. Threads that start too late are not used.
     """
     numbers = iter(range(count))
 

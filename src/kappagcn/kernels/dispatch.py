@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, wraps
 from importlib import import_module
 from types import ModuleType
@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from kappagcn.errors import GeometryError
-from kappagcn.tracing import is_cheap_to_read
+from kappagcn.tracing import is_autocast_on, is_cheap_to_read
 
 _torch_only = False
 
@@ -38,7 +38,7 @@ def compiled(name: str, *tensors: Tensor) -> ModuleType | None:
 
 @contextmanager
 def torch_only() -> Iterator[None]:
-    """A context in which torch does everything, as where numba is not installed; for comparisons."""
+    """A context in which torch is used instead of compiled loops, for comparisons."""
     global _torch_only
     before, _torch_only = _torch_only, True
     try:
@@ -47,8 +47,12 @@ def torch_only() -> Iterator[None]:
         _torch_only = before
 
 
+def _without_autocast(t: Tensor) -> AbstractContextManager[None]:
+    return torch.autocast(t.device.type, enabled=False) if is_autocast_on(t) else nullcontext()
+
+
 def second_order(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """A compiled backward for first derivatives; for second ones that of ``ctx.twin``, the same function in torch.
+    """A compiled backward for first derivatives; second ones use ``ctx.twin``, the same function in torch.
 
     The twin takes the saved tensors of which there are derivatives, ``ctx.saved_tensors[: ctx.inputs]``.
     """
@@ -56,11 +60,11 @@ def second_order(backward: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(backward)
     def either(ctx: Any, grad: Tensor) -> Any:
         if not torch.is_grad_enabled():
-            with torch.autocast(grad.device.type, enabled=False):
+            with _without_autocast(grad):
                 return backward(ctx, grad)
         inputs = ctx.saved_tensors[: ctx.inputs]
         wanted = [t for t in inputs if t.requires_grad]
-        with torch.autocast(grad.device.type, enabled=False):
+        with _without_autocast(grad):
             grads = iter(torch.autograd.grad(ctx.twin(*inputs), wanted, grad, create_graph=True, allow_unused=True))
         by_input = [next(grads) if t.requires_grad else None for t in inputs]
         return (*by_input, *[None] * (len(ctx.needs_input_grad) - len(inputs)))
@@ -69,7 +73,7 @@ def second_order(backward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """A backward without a derivative of its own, which says so where one is asked for; autocast does not lower it."""
+    """A backward that raises an error if it is differentiated itself; autocast does not lower it."""
     once = once_differentiable(backward)
 
     @wraps(backward)
@@ -80,7 +84,7 @@ def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:
                 "expected first derivatives alone of this layer, found create_graph=True; the functions of "
                 "kappagcn.geometry have second ones."
             )
-        with torch.autocast(grads[0].device.type, enabled=False):
+        with _without_autocast(grads[0]):
             return once(ctx, *grads)
 
     return checked

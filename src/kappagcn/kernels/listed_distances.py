@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kappagcn.kernels.blocks import compiled, in_blocks
-from kappagcn.kernels.pair_distances import A0, A1, A2, A3, A4, A5, A6, B1, B2, B3, B4, B5, LEAST_GAP, NEAR, TURN
-from kappagcn.kernels.pair_gradients import slope_near
+from kappagcn.kernels.pair_distances import B1, B2, B3, B4, B5, LEAST_GAP, NEAR, TURN, near_square
 
 __all__ = ["listed_gradients", "listed_squares"]
 
 Array = NDArray[Any]
-SINE, APART, SQUARE, ARC = range(4)  # what the way back needs of each pair: T, ab|û − v̂|², S, arsinc(κS)
+# Saved for the backward pass: T, ab|û − v̂|², and the derivatives of (d/2)² by S and by κ.
+SINE, APART, SLOPE, BENT = range(4)
 
 
 @compiled
@@ -41,14 +41,18 @@ def _squares(
         square = sine * sine + slope[i] * slope[j] * apart
         z = kappa * square
         if abs(z) < NEAR:
-            arc = A0 + z * (A1 + z * (A2 + z * (A3 + z * (A4 + z * (A5 + z * A6)))))
-        elif z < 0:
-            t = math.sqrt(-z)
-            arc = math.log1p(t - z / (1 + math.sqrt(1 - z))) / t
+            value, derivative = near_square(z)
+            steep, bent = value + z * derivative, square * square * derivative
         else:
-            arc = math.atan2(math.sqrt(z), math.sqrt(max(1 - z, 0.0))) / math.sqrt(z)
-        kept[p, SINE], kept[p, APART], kept[p, SQUARE], kept[p, ARC] = sine, apart, square, arc
-        result[p] = 4 * square * arc * arc
+            t = math.sqrt(abs(z))
+            if z < 0:
+                arc = math.log1p(t - z / (1 + math.sqrt(1 - z))) / t
+            else:
+                arc = math.atan2(t, math.sqrt(max(1 - z, 0.0))) / t
+            value, steep = arc * arc, arc / math.sqrt(max(1 - z, LEAST_GAP))
+            bent = square * (steep - value) / kappa
+        kept[p, SINE], kept[p, APART], kept[p, SLOPE], kept[p, BENT] = sine, apart, steep, bent
+        result[p] = 4 * square * value
 
 
 @compiled
@@ -68,12 +72,8 @@ def _gradients(
     half, by_kappa = 0.5 / kappa if kappa != 0 else 0.0, 0.0
     for p in range(first.shape[0]):
         i, j = first[p], second[p]
-        sine, apart, square, arc = kept[p, SINE], kept[p, APART], kept[p, SQUARE], kept[p, ARC]
-        z = kappa * square
-        steep = 1 / math.sqrt(max(1 - z, LEAST_GAP))
-        pull = 4 * grad[p] * arc * steep  # ∂/∂S
-        bent = square * slope_near(z) if abs(z) < NEAR else half * (steep - arc)  # S arsinc′(κS)
-        by_kappa += 8 * grad[p] * square * arc * bent
+        sine, apart, pull = kept[p, SINE], kept[p, APART], 4 * grad[p] * kept[p, SLOPE]  # ∂/∂S
+        by_kappa += 4 * grad[p] * kept[p, BENT]
         cosine = math.sqrt(max(1 - kappa * sine * sine, 0.0))
         x = length[i] - length[j]
         y = kappa * x * x
@@ -100,15 +100,15 @@ def _gradients(
 def listed_squares(
     unit: Array, length: Array, slope: Array, kappa: float, first: Array, second: Array
 ) -> tuple[Array, Array]:
-    """d² of each pair, (P,), and what `listed_gradients` needs, (P, 4).
+    """d² of each pair, (P,), and values for `listed_gradients`, (P, 4).
 
     Args:
         unit: Directions of the tangent vectors, 0 at the origin, (N, D).
-        length: Their lengths, (N,).
+        length: Lengths of the tangent vectors, (N,).
         slope: sinc(4κ·length²), (N,).
         kappa: Curvature.
-        first: Rows of one end, (P,).
-        second: Rows of the other, (P,).
+        first: Row of the first point of each pair, (P,).
+        second: Row of the second point, (P,).
     """
     result, kept = np.empty(len(first)), np.empty((len(first), 4))
     in_blocks(
@@ -121,7 +121,7 @@ def listed_squares(
 def listed_gradients(
     unit: Array, length: Array, slope: Array, kappa: float, first: Array, second: Array, kept: Array, grad: Array
 ) -> tuple[Array, Array, Array, float]:
-    """Gradients by vectors, lengths, slopes and κ, each as far as it enters by itself, from those by d², (P,)."""
+    """Partial derivatives by vectors, lengths, slopes and κ, from gradients by d², (P,)."""
     by_v, by_length, by_slope = np.zeros_like(unit), np.zeros_like(length), np.zeros_like(slope)
     by_kappa = _gradients(unit, length, slope, kappa, first, second, kept, grad, by_v, by_length, by_slope)
     return by_v, by_length, by_slope, by_kappa

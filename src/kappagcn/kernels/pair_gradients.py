@@ -7,119 +7,163 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kappagcn.kernels.blocks import aligned_zeros
+from kappagcn.kernels.intrinsics import borrowed
 from kappagcn.kernels.pair_distances import (
-    A1,
-    A2,
-    A3,
-    A4,
-    A5,
-    A6,
-    A7,
-    A8,
     B1,
     B2,
     B3,
     B4,
     B5,
+    BENT,
+    BLOCK,
     CHUNKS,
-    NEAR,
+    GAP,
+    OTHER,
+    OWN,
+    PULL,
+    RADIUS,
+    SINE,
+    SLOPE,
     TURN,
+    TURNED,
+    P,
     Points,
+    Q,
     Rows,
-    compiled,
+    Work,
 )
+from kappagcn.kernels.vector_math import inlined
 
 __all__ = ["Sums", "add_gradients", "added", "no_sums"]
 
 Array = NDArray[Any]
+NOTHING = (0.0, np.inf, 0.0, 0.0)  # initial totals, of no pairs
+BY_RADIUS, BY_SINE = (n * BLOCK for n in range(2))
 
 
 class Sums(NamedTuple):
-    """What pairs add up to."""
+    """Sums over pairs."""
 
-    by_u: Array  # gradients; this one short of a factor P, which is 0 at the origin
-    by_r: Array
-    by_sine: Array
+    by_u: Array  # gradients, in blocks; this one without its factor P, which is 0 at the origin
+    by_numbers: Array  # by r and by the sine, in blocks
     by_kappa: Array
-    totals: Array  # the objective, and the smallest and largest d²w
+    totals: Array  # the objective, the smallest and largest d²w, and the objective without smoothing
 
 
-@compiled
-def slope_near(z: float) -> float:
-    """arsinc′(z) for small z."""
-    terms = 5 * A5 + z * (6 * A6 + z * (7 * A7 + z * 8 * A8))
-    return A1 + z * (2 * A2 + z * (3 * A3 + z * (4 * A4 + z * terms)))
+@inlined
+def _add_by_directions(m: int, own: Array, columns: Array, pairs: Array, by_own: Array, by_columns: Array) -> None:
+    """Gradients by the directions of point i, into `by_own`, and of m others, two columns at a time."""
+    for d in range(0, own.shape[0] - 1, 2):
+        a, b, column, by_column = own[d], own[d + 1], columns[d * BLOCK :], by_columns[d * BLOCK :]
+        along, across = 0.0, 0.0
+        for j in range(min(m, BLOCK)):
+            x, y = a - column[j], b - column[BLOCK + j]
+            along += pairs[OWN + j] * x
+            across += pairs[OWN + j] * y
+            by_column[j] -= pairs[OTHER + j] * x
+            by_column[BLOCK + j] -= pairs[OTHER + j] * y
+        by_own[d], by_own[d + 1] = along, across
+    if own.shape[0] % 2:
+        d, along = own.shape[0] - 1, 0.0
+        a, column, by_column = own[d], columns[d * BLOCK :], by_columns[d * BLOCK :]
+        for j in range(min(m, BLOCK)):
+            x = a - column[j]
+            along += pairs[OWN + j] * x
+            by_column[j] -= pairs[OTHER + j] * x
+        by_own[d] = along
 
 
-@compiled
-def add_gradients(
-    i: int, start: int, stop: int, once: bool, points: Points, sums: Sums, parts: Array, flat: Array
-) -> None:
-    """Add what the pulls of point i and those of a block, in ``flat[3]``, do to both points and to κ.
+@inlined
+def _add_by_numbers(
+    m: int,
+    kappa: float,
+    r_i: float,
+    sine_i: float,
+    by_q: float,
+    by_p: float,
+    others: Array,
+    pairs: Array,
+    parts: Array,
+    by_others: Array,
+) -> tuple[float, float, float]:
+    """Add gradients by radii and sines of m others; returns those by κ, and by radius and sine of point i.
 
-    Gradients are by both points, or without `once` by the other one alone.
+    ∂T/∂r is by_q q_j + by_p p_j.
     """
-    m = stop - start
-    u, r, sine, p, q, ends, kappas = points.u, points.r, points.sine, points.p, points.q, points.ends, points.kappas
-    by_u, by_r, by_sine = sums.by_u, sums.by_r, sums.by_sine
-    x, other, pull, one = flat[1], flat[2], flat[3], flat[4]
-    for f in range(kappas.shape[0]):
-        gap, s, turn, arc, root = parts[0, f, :m], parts[1, f, :m], parts[2, f, :m], parts[3, f, :m], parts[4, f, :m]
-        kappa, p_i, q_i, sine_i, r_i = kappas[f], p[f, i], q[f, i], sine[f, i], r[f, i]
-        p_j, q_j, sine_j, r_j = p[f, start:stop], q[f, start:stop], sine[f, start:stop], r[f, start:stop]
+    half = 0.5 / kappa if kappa != 0 else 0.0
+    curving, outward, wide = 0.0, 0.0, 0.0
+    for j in range(min(m, BLOCK)):
+        turn, sine_j, h = parts[TURNED + j], others[SINE + j], 0.5 * (r_i - others[RADIUS + j])
+        x = 4 * pairs[PULL + j] * parts[SLOPE + j]  # ∂/∂S
+        cosine = by_q * others[Q + j] + by_p * others[P + j]
+        z = kappa * h * h
+        series = h * h * h * (B1 + z * (B2 + z * (B3 + z * (B4 + z * B5))))
+        by_kappa = series if abs(z) < TURN else (h * cosine - turn) * half  # ∂T/∂κ
+        curving += 4 * pairs[PULL + j] * parts[BENT + j] + 2 * x * turn * by_kappa
+        turned, widened = x * turn * cosine, 0.25 * x * parts[GAP + j]
+        outward += turned
+        wide += widened * sine_j
+        by_others[BY_RADIUS + j] -= turned
+        by_others[BY_SINE + j] += widened * sine_i
+        pairs[OWN + j], pairs[OTHER + j] = 0.5 * x * sine_j, 0.5 * x * sine_i
+    return curving, outward, wide
+
+
+@inlined
+def borrowed_sums(sums: Sums) -> Sums:
+    return Sums(borrowed(sums.by_u), borrowed(sums.by_numbers), borrowed(sums.by_kappa), borrowed(sums.totals))
+
+
+@inlined
+def add_gradients(
+    i: int,
+    u: Array,
+    numbers: Array,
+    first: int,
+    once: bool,
+    points: Points,
+    sums: Sums,
+    by_u: Array,
+    by_numbers: Array,
+    work: Work,
+) -> None:
+    """Add gradients by both points and κ for point i and those of a block, from derivatives by d² in `PULL`.
+
+    Gradients are by both points, or without `once` by the other one alone; the block's go into `by_u` and `by_numbers`.
+    """
+    pairs, m, block, place = work.pairs, BLOCK - first, i // BLOCK, i % BLOCK
+    for f in range(points.kappas.shape[0]):
+        kappa, start, stop = points.kappas[f], points.ends[f], points.ends[f + 1]
+        mine, by_mine = points.numbers[block, f, place:], sums.by_numbers[block, f, place:]
         crossed, straight, squared = points.turns[f, 0], points.turns[f, 1], points.turns[f, 2]
-        half = 0.5 / kappa if kappa != 0 else 0.0
-        curving = 0.0
-        for j in range(m):
-            z = kappa * s[j]
-            y = min(max(z, -NEAR), NEAR)
-            bent = s[j] * slope_near(y) if y == z else half * (root[j] - arc[j])  # s arsinc′(κs)
-            curving += 8 * pull[j] * s[j] * arc[j] * bent
-        for j in range(m):
-            x[j] = 4 * pull[j] * arc[j] * root[j]  # ∂/∂S
-        for j in range(m):
-            one[j] = crossed * (p_i * q_j[j] + q_i * p_j[j]) + straight * q_i * q_j[j] + squared * p_i * p_j[j]
-        for j in range(m):
-            h = 0.5 * (r_i - r_j[j])
-            z = kappa * h * h
-            y = min(max(z, -TURN), TURN)
-            near = h * h * h * (B1 + y * (B2 + y * (B3 + y * (B4 + y * B5))))
-            curving += 2 * x[j] * turn[j] * (near if y == z else (h * one[j] - turn[j]) * half)
-        outward, column = 0.0, by_r[f, start:stop]
-        for j in range(m):
-            other[j] = x[j] * turn[j] * one[j]
-            outward += other[j]
-        for j in range(m):
-            column[j] -= other[j]
-        wide, column = 0.0, by_sine[f, start:stop]
-        for j in range(m):
-            other[j] = 0.25 * x[j] * gap[j]
-            wide += other[j] * sine_j[j]
-        for j in range(m):
-            column[j] += other[j] * sine_i
+        by_q, by_p = crossed * mine[P] + straight * mine[Q], crossed * mine[Q] + squared * mine[P]
+        others, by_others = numbers[f, first:], by_numbers[f, first:]
+        curving, outward, wide = _add_by_numbers(
+            m, kappa, mine[RADIUS], mine[SINE], by_q, by_p, others, pairs, work.parts[f], by_others
+        )
+        columns, by_columns = u[start * BLOCK + first :], by_u[start * BLOCK + first :]
+        _add_by_directions(m, work.own[start:stop], columns, pairs, work.by_own[start:stop], by_columns)
         if once:
-            by_r[f, i] += outward
-            by_sine[f, i] += wide
-        else:  # point i stays, but κ bends its sine too
+            by_mine[BY_RADIUS] += outward
+            by_mine[BY_SINE] += wide
+            for d in range(start, stop):
+                sums.by_u[block, d * BLOCK + place] += work.by_own[d]
+        else:  # point i gets no gradient, but its sine depends on κ
             curving += wide * points.bends[f, i]
         sums.by_kappa[f] += curving
-        for j in range(m):
-            one[j] = 0.5 * x[j] * sine_j[j] if once else 0.0
-        for j in range(m):
-            other[j] = 0.5 * x[j] * sine_i
-        for d in range(ends[f], ends[f + 1]):
-            own, column, pulls, along = u[d, i], u[d, start:stop], by_u[d, start:stop], 0.0
-            for j in range(m):
-                along += one[j] * (own - column[j])
-                pulls[j] -= other[j] * (own - column[j])
-            by_u[d, i] += along
 
 
-def no_sums(rows: Rows, kept: int) -> list[Sums]:
-    """Zeros for each chunk of rows, with gradients of that many points."""
-    d, f = len(rows.u), len(rows.kappas)
+def no_sums(rows: Rows, *, slopes: bool) -> list[Sums]:
+    """Zeros for each chunk of rows, with space for gradients or without."""
+    blocks, f = len(rows.points.u) if slopes else 0, len(rows.kappas)
     return [
-        Sums(np.zeros((d, kept)), np.zeros((f, kept)), np.zeros((f, kept)), np.zeros(f), np.array([0.0, np.inf, 0.0]))
+        Sums(
+            aligned_zeros(blocks, len(rows.u) * BLOCK),
+            aligned_zeros(blocks, f, 2 * BLOCK),
+            np.zeros(f),
+            np.array(NOTHING),
+        )
         for _ in range(CHUNKS)
     ]
 
@@ -127,8 +171,8 @@ def no_sums(rows: Rows, kept: int) -> list[Sums]:
 def added(rows: Rows, sums: list[Sums], *, slopes: bool) -> tuple[Array, Array, Array]:
     """Sums of all chunks, in order: totals, gradients by v and by κ."""
     totals = np.array([each.totals for each in sums])
-    whole = np.array([totals[:, 0].sum(), totals[:, 1].min(), totals[:, 2].max()])
+    whole = np.array([totals[:, 0].sum(), totals[:, 1].min(), totals[:, 2].max(), totals[:, 3].sum()])
     if not slopes:
         return whole, np.empty((0, 0)), np.empty(0)
-    by_u, by_r, by_sine, by_kappa = (np.sum([each[k] for each in sums], axis=0) for k in range(4))
-    return whole, *rows.gradients(by_u, by_r, by_sine, by_kappa)
+    by_u, by_numbers, by_kappa = (np.sum([each[k] for each in sums], axis=0) for k in range(3))
+    return whole, *rows.gradients(by_u, by_numbers, by_kappa)

@@ -3,7 +3,7 @@
 With w = 1/d_G² an objective adds up, for each pair,
 
     distortion   (d²w − 1)²
-    relative     |d√w − 1|
+    relative     √(x² + width²) − width with x = d√w − 1, which is |x| for a width of 0
     stress       (d√w − 1)²/w
 
 Its derivative by d², the pull, goes to `add_gradients`, which knows how d² depends on both points and on κ.
@@ -18,139 +18,191 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kappagcn.kernels.blocks import parallel_for
-from kappagcn.kernels.pair_distances import ALONE, BLOCK, CHUNKS, Points, Rows, compiled, squared_distances
-from kappagcn.kernels.pair_gradients import Sums, add_gradients, added, no_sums
+from kappagcn.kernels.pair_distances import (
+    ALONE,
+    BLOCK,
+    CHUNKS,
+    PULL,
+    STEP,
+    TOTAL,
+    WEIGHT,
+    Points,
+    Rows,
+    Work,
+    borrowed_points,
+    borrowed_work,
+    squared_distances,
+    take_direction,
+)
+from kappagcn.kernels.pair_gradients import NOTHING, Sums, add_gradients, added, borrowed_sums, no_sums
+from kappagcn.kernels.vector_math import compiled, inlined
 from kappagcn.objectives import PAIR_OBJECTIVES
 
 __all__ = ["all_pairs", "listed_pairs"]
 
 Array = NDArray[Any]
 DISTORTION, RELATIVE, STRESS = range(len(PAIR_OBJECTIVES))
-LEAST_RATIO = 1e-24  # of d²w: the distance has no derivative where points coincide
+LEAST_RATIO = 1e-24  # smallest d²w: the distance has no derivative where points coincide
+LEAST_ROOT = 1e-300  # |x| has no derivative at 0, where this makes it 0
 
 
-@compiled
-def _pulls(objective: int, squares: Array, w: Array, pull: Array, m: int) -> float:
-    """The objective of m pairs; into `pull` its derivatives by d²."""
-    loss = 0.0
+@inlined
+def _pulls(objective: int, width: float, m: int, pairs: Array, totals: Array) -> None:
+    """Add the objective of m pairs, and what it is for a width of 0; into `PULL` its derivatives by d²."""
+    loss, sharp = 0.0, 0.0
     if objective == DISTORTION:
-        for j in range(m):
-            excess = squares[j] * w[j] - 1 if w[j] > 0 else 0.0
+        for j in range(min(m, BLOCK)):
+            w = pairs[WEIGHT + j]
+            excess = pairs[TOTAL + j] * w - 1 if w > 0 else 0.0
             loss += excess * excess
-            pull[j] = 2 * excess * w[j]
-        return loss
-    for j in range(m):
-        ratio = math.sqrt(max(squares[j] * w[j], LEAST_RATIO)) if w[j] > 0 else 1.0
-        excess = ratio - 1
-        if objective == RELATIVE:
-            loss += abs(excess)
-            pull[j] = 0.5 * w[j] / ratio if excess > 0 else -0.5 * w[j] / ratio
-        else:
-            loss += excess * excess / w[j] if w[j] > 0 else 0.0
-            pull[j] = excess / ratio
-    return loss
+            pairs[PULL + j] = 2 * excess * w
+        sharp = loss
+    elif objective == RELATIVE:
+        for j in range(min(m, BLOCK)):
+            w = pairs[WEIGHT + j]
+            ratio = math.sqrt(max(pairs[TOTAL + j] * w, LEAST_RATIO)) if w > 0 else 1.0
+            excess = ratio - 1
+            root = math.sqrt(excess * excess + width * width)
+            loss += root - width
+            sharp += abs(excess)
+            pairs[PULL + j] = 0.5 * w * excess / (ratio * max(root, LEAST_ROOT))
+    else:
+        for j in range(min(m, BLOCK)):
+            w = pairs[WEIGHT + j]
+            ratio = math.sqrt(max(pairs[TOTAL + j] * w, LEAST_RATIO)) if w > 0 else 1.0
+            excess = ratio - 1
+            loss += excess * excess / w if w > 0 else 0.0
+            pairs[PULL + j] = excess / ratio
+        sharp = loss
+    totals[0] += loss
+    totals[3] += sharp
 
 
-@compiled
-def _block_of_pairs(
-    i: int,
-    start: int,
-    stop: int,
-    objective: int,
-    slopes: bool,
-    once: bool,
-    w: Array,
-    points: Points,
-    sums: Sums,
-    parts: Array,
-    flat: Array,
-) -> None:
-    """Pairs of point i with those of a block: adds to the objective and its gradients."""
-    m, totals, squares = stop - start, sums.totals, flat[0]
-    squared_distances(i, start, stop, points, parts, flat)
-    totals[0] += _pulls(objective, squares, w, flat[3], m)
-    if slopes:
-        add_gradients(i, start, stop, once, points, sums, parts, flat)
-        return
-    for j in range(m):
-        if w[j] > 0:
-            totals[1], totals[2] = min(totals[1], squares[j] * w[j]), max(totals[2], squares[j] * w[j])
+@inlined
+def _extremes(m: int, pairs: Array, totals: Array) -> None:
+    """Smallest and largest d²w so far."""
+    least, most = totals[1], totals[2]
+    for j in range(min(m, BLOCK)):
+        ratio, counted = pairs[TOTAL + j] * pairs[WEIGHT + j], pairs[WEIGHT + j] > 0
+        least = ratio if counted and ratio < least else least
+        most = ratio if counted and ratio > most else most
+    totals[1], totals[2] = least, most
 
 
 @compiled
 def _rows_of_pairs(
-    first: int, objective: int, slopes: bool, sources: Array, once: bool, points: Points, weights: Array, sums: Sums
+    first: int,
+    objective: int,
+    width: float,
+    slopes: bool,
+    sources: Array,
+    once: bool,
+    owned: Points,
+    space: Work,
+    weights: Array,
+    totals: Sums,
 ) -> None:
     """Pairs of every `CHUNKS`-th source from `first` with all points; with `once` sources are all, and pairs i < j."""
-    n = points.u.shape[1]
-    parts, flat = np.ones((5, points.kappas.shape[0], BLOCK)), np.empty((5, BLOCK))
-    for left in range(0, n, BLOCK):
-        stop = min(left + BLOCK, n)
+    points, work, sums = borrowed_points(owned), borrowed_work(space), borrowed_sums(totals)
+    n, pairs = weights.shape[1], work.pairs
+    for block in range(points.u.shape[0]):
+        left, stop = block * BLOCK, min((block + 1) * BLOCK, n)
+        u, numbers, by_u, by_numbers = points.u[block], points.numbers[block], sums.by_u[block], sums.by_numbers[block]
         for place in range(first, sources.shape[0], CHUNKS):
             i = sources[place]
-            start = max(left, i + 1) if once else left
+            start = max(i + 1, left) if once else left
             if start >= stop:
                 break
-            w = weights[place, start:stop]
-            _block_of_pairs(i, start, stop, objective, slopes, once, w, points, sums, parts, flat)
+            unwanted = (start - left) // STEP * STEP
+            take_direction(i, points, work)
+            squared_distances(i, u, numbers, unwanted, points, work)
+            _take_weights(weights[place, start:stop], start - left - unwanted, pairs)
+            _pulls(objective, width, BLOCK - unwanted, pairs, sums.totals)
+            if slopes:
+                add_gradients(i, u, numbers, unwanted, once, points, sums, by_u, by_numbers, work)
+            else:
+                _extremes(BLOCK - unwanted, pairs, sums.totals)
+
+
+@inlined
+def _take_weights(w: Array, start: int, pairs: Array) -> None:
+    """Copy the weights to the pairs from `start` on; the others get 0."""
+    for j in range(BLOCK):
+        pairs[WEIGHT + j] = 0.0
+    wanted = pairs[WEIGHT + start : WEIGHT + BLOCK]
+    for j in range(w.shape[0]):
+        wanted[j] = w[j]
 
 
 @compiled
 def _rows_of_listed_pairs(
-    first: int, objective: int, places: Array, others: Array, weights: Array, points: Points, sums: Sums
+    first: int,
+    objective: int,
+    places: Array,
+    others: Array,
+    weights: Array,
+    owned: Points,
+    space: Work,
+    totals: Sums,
+    copied: Points,
+    unused: Sums,
 ) -> None:
     """Pairs of every `CHUNKS`-th point from `first` with those that a compressed list names; gradients by the point.
 
-    Points of the list are copied beside each other, the point itself in front.
+    Points of the list are copied beside each other, to the end of the one block of `copied`.
     """
-    dims, factors, width = points.u.shape[0], points.kappas.shape[0], BLOCK + 1
-    parts, flat = np.ones((5, factors, BLOCK)), np.empty((5, BLOCK))
-    u, near = np.empty((dims, width)), np.empty((4, factors, width))
-    copied = Points(u, near[0], near[1], near[2], near[3], points.ends, points.kappas, points.turns, points.bends)
-    own = Sums(
-        np.zeros((dims, width)), np.zeros((factors, width)), np.zeros((factors, width)), sums.by_kappa, sums.totals
-    )
-    for i in range(first, points.u.shape[1], CHUNKS):
+    points, work, sums = borrowed_points(owned), borrowed_work(space), borrowed_sums(totals)
+    u, numbers, by_u, by_numbers = copied.u[0], copied.numbers[0], unused.by_u[0], unused.by_numbers[0]
+    for i in range(first, places.shape[0] - 1, CHUNKS):
+        take_direction(i, points, work)
         for left in range(places[i], places[i + 1], BLOCK):
-            stop = min(left + BLOCK, places[i + 1])
-            for j in range(left - 1, stop):
-                place, k = j - left + 1, i if j < left else others[j]
-                for d in range(dims):
-                    u[d, place] = points.u[d, k]
-                for f in range(factors):
-                    near[0, f, place], near[1, f, place] = points.r[f, k], points.sine[f, k]
-                    near[2, f, place], near[3, f, place] = points.p[f, k], points.q[f, k]
-            own.by_u[:, 0] = 0.0
-            own.by_r[:, 0] = 0.0
-            own.by_sine[:, 0] = 0.0
-            w = weights[left:stop]
-            _block_of_pairs(0, 1, stop - left + 1, objective, True, True, w, copied, own, parts, flat)
-            sums.by_u[:, i] += own.by_u[:, 0]
-            sums.by_r[:, i] += own.by_r[:, 0]
-            sums.by_sine[:, i] += own.by_sine[:, 0]
+            count = min(BLOCK, places[i + 1] - left)
+            for j in range(count):
+                block, place = others[left + j] // BLOCK, others[left + j] % BLOCK
+                for d in range(work.own.shape[0]):
+                    u[d * BLOCK + BLOCK - count + j] = points.u[block, d * BLOCK + place]
+                for f in range(numbers.shape[0]):
+                    for number in range(4):
+                        k = number * BLOCK
+                        numbers[f, k + BLOCK - count + j] = points.numbers[block, f, k + place]
+            unwanted = (BLOCK - count) // STEP * STEP
+            squared_distances(i, u, numbers, unwanted, points, work)
+            _take_weights(weights[left : left + count], BLOCK - count - unwanted, work.pairs)
+            _pulls(objective, 0.0, BLOCK - unwanted, work.pairs, sums.totals)
+            add_gradients(i, u, numbers, unwanted, True, points, sums, by_u, by_numbers, work)
 
 
 def all_pairs(
-    rows: Rows, weights: Array, sources: Array | None = None, *, objective: str = "distortion", slopes: bool = True
+    rows: Rows,
+    weights: Array,
+    sources: Array | None = None,
+    *,
+    objective: str = "distortion",
+    width: float = 0.0,
+    slopes: bool = True,
 ) -> tuple[Array, Array, Array]:
     """An objective over unordered pairs i < j with a weight above 0.
 
     Args:
         rows: The points.
         weights: 1/d_G² for each pair, (N, N), 0 for pairs to be left out; float32 or float64.
-        sources: Only pairs with these, and `weights` theirs alone, (B, N). Pairs of a source with itself have weight 0.
+        sources: Points whose pairs are taken, with `weights` (B, N). Pairs of a source with itself have weight 0.
             Gradients are then by the other point.
         objective: One of `PAIR_OBJECTIVES`.
+        width: Width over which the kinks of ``"relative"`` are smoothed.
         slopes: Whether to compute gradients.
 
     Returns:
-        The objective and, without slopes, the least and the largest d²w, (3,); gradients by v, (N, D), and by κ, (F,).
+        The objective, without slopes the least and the largest d²w, and the objective for a width of 0, (4,); gradients
+        by v, (N, D), and by κ, (F,).
     """
-    n, every = rows.u.shape[1], np.arange(rows.u.shape[1]) if sources is None else sources
-    sums, number = no_sums(rows, n if slopes else 0), PAIR_OBJECTIVES.index(objective)
+    n, every = rows.count, np.arange(rows.count) if sources is None else sources
+    sums, number = no_sums(rows, slopes=slopes), PAIR_OBJECTIVES.index(objective)
 
     def work(chunk: int) -> None:
-        _rows_of_pairs(chunk, number, slopes, every, sources is None, rows.points, weights, sums[chunk])
+        _rows_of_pairs(
+            chunk, number, width, slopes, every, sources is None, rows.points, rows.work(), weights, sums[chunk]
+        )
 
     parallel_for(CHUNKS, work, alone=n * len(every) < ALONE)
     return added(rows, sums, slopes=slopes)
@@ -159,19 +211,22 @@ def all_pairs(
 def listed_pairs(
     rows: Rows, places: Array, others: Array, weights: Array, *, objective: str = "distortion"
 ) -> tuple[float, Array, Array]:
-    """The same over pairs that a compressed list names, both ways: i with others[places[i] : places[i + 1]].
+    """An objective over listed pairs, in both directions: i with others[places[i] : places[i + 1]].
 
     Returns:
         The objective over unordered pairs, its gradients by v, (N, D), and by κ, (F,).
     """
-    n, f, number = rows.u.shape[1], len(rows.kappas), PAIR_OBJECTIVES.index(objective)
-    by_u, by_r, by_sine = np.zeros((len(rows.u), n)), np.zeros((f, n)), np.zeros((f, n))
-    by_kappa, totals = np.zeros((CHUNKS, f)), np.tile([0.0, np.inf, 0.0], (CHUNKS, 1))
+    (whole, *_), number = no_sums(rows, slopes=True), PAIR_OBJECTIVES.index(objective)
+    by_kappa, totals = np.zeros((CHUNKS, len(rows.kappas))), np.tile(NOTHING, (CHUNKS, 1))
 
     def work(chunk: int) -> None:
-        sums = Sums(by_u, by_r, by_sine, by_kappa[chunk], totals[chunk])
-        _rows_of_listed_pairs(chunk, number, places, others, weights, rows.points, sums)
+        sums = Sums(whole.by_u, whole.by_numbers, by_kappa[chunk], totals[chunk])
+        block = Rows(np.zeros((1, len(rows.u))), rows.ends, rows.kappas)
+        unused = no_sums(block, slopes=True)[0]
+        _rows_of_listed_pairs(
+            chunk, number, places, others, weights, rows.points, rows.work(), sums, block.points, unused
+        )
 
     parallel_for(CHUNKS, work, alone=len(others) < ALONE)
-    # Each pair was met twice: by its points once for each of them, by κ and in the sum twice.
-    return float(totals[:, 0].sum() / 2), *rows.gradients(by_u, by_r, by_sine, by_kappa.sum(0) / 2)
+    # The list has each pair twice: once per point for gradients by points, twice for κ and the sum.
+    return float(totals[:, 0].sum() / 2), *rows.gradients(whole.by_u, whole.by_numbers, by_kappa.sum(0) / 2)

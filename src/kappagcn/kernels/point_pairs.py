@@ -1,4 +1,4 @@
-"""All that is compiled for pairs of points, in one place for its one caller."""
+"""All compiled functions for pairs of points, as one module for `dispatch`."""
 
 from kappagcn.kernels.pair_distances import Rows, distances_from
 from kappagcn.kernels.pairs import all_pairs, listed_pairs

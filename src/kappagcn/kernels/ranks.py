@@ -12,16 +12,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kappagcn.kernels.blocks import parallel_for
-from kappagcn.kernels.pair_distances import ALONE, BLOCK, CHUNKS, Points, Rows, compiled, squared_distances
-from kappagcn.kernels.pair_gradients import Sums, add_gradients, added, no_sums
+from kappagcn.kernels.pair_distances import (
+    ALONE,
+    BLOCK,
+    CHUNKS,
+    PULL,
+    TOTAL,
+    Points,
+    Rows,
+    Work,
+    borrowed_points,
+    borrowed_work,
+    squared_distances,
+    take_direction,
+)
+from kappagcn.kernels.pair_gradients import Sums, add_gradients, added, borrowed_sums, no_sums
+from kappagcn.kernels.vector_math import compiled, inlined
 
 __all__ = ["ranked_rows"]
 
 Array = NDArray[Any]
-LEAST = 1e-12  # of a distance that is divided by
+LEAST = 1e-12  # smallest distance in a denominator
 
 
-@compiled
+@inlined
 def _row_of_ranks(i: int, distances: Array, neighbours: Array, pull: Array) -> float:
     """The ranking loss of point i; into `pull` its derivatives by the squared distances from i."""
     n = distances.shape[0]
@@ -45,7 +59,7 @@ def _row_of_ranks(i: int, distances: Array, neighbours: Array, pull: Array) -> f
         loss += max(excess, 0.0) + math.log1p(small)  # log(1 + e^excess)
         share = 1 / (1 + small) if excess > 0 else small / (1 + small)
         shares += share
-        pull[b] = -share * others  # turned round below
+        pull[b] = -share * others  # sign reversed below
     for j in range(n):
         pull[j] *= -0.5 / (others * max(distances[j], LEAST))
     for j in range(n):
@@ -55,28 +69,38 @@ def _row_of_ranks(i: int, distances: Array, neighbours: Array, pull: Array) -> f
 
 @compiled
 def _ranked_rows(
-    first: int, slopes: bool, sources: Array, places: Array, others: Array, points: Points, sums: Sums
+    first: int,
+    slopes: bool,
+    sources: Array,
+    places: Array,
+    others: Array,
+    owned: Points,
+    space: Work,
+    totals: Sums,
 ) -> None:
     """The ranking loss of every `CHUNKS`-th source from `first`, and its gradients by all points."""
-    n = points.u.shape[1]
-    parts, flat = np.ones((5, points.kappas.shape[0], BLOCK)), np.empty((5, BLOCK))
+    points, work, sums = borrowed_points(owned), borrowed_work(space), borrowed_sums(totals)
+    n, blocks, pairs = places.shape[0] - 1, points.u.shape[0], work.pairs
     distances, pull = np.empty(n), np.empty(n)
     for place in range(first, sources.shape[0], CHUNKS):
         i = sources[place]
         neighbours = others[places[i] : places[i + 1]]
         if neighbours.shape[0] == 0:
             continue
-        for start in range(0, n, BLOCK):
-            stop = min(start + BLOCK, n)
-            squared_distances(i, start, stop, points, parts, flat)
-            for j in range(stop - start):
-                distances[start + j] = math.sqrt(max(flat[0, j], 0.0))
+        take_direction(i, points, work)
+        for block in range(blocks):
+            squared_distances(i, points.u[block], points.numbers[block], 0, points, work)
+            start = block * BLOCK
+            for j in range(min(BLOCK, n - start)):
+                distances[start + j] = math.sqrt(max(pairs[TOTAL + j], 0.0))
         sums.totals[0] += _row_of_ranks(i, distances, neighbours, pull)
-        for start in range(0, n if slopes else 0, BLOCK):
-            stop = min(start + BLOCK, n)
-            squared_distances(i, start, stop, points, parts, flat)
-            flat[3, : stop - start] = pull[start:stop]
-            add_gradients(i, start, stop, True, points, sums, parts, flat)
+        for block in range(blocks if slopes else 0):
+            u, numbers = points.u[block], points.numbers[block]
+            squared_distances(i, u, numbers, 0, points, work)
+            start, stop = block * BLOCK, min((block + 1) * BLOCK, n)
+            pairs[PULL : PULL + BLOCK] = 0.0
+            pairs[PULL : PULL + stop - start] = pull[start:stop]
+            add_gradients(i, u, numbers, 0, True, points, sums, sums.by_u[block], sums.by_numbers[block], work)
 
 
 def ranked_rows(
@@ -87,11 +111,11 @@ def ranked_rows(
     Returns:
         The loss, its gradients by v, (N, D), and by κ, (F,).
     """
-    n, every = rows.u.shape[1], np.arange(rows.u.shape[1]) if sources is None else sources
-    sums = no_sums(rows, n if slopes else 0)
+    n, every = rows.count, np.arange(rows.count) if sources is None else sources
+    sums = no_sums(rows, slopes=slopes)
 
     def work(chunk: int) -> None:
-        _ranked_rows(chunk, slopes, every, places, others, rows.points, sums[chunk])
+        _ranked_rows(chunk, slopes, every, places, others, rows.points, rows.work(), sums[chunk])
 
     parallel_for(CHUNKS, work, alone=n * len(every) < ALONE)
     totals, by_v, by_k = added(rows, sums, slopes=slopes)

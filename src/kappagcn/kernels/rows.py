@@ -56,21 +56,31 @@ def _horner(terms: Array, z: float) -> float:
 
 
 @compiled
+def lift_factors(z: float, kappa: float, limit: float) -> tuple[float, float]:
+    """sinc(z) and cosc(z) of z = 4κ|v|²; rows beyond √−κ·r = limit count as lying there."""
+    s = math.sqrt(abs(z))
+    if abs(z) < SINC_BELOW:
+        return _horner(SINC, z), _horner(COSC, z)
+    if kappa > 0:
+        return math.sin(s) / s, math.cos(s)
+    grown = math.exp(min(s, limit))
+    return (grown - 1 / grown) / (2 * s), (grown + 1 / grown) / 2
+
+
+@compiled
+def lift_slope(z: float, sinc: float, cosc: float) -> float:
+    """sinc′(z)."""
+    return SINC_SLOPE[0] + SINC_SLOPE[1] * z if abs(z) < SERIES_BELOW else (cosc - sinc) / (2 * z)
+
+
+@compiled
 def _lift(v: Array, kappa: float, limit: float, lifted: Array, kept: Array) -> None:
     rows, dim = v.shape
     for i in range(rows):
         q = 0.0
         for j in range(dim):
             q += np.float64(v[i, j]) * np.float64(v[i, j])
-        z = 4 * kappa * q
-        s = math.sqrt(abs(z))
-        if abs(z) < SINC_BELOW:
-            sinc, cosc = _horner(SINC, z), _horner(COSC, z)
-        elif kappa > 0:
-            sinc, cosc = math.sin(s) / s, math.cos(s)
-        else:
-            grown = math.exp(min(s, limit))
-            sinc, cosc = (grown - 1 / grown) / (2 * s), (grown + 1 / grown) / 2
+        sinc, cosc = lift_factors(4 * kappa * q, kappa, limit)
         kept[i, 0], kept[i, 1], kept[i, 2] = q, sinc, cosc
         for j in range(dim):
             lifted[i, j] = 2 * sinc * v[i, j]
@@ -88,8 +98,7 @@ def _lift_backward(v: Array, kappa: float, kept: Array, grad: Array, by_v: Array
     rows, dim = v.shape
     for i in range(rows):
         q, sinc, cosc = kept[i, 0], kept[i, 1], kept[i, 2]
-        z = 4 * kappa * q
-        slope = SINC_SLOPE[0] + SINC_SLOPE[1] * z if abs(z) < SERIES_BELOW else (cosc - sinc) / (2 * z)
+        slope = lift_slope(4 * kappa * q, sinc, cosc)
         along = 0.0
         for j in range(dim):
             along += np.float64(grad[i, j]) * np.float64(v[i, j])
@@ -100,7 +109,7 @@ def _lift_backward(v: Array, kappa: float, kept: Array, grad: Array, by_v: Array
 
 
 @compiled
-def _stretch(kappa: float, p: float, h: float) -> float:
+def stretch(kappa: float, p: float, h: float) -> float:
     """u from |n|² = p and h; a row that points out of the space (κ < 0) is at its edge."""
     size, z = math.sqrt(abs(kappa * p)), kappa * p / max(h, LEAST) ** 2
     if kappa == 0:
@@ -116,7 +125,7 @@ def _stretch(kappa: float, p: float, h: float) -> float:
 
 
 @compiled
-def _slopes(kappa: float, p: float, h: float, u: float, pull: float) -> tuple[float, float, float]:
+def lower_slopes(kappa: float, p: float, h: float, u: float, pull: float) -> tuple[float, float, float]:
     """Pull times 1/Q, 2κG and |n|²G."""
     bent, ahead = kappa * p, max(h, LEAST)
     capped = bent <= 0 and (h <= 0 or -bent >= EDGE * EDGE * h * h)
@@ -139,7 +148,7 @@ def _lower(e: Array, kappa: float, weight: Array, out: Array, kept: Array) -> No
         p, h = 0.0, e[i, dim] if weight[i] >= 0 else -e[i, dim]
         for j in range(dim):
             p += np.float64(e[i, j]) * np.float64(e[i, j])
-        u = _stretch(kappa, p, h)
+        u = stretch(kappa, p, h)
         kept[i, 0], kept[i, 1], kept[i, 2] = p, u, h
         # At κ = 0 the weight is the height, and may be 0.
         scale = 0.5 if kappa == 0 else 0.5 * abs(weight[i]) * u
@@ -157,7 +166,7 @@ def _lower_backward(
         along = 0.0
         for j in range(dim):
             along += np.float64(grad[i, j]) * np.float64(e[i, j])
-        rise, turn, bend = _slopes(kappa, p, h, u, 0.5 * abs(weight[i]) * along)
+        rise, turn, bend = lower_slopes(kappa, p, h, u, 0.5 * abs(weight[i]) * along)
         by_kappa[0] += bend
         scale = 0.5 if kappa == 0 else 0.5 * abs(weight[i]) * u
         for j in range(dim):

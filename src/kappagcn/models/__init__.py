@@ -5,7 +5,7 @@ from typing import Any
 from kappagcn.errors import GraphError
 from kappagcn.models.appnp import APPNP
 from kappagcn.models.baselines import GCN, HGCN, MLP
-from kappagcn.models.classifier import NodeClassifier, Step
+from kappagcn.models.classifier import CommonOptions, NodeClassifier, Step
 from kappagcn.models.kappa_gcn import KappaGCN
 from kappagcn.models.link_predictor import LinkPredictor
 from kappagcn.models.points import FreePoints, NetworkPoints, hidden_space
@@ -16,6 +16,7 @@ __all__ = [
     "HGCN",
     "MLP",
     "MODELS",
+    "CommonOptions",
     "FreePoints",
     "KappaGCN",
     "LinkPredictor",

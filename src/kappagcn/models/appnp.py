@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Unpack
 
 import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
-from kappagcn.models.classifier import NodeClassifier, Step
+from kappagcn.models.classifier import CommonOptions, NodeClassifier, Step
 from kappagcn.nn import KappaAPPNP, KappaLinear, KappaLogits, capped_rows
 from kappagcn.nn.inputs import Adjacency, Features
+from kappagcn.nn.row_scale import observe_rows, relative_space
 from kappagcn.sparse import SparseMatrix
 
 __all__ = ["APPNP"]
@@ -29,16 +31,15 @@ class APPNP(NodeClassifier):
         space: Signature of the hidden layers, whose points are propagated, such as ``"H16"`` or ``"H8xS8"``.
         num_layers: Number of hidden layers.
         trainable: Whether curvatures are trained.
+        relative: Whether curvatures that the signature gives no number are in units of the rows that they bend, and
+            start slight; otherwise they start at ±1.
         steps: Number K of propagation steps.
         alpha: Share α of a node's own point in each step.
-        dropout: Dropout probability of hidden rows.
-        input_dropout: Dropout probability of features.
-        dropconnect: Dropout probability of weights.
-        adjacency_dropout: Dropout probability of entries of Â, in each propagation step anew.
-        act: Activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
+        adjacency_dropout: Dropout probability of entries of Â, drawn in each propagation step.
         adjacency_norm: Normalisation of the adjacency matrix: ``"symmetric"``, ``"row"`` or ``"none"``.
-        bias: Whether hidden layers have a bias. Published APPNP has none: with features of small entries, biases that
-            move by Adam's first steps would leave ReLU units 0 on every node.
+        bias: Whether hidden layers have a bias. Published APPNP has none: with small features, Adam's first steps of
+            the biases could set ReLU units to 0 on every node.
+        **common: Dropout and activation, see `CommonOptions`.
 
     >>> from kappagcn.graphs import disease
     >>> data = disease()
@@ -58,23 +59,21 @@ class APPNP(NodeClassifier):
         *,
         num_layers: int = 1,
         trainable: bool = True,
+        relative: bool = False,
         steps: int = 10,
         alpha: float = 0.1,
-        dropout: float = 0.0,
-        input_dropout: float = 0.0,
-        dropconnect: float = 0.0,
         adjacency_dropout: float = 0.0,
-        act: str = "relu",
         adjacency_norm: str = "symmetric",
         bias: bool = False,
+        **common: Unpack[CommonOptions],
     ) -> None:
-        super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, act=act)
+        super().__init__(locals(), **common)
         if num_layers < 1:
             raise GraphError(f"expected at least one hidden layer, found {num_layers}.")
-        manifold = ProductManifold.from_signature(space, trainable=trainable)
+        manifold = (relative_space if relative else ProductManifold.from_signature)(space, trainable=trainable)
         sizes = [in_channels, *[manifold.dim] * num_layers]
         self.hidden = nn.ModuleList(
-            KappaLinear(first, second, bias=bias, dropconnect=dropconnect) for first, second in pairwise(sizes)
+            KappaLinear(first, second, bias=bias, dropconnect=self.dropconnect) for first, second in pairwise(sizes)
         )
         self.manifold = manifold
         self.propagation = KappaAPPNP(
@@ -82,7 +81,7 @@ class APPNP(NodeClassifier):
         )
         self.logits = None
         if num_classes is not None:
-            self.logits = KappaLogits(manifold.dim, num_classes, manifold, bias=True, dropconnect=dropconnect)
+            self.logits = KappaLogits(manifold.dim, num_classes, manifold, bias=True, dropconnect=self.dropconnect)
         self.flat = all(c.value == 0 and not c.trainable for c in self.curvatures())
 
     def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> SparseMatrix:
@@ -108,6 +107,7 @@ class APPNP(NodeClassifier):
         return rows
 
     def _propagate(self, v: Tensor, adjacency: SparseMatrix) -> Tensor:
+        observe_rows(v, self.propagation.manifold, adjacency)
         rows: Tensor = self.propagation(v, adjacency)
         return rows
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, Unpack
 
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
-from kappagcn.models.classifier import NodeClassifier, Step
+from kappagcn.models.classifier import CommonOptions, NodeClassifier, Step
 from kappagcn.nn import HGCNConv, KappaGCNConv, KappaLinear
 from kappagcn.nn.inputs import Adjacency, Features
 
@@ -36,13 +36,10 @@ class GCN(NodeClassifier):
         num_classes: Number of classes C; None for a network that ends in its last hidden layer.
         hidden_channels: Dimension of the hidden layers.
         num_layers: Number of hidden layers.
-        dropout: Dropout probability of hidden rows.
-        input_dropout: Dropout probability of features.
-        dropconnect: Dropout probability of weights.
         adjacency_dropout: Dropout probability of entries of Â.
-        act: Activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
         adjacency_norm: Normalisation of the adjacency matrix: ``"symmetric"``, ``"row"`` or ``"none"``.
         bias: Whether convolutions have a bias.
+        **common: Dropout and activation, see `CommonOptions`.
 
     >>> from kappagcn.graphs import disease
     >>> data = disease()
@@ -59,15 +56,12 @@ class GCN(NodeClassifier):
         hidden_channels: int = 16,
         *,
         num_layers: int = 1,
-        dropout: float = 0.0,
-        input_dropout: float = 0.0,
-        dropconnect: float = 0.0,
         adjacency_dropout: float = 0.0,
-        act: str = "relu",
         adjacency_norm: str = "symmetric",
         bias: bool = True,
+        **common: Unpack[CommonOptions],
     ) -> None:
-        super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, act=act)
+        super().__init__(locals(), **common)
         layers = nn.ModuleList(
             KappaGCNConv(
                 *size,
@@ -75,7 +69,7 @@ class GCN(NodeClassifier):
                 normalize=adjacency_norm,
                 aggregation="tangential",
                 bias=bias,
-                dropconnect=dropconnect,
+                dropconnect=self.dropconnect,
                 adjacency_dropout=adjacency_dropout,
             )
             for size in _sizes(in_channels, hidden_channels, num_layers, num_classes)
@@ -102,16 +96,11 @@ class HGCN(NodeClassifier):
         trainable: Whether curvatures are trained.
         attention: Whether edges have learned weights.
         at_node: Whether to aggregate in the tangent space at the node instead of the origin.
-        dropout: Dropout probability of hidden rows.
-        input_dropout: Dropout probability of features.
-        dropconnect: Dropout probability of weights.
-        act: Activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
         adjacency_norm: Normalisation of the adjacency matrix: ``"row"`` (theirs), ``"symmetric"`` or ``"none"``.
+        **common: Dropout and activation, see `CommonOptions`.
 
-    >>> from kappagcn.graphs import disease
-    >>> data = disease()
-    >>> HGCN(10, 2)(data.x, data.edge_index).shape
-    torch.Size([1000, 2])
+    >>> len(HGCN(10, 2, num_layers=3).curvatures())
+    3
     """
 
     name = "hgcn"
@@ -127,13 +116,10 @@ class HGCN(NodeClassifier):
         trainable: bool = True,
         attention: bool = False,
         at_node: bool = False,
-        dropout: float = 0.0,
-        input_dropout: float = 0.0,
-        dropconnect: float = 0.0,
-        act: str = "relu",
         adjacency_norm: str = "row",
+        **common: Unpack[CommonOptions],
     ) -> None:
-        super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, act=act)
+        super().__init__(locals(), **common)
         self.hidden = nn.ModuleList(
             HGCNConv(
                 *size,
@@ -142,7 +128,7 @@ class HGCN(NodeClassifier):
                 attention=attention,
                 at_node=at_node,
                 normalize=adjacency_norm,
-                dropconnect=dropconnect,
+                dropconnect=self.dropconnect,
             )
             for size in _sizes(in_channels, hidden_channels, num_layers)
         )
@@ -169,15 +155,11 @@ class MLP(NodeClassifier):
         num_classes: Number of classes C; None for a network that ends in its last hidden layer.
         hidden_channels: Dimension of the hidden layers.
         num_layers: Number of hidden layers.
-        dropout: Dropout probability of hidden rows.
-        input_dropout: Dropout probability of features.
-        dropconnect: Dropout probability of weights.
-        act: Activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
+        **common: Dropout and activation, see `CommonOptions`.
 
-    >>> from kappagcn.graphs import disease
-    >>> data = disease()
-    >>> MLP(10, 2)(data.x, data.edge_index).shape
-    torch.Size([1000, 2])
+    >>> import torch
+    >>> MLP(10, 2)(torch.zeros(5, 10)).shape
+    torch.Size([5, 2])
     """
 
     name = "mlp"
@@ -190,14 +172,11 @@ class MLP(NodeClassifier):
         hidden_channels: int = 16,
         *,
         num_layers: int = 1,
-        dropout: float = 0.0,
-        input_dropout: float = 0.0,
-        dropconnect: float = 0.0,
-        act: str = "relu",
+        **common: Unpack[CommonOptions],
     ) -> None:
-        super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, act=act)
+        super().__init__(locals(), **common)
         sizes = _sizes(in_channels, hidden_channels, num_layers, num_classes)
-        layers = nn.ModuleList(KappaLinear(*size, dropconnect=dropconnect) for size in sizes)
+        layers = nn.ModuleList(KappaLinear(*size, dropconnect=self.dropconnect) for size in sizes)
         self.hidden = layers[:num_layers]
         self.output = None if num_classes is None else layers[-1]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,7 @@ from kappagcn.nn import KappaDropout
 from kappagcn.nn.inputs import Adjacency, Features
 from kappagcn.sparse import SparseMatrix
 
-__all__ = ["ACTIVATIONS", "NodeClassifier", "Step"]
+__all__ = ["ACTIVATIONS", "CommonOptions", "NodeClassifier", "Step"]
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -24,6 +24,27 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "elu": nn.functional.elu,
     "none": lambda v: v,
 }
+
+
+class CommonOptions(TypedDict, total=False):
+    """Options that all networks have.
+
+    Attributes:
+        dropout: Dropout probability of hidden rows, 0 by default.
+        input_dropout: Dropout probability of features, 0 by default.
+        dropconnect: Dropout probability of weights, 0 by default.
+        act: Activation: ``"relu"`` (default), ``"tanh"``, ``"elu"`` or ``"none"``.
+
+    >>> from kappagcn.models import GCN
+    >>> options: CommonOptions = {"dropout": 0.5, "act": "tanh"}
+    >>> GCN(10, 2, **options).options["act"]
+    'tanh'
+    """
+
+    dropout: float
+    input_dropout: float
+    dropconnect: float
+    act: str
 
 
 class Step(NamedTuple):
@@ -46,6 +67,10 @@ class Step(NamedTuple):
 class NodeClassifier(nn.Module):
     """A network over the nodes of a graph: hidden layers in some space, and logits from the last of them.
 
+    Args:
+        arguments: Arguments of the network's own constructor, as ``locals()`` there.
+        dropout, input_dropout, dropconnect, act: See `CommonOptions`.
+
     Attributes:
         hidden: The hidden layers.
         manifold: The space of the last hidden layer, None without one.
@@ -58,7 +83,7 @@ class NodeClassifier(nn.Module):
     """
 
     name: ClassVar[str]
-    hidden: Any  # an nn.ModuleList, whose items mypy knows nothing of
+    hidden: Any  # an nn.ModuleList, whose items mypy cannot type
     manifold: Stereographic | ProductManifold | None
     options: dict[str, Any]
     aggregates = True
@@ -66,21 +91,42 @@ class NodeClassifier(nn.Module):
     needs_whole_graph = False  # whether it cannot be trained on sampled neighbours
     activates_last = True  # whether the last hidden layer has its activation
 
-    def __init__(self, options: dict[str, Any], *, dropout: float, input_dropout: float, act: str) -> None:
+    def __init__(
+        self,
+        arguments: dict[str, Any],
+        *,
+        dropout: float = 0.0,
+        input_dropout: float = 0.0,
+        dropconnect: float = 0.0,
+        act: str = "relu",
+    ) -> None:
         super().__init__()
         if act not in ACTIVATIONS:
             raise GraphError(f"act: expected {', '.join(ACTIVATIONS)}, found {act!r}.")
         for name, p in (("dropout", dropout), ("input_dropout", input_dropout)):
             if not isinstance(p, Real) or not 0 <= p < 1:
                 raise GraphError(f"{name}: expected a probability from 0 to below 1, found {p!r}.")
-        self.options = {key: value for key, value in options.items() if key not in ("self", "__class__")}
-        self.manifold = None
+        own = {key: value for key, value in arguments.items() if key not in ("self", "__class__", "common")}
+        common = {"dropout": dropout, "input_dropout": input_dropout, "dropconnect": dropconnect, "act": act}
+        self.options = {**own, **common}
+        self.manifold, self.dropconnect = None, dropconnect
         self.act = ACTIVATIONS[act]
         self.dropout, self.input_dropout = KappaDropout(dropout), KappaDropout(input_dropout)
 
     def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Any:
         """The matrix the network multiplies with, which can be passed as edge_index."""
         return self.hidden[0].adjacency(x, edge_index, edge_weight)
+
+    def normalization(self) -> tuple[str, float | None]:
+        """Normalisation of the adjacency matrix, and the weight of the self-loops that are added, None for none.
+
+        >>> from kappagcn.models import GCN
+        >>> GCN(10, 2).normalization()
+        ('symmetric', 1.0)
+        """
+        layer = getattr(self, "propagation", self.hidden[0])
+        loops = getattr(layer, "add_self_loops", True)
+        return layer.normalize, (2.0 if getattr(layer, "improved", False) else 1.0) if loops else None
 
     def steps(self) -> list[Step]:
         """The network as steps: its hidden layers, then, where it has classes, its output.

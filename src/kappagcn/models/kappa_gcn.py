@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
-from kappagcn.models.classifier import NodeClassifier, Step
+from kappagcn.models.classifier import CommonOptions, NodeClassifier, Step
 from kappagcn.nn import KappaGCNConv, KappaLinear, KappaLogits, aggregate, capped_rows
 from kappagcn.nn.inputs import Adjacency, Features
+from kappagcn.nn.row_scale import relative_space
 from kappagcn.sparse import SparseMatrix
 
 __all__ = ["OUTPUTS", "KappaGCN"]
@@ -38,19 +40,18 @@ class KappaGCN(NodeClassifier):
             one signature for each layer, which then has curvatures of its own.
         num_layers: Number of hidden layers that share the one signature.
         trainable: Whether curvatures are trained.
+        relative: Whether curvatures that the signature gives no number are in units of the rows that they bend, as in
+            `KappaGCNConv`, and start slight; otherwise they start at ±1.
         output: Form of the output layer, as above.
         self_features: Whether a fully connected layer on a node's own features adds its logits, for graphs whose
             neighbours are of other classes (H2GCN's separation of a node and its neighbours); Â then has no self-loops.
         split_input: Whether each factor of a product gets its equal share of the features (the paper) or all of them.
-        dropout: Dropout probability of hidden rows.
-        input_dropout: Dropout probability of features.
-        dropconnect: Dropout probability of weights.
         adjacency_dropout: Dropout probability of entries of Â.
-        act: Activation: ``"relu"``, ``"tanh"``, ``"elu"`` or ``"none"``.
         adjacency_norm: Normalisation of the adjacency matrix: ``"symmetric"``, ``"row"`` or ``"none"``.
         aggregation: Aggregation of neighbours, as in `KappaGCNConv`.
         bias: Whether convolutions have a bias.
         double: Whether to aggregate in float64.
+        **common: Dropout and activation, see `CommonOptions`.
 
     Shapes: x (N, in_channels), tangent vectors at the origin; see `kappagcn.nn.TangentFeatures` → (N, C).
 
@@ -71,20 +72,18 @@ class KappaGCN(NodeClassifier):
         *,
         num_layers: int = 1,
         trainable: bool = True,
+        relative: bool = False,
         output: str = "paper",
         self_features: bool = False,
         split_input: bool = False,
-        dropout: float = 0.0,
-        input_dropout: float = 0.0,
-        dropconnect: float = 0.0,
         adjacency_dropout: float = 0.0,
-        act: str = "relu",
         adjacency_norm: str = "symmetric",
         aggregation: str = "midpoint",
         bias: bool = True,
         double: bool = False,
+        **common: Unpack[CommonOptions],
     ) -> None:
-        super().__init__(locals(), dropout=dropout, input_dropout=input_dropout, act=act)
+        super().__init__(locals(), **common)
         spaces = [space] if isinstance(space, str) else space
         if not isinstance(spaces, Sequence) or not all(isinstance(each, str) for each in spaces):
             raise GraphError(f'space: expected a signature such as "H16", or a list of them, found {space!r}.')
@@ -94,7 +93,8 @@ class KappaGCN(NodeClassifier):
             raise GraphError(f"expected at least one hidden layer, found {num_layers if spaces else 0}.")
         if output not in OUTPUTS:
             raise GraphError(f"output: expected {', '.join(OUTPUTS)}, found {output!r}.")
-        manifolds = [ProductManifold.from_signature(each, trainable=trainable) for each in spaces]
+        make = relative_space if relative else ProductManifold.from_signature
+        manifolds = [make(each, trainable=trainable) for each in spaces]
         if isinstance(space, str):
             manifolds = manifolds * num_layers  # layers share one space with its curvatures
         self.manifold = manifolds[-1]
@@ -108,7 +108,7 @@ class KappaGCN(NodeClassifier):
                 add_self_loops=False if self_features else None,
                 aggregation=aggregation,
                 bias=bias,
-                dropconnect=dropconnect,
+                dropconnect=self.dropconnect,
                 adjacency_dropout=adjacency_dropout,
                 split_input=split_input and i == 0 and manifold.num_factors > 1,
                 double=double,
@@ -118,11 +118,13 @@ class KappaGCN(NodeClassifier):
         self.logits, self.own, self.own_logits = None, None, None
         if num_classes is not None:
             biased = output != "paper"
-            dropped = dropconnect if biased else 0.0
+            dropped = self.dropconnect if biased else 0.0
             self.logits = KappaLogits(sizes[-1], num_classes, manifolds[-1], bias=biased, dropconnect=dropped)
+            if biased:  # a convolution draws its weights twice: under one seed this network starts as GCN does
+                self.logits.reset_parameters()
         if num_classes is not None and self_features:
-            self.own = KappaLinear(in_channels, sizes[-1], dropconnect=dropconnect)
-            self.own_logits = KappaLinear(sizes[-1], num_classes, bias=output == "paper", dropconnect=dropconnect)
+            self.own = KappaLinear(in_channels, sizes[-1], dropconnect=self.dropconnect)
+            self.own_logits = KappaLinear(sizes[-1], num_classes, bias=output == "paper", dropconnect=self.dropconnect)
         self.output, self.adjacency_dropout, self.double_precision = output, adjacency_dropout, double
 
     def first_layer(self) -> list[nn.Parameter]:

@@ -18,9 +18,9 @@ DECODERS = ("fermi-dirac", "dot", "bilinear")
 
 
 class LinkPredictor(nn.Module):
-    """Log-odds of links from the last hidden layer of a network, or from points that are trained as they are.
+    """Log-odds of links from the last hidden layer of a network, or from free points.
 
-    The last layer has no activation: half-spaces would leave most of the space empty.
+    The last layer has no activation: a ReLU would place all points in one orthant of the space.
 
     Args:
         encoder: A network with ``num_classes=None``, or `FreePoints`.

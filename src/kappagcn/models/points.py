@@ -1,4 +1,4 @@
-"""What is trained to embed a graph: the points themselves, or a κ-GCN that makes them from one-hot features."""
+"""Trained points of an embedding: free parameters, or the output of a κ-GCN on one-hot features."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from kappagcn.sparse import SparseMatrix, normalized_adjacency
 
 __all__ = ["FreePoints", "NetworkPoints", "hidden_space"]
 
-DAMPING = 0.1  # of the least squares that choose weights: Â² is nearly singular
+DAMPING = 0.1  # damping of the least squares that choose weights: Â² is nearly singular
 
 
 class FreePoints(nn.Module):
-    """Tangent vectors that are trained as they are, in float64.
+    """Tangent vectors that are parameters themselves, in float64.
 
     Args:
-        nodes: N.
+        nodes: Number of nodes N.
         space: Signature of the space.
-        points: Where they start, (N, D); near the origin by default.
+        points: Initial tangent vectors, (N, D); random ones near the origin by default.
 
     >>> FreePoints(5, "H2xS2")().shape
     torch.Size([5, 4])
@@ -50,9 +50,9 @@ class NetworkPoints(nn.Module):
     Args:
         graph: The graph.
         space: Signature of the space.
-        hidden_channels: Dimension of the hidden layer, shared out among as many factors.
+        hidden_channels: Dimension of the hidden layer, divided among as many factors as the space has.
         act: Activation between the layers; the paper has none in curved spaces.
-        adjacency: Normalised adjacency of the graph, where it is known already.
+        adjacency: Normalised adjacency of the graph, if already computed.
 
     >>> from kappagcn.graphs import cycle
     >>> NetworkPoints(cycle(6), "S2^2", hidden_channels=8)().shape

@@ -1,10 +1,11 @@
 """Layers for PyTorch Geometric in spaces of constant curvature. Tangent vectors at the origin go in and come out."""
 
+from kappagcn.nn.aggregation import aggregate, capped_rows
 from kappagcn.nn.appnp import KappaAPPNP
 from kappagcn.nn.conv import KappaGCNConv
 from kappagcn.nn.decoders import DotDecoder, FermiDiracDecoder
 from kappagcn.nn.features import PointFeatures, TangentFeatures, point_features, tangent_features
-from kappagcn.nn.functional import aggregate, capped_rows, linear, logits, pool
+from kappagcn.nn.functional import linear, logits, pool
 from kappagcn.nn.gat import KappaGATConv
 from kappagcn.nn.hgcn import HGCNConv
 from kappagcn.nn.layers import KappaActivation, KappaDropout, KappaLinear, KappaLogits, KappaPool

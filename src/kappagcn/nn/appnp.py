@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
-from kappagcn.nn.functional import aggregate
+from kappagcn.nn.aggregation import aggregate
 from kappagcn.nn.inputs import Adjacency, Features, Space, as_adjacency, as_manifold, check_rows
 from kappagcn.sparse import NORMALIZATIONS, SparseMatrix
 
@@ -16,7 +16,7 @@ class PageRank(SparseMatrix):
 
     Args:
         steps: The matrix A, (N, N), of each step.
-        alpha: α.
+        alpha: Share α of the first rows in each step.
 
     >>> pair = SparseMatrix(torch.tensor([0, 1]), torch.tensor([1, 0]), torch.ones(2), (2, 2))
     >>> PageRank([pair, pair], 0.5).product(torch.tensor([[1.0], [0.0]]))  # α + (1 − α)², α(1 − α)
@@ -25,7 +25,7 @@ class PageRank(SparseMatrix):
     """
 
     def __init__(self, steps: list[SparseMatrix], alpha: float) -> None:
-        first = steps[0]  # checked when it was made
+        first = steps[0]  # already checked
         self.rows, self.cols, self.values, self.shape = first.rows, first.cols, first.values, first.shape
         self.steps, self.alpha = steps, alpha
         self._layout = None
@@ -54,14 +54,22 @@ class PageRank(SparseMatrix):
         self.steps[0].check(x)
 
     def to(self, dtype: torch.dtype) -> PageRank:
-        """The matrix in another dtype; itself in its own."""
+        """The matrix in another dtype, or the matrix itself."""
         if dtype == self.values.dtype:
             return self
         return PageRank([matrix.to(dtype) for matrix in self.steps], self.alpha)
 
+    def is_local(self) -> bool:
+        """Whether compiled loops can take the matrix: no, it is several products."""
+        return False
+
     def any_rank(self, condition: bool) -> bool:
         """Whether the condition holds on any rank that has rows of the matrix."""
         return self.steps[0].any_rank(condition)
+
+    def mean_over_ranks(self, values: Tensor) -> Tensor:
+        """The mean of one number for each node over the nodes of all ranks."""
+        return self.steps[0].mean_over_ranks(values)
 
 
 class KappaAPPNP(nn.Module):
@@ -79,7 +87,7 @@ class KappaAPPNP(nn.Module):
         alpha: Share α of a node's own point in each step.
         manifold: The space of the points: a manifold, a signature such as ``"H8xS8"`` (curvatures trained) or a number
             (fixed). By default a new space with trained curvature that starts flat.
-        dropout: Probability for each entry of Â to be left out in a step of training, drawn anew for each of the K.
+        dropout: Probability for each entry of Â to be left out in a step of training, drawn for each of the K steps.
         cached: Keep the normalised adjacency of the first call, for one graph that does not change.
         add_self_loops: As in ``APPNP``; by default where there is a normalisation.
         normalize: ``"symmetric"`` (True), ``"row"`` or ``"none"`` (False).
@@ -120,7 +128,7 @@ class KappaAPPNP(nn.Module):
         self._cached: PageRank | None = None
 
     def reset_parameters(self) -> None:
-        """Forget a cached adjacency; the curvature stays."""
+        """Clear the cached adjacency; the curvature stays."""
         self._cached = None
 
     def forward(self, x: Tensor, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
@@ -146,7 +154,7 @@ class KappaAPPNP(nn.Module):
         return self._cached
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_cached": None}  # a copy of the layer is no copy of the graph
+        return {**self.__dict__, "_cached": None}  # copies of the layer do not copy the graph
 
     def extra_repr(self) -> str:
         """Number of steps and α."""

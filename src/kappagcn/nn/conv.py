@@ -12,10 +12,13 @@ from torch_geometric.nn.inits import zeros
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
-from kappagcn.nn.functional import AGGREGATIONS, dropconnect, linear
-from kappagcn.nn.inputs import Adjacency, Features, Space, as_adjacency, check_rows
+from kappagcn.geometry.manifold import Manifold
+from kappagcn.nn.aggregation import AGGREGATIONS
+from kappagcn.nn.functional import dropconnect, linear
+from kappagcn.nn.inputs import Adjacency, Features, NodeRows, Size, Space, as_adjacency, check_rows
 from kappagcn.nn.message_passing import CurvedMessagePassing
-from kappagcn.nn.start import RowScale, is_relative, observe_rows, space_of_layer
+from kappagcn.nn.prepared import prepared_adjacency, sparse_features
+from kappagcn.nn.row_scale import RowScale, is_relative, observe_rows, space_of_layer
 from kappagcn.sparse import NORMALIZATIONS, SparseMatrix
 
 
@@ -31,22 +34,23 @@ class KappaGCNConv(CurvedMessagePassing):
         in_channels: Columns of x; -1 to take them from the first x.
         out_channels: Columns of the result; for a product its dimension.
         improved: Whether self-loops that are added weigh 2 in place of 1.
-        cached: Keep the normalised adjacency of the first call, for one graph that does not change.
+        cached: Keep the normalised adjacency of the first call, for one graph that does not change. Without it the
+            adjacency is kept while the same edge_index and edge_weight tensors come, unchanged.
         add_self_loops: As in ``GCNConv``; by default where there is a normalisation.
         normalize: ``"symmetric"`` (True), ``"row"`` or ``"none"`` (False).
         bias: Whether to add b.
         manifold: Space of the result; layers that get the same object share its curvature. A signature such as
             ``"H8xS8"`` makes a new space with trained curvatures in units of the rows that come in, or as given in
             ``"H8(-1)"``; a number one with that κ, fixed. By default a new space with trained curvature that starts
-            flat. With units, rows of a mean square length above 16 are scaled down to it.
+            flat. In a space of its own with units, rows of a median length above 4 are scaled down to it.
         aggregation: ``"midpoint"`` (the paper), ``"tangential"``, ``"tangential-node"`` or ``"frechet"``; see
-            `kappagcn.nn.aggregate`. In ``"tangential"`` κ plays no part, and gets no gradient.
+            `kappagcn.nn.aggregate`. ``"tangential"`` does not depend on κ, which then gets no gradient.
         dropconnect: Probability for each entry of W to be left out in a training step.
-        adjacency_dropout: The same for each entry of Â.
+        adjacency_dropout: Probability for each entry of Â to be left out in a training step.
         split_input: Whether each factor of a product sees only its share of x's columns (the paper's products); shares
             are equal to within one.
-        double: Aggregate in float64, for embeddings that reach far.
-        **kwargs: ``flow`` and the like, of ``MessagePassing``; ``aggr`` can only be ``"add"``.
+        double: Aggregate in float64, for points far from the origin.
+        **kwargs: Arguments of ``MessagePassing``, such as ``flow``; ``aggr`` can only be ``"add"``.
 
     Shapes: x (N, in_channels), dense, sparse or a `SparseMatrix`, or (B, N, in_channels) for several signals on one
     graph, or a pair (sources, targets) for edges between two kinds of nodes; edge_index (2, E), or a sparse tensor with
@@ -92,7 +96,8 @@ class KappaGCNConv(CurvedMessagePassing):
             raise GraphError(f"expected channels from 1, or -1 for in_channels, found {in_channels}, {out_channels}.")
         self.in_channels, self.out_channels = in_channels, out_channels
         self.manifold = space_of_layer(manifold, out_channels)
-        self.row_scale = RowScale() if is_relative(self.manifold) else None
+        self.in_units = is_relative(self.manifold)  # whether its curvatures are in units of rows
+        self.row_scale = RowScale() if self.in_units and not isinstance(manifold, Manifold) else None
         self.normalize = normalize if isinstance(normalize, str) else ("symmetric" if normalize else "none")
         if self.normalize not in NORMALIZATIONS:
             raise GraphError(f"expected normalize {', '.join(NORMALIZATIONS)}, found {normalize!r}.")
@@ -132,34 +137,32 @@ class KappaGCNConv(CurvedMessagePassing):
         return mask
 
     def forward(
-        self,
-        x: Features | tuple[Features, Features | None],
-        edge_index: Adjacency,
-        edge_weight: Tensor | None = None,
-        size: tuple[int, int] | None = None,
+        self, x: NodeRows, edge_index: Adjacency, edge_weight: Tensor | None = None, size: Size = None
     ) -> Tensor:
         """The convolved features, (N, in_channels) → (M, out_channels); `size` is (N, M) where x is no pair."""
         if isinstance(x, Tensor) and x.dim() == 3:  # signals on one graph
             adjacency = self.adjacency(x[0], edge_index, edge_weight, size)
             return torch.stack([self(rows, adjacency) for rows in x])
         v = self.linear(x[0] if isinstance(x, tuple) else x)
-        if self.row_scale is not None:
-            observe_rows(v, self.manifold)
         adjacency = self.adjacency(x, edge_index, edge_weight, size)
+        if self.in_units:
+            observe_rows(v, self.manifold, adjacency)
         if self.training and self.adjacency_dropout:
             adjacency = adjacency.dropout(self.adjacency_dropout)
         out = self.combine(v, adjacency, self.aggregation, self.double_precision)
         return out if self.bias is None else out + self.bias
 
     def linear(self, x: Features) -> Tensor:
-        """V W, with W as training leaves it: masked, some of its entries left out."""
+        """V W, with W masked and, in training, some of its entries left out."""
         if self.in_channels == -1:
             check_rows(x, None)
-            if isinstance(self.lin.weight, UninitializedParameter):  # not so if a state has been loaded
+            if isinstance(self.lin.weight, UninitializedParameter):  # unless a state has been loaded
                 self.lin.initialize_parameters(self.lin, (torch.empty(0, x.shape[1]),))
             self.in_channels = self.lin.in_channels
         check_rows(x, self.in_channels, self.lin.weight.dtype)
         dropped = self.dropconnect > 0 and self.training
+        if isinstance(x, Tensor) and not self._is_lin_observed():
+            x = sparse_features(x)
         if isinstance(x, Tensor) and x.layout == torch.strided and self.mask is None and not dropped:
             product: Tensor = self.lin(x)
         else:
@@ -168,12 +171,13 @@ class KappaGCNConv(CurvedMessagePassing):
             product = linear(x, dropconnect(weight, self.dropconnect, self.training).t())
         return product if self.row_scale is None else self.row_scale(x, product)
 
+    def _is_lin_observed(self) -> bool:
+        """Whether `lin` has to be called, with the features as they came: for hooks, or under autocast."""
+        hooks = self.lin._forward_hooks or self.lin._forward_pre_hooks or self.lin._backward_hooks
+        return bool(hooks) or torch.is_autocast_enabled("cpu")
+
     def adjacency(
-        self,
-        x: Features | tuple[Features, Features | None],
-        edge_index: Adjacency,
-        edge_weight: Tensor | None = None,
-        size: tuple[int, int] | None = None,
+        self, x: NodeRows, edge_index: Adjacency, edge_weight: Tensor | None = None, size: Size = None
     ) -> SparseMatrix:
         """The normalised matrix that `forward` multiplies with."""
         kept, dtype = self._cached_edge_index, self.lin.weight.dtype
@@ -181,7 +185,7 @@ class KappaGCNConv(CurvedMessagePassing):
             return kept
         if isinstance(edge_index, SparseMatrix):
             return as_adjacency(x, edge_index, edge_weight)
-        matrix = as_adjacency(
+        matrix = prepared_adjacency(
             x,
             edge_index,
             edge_weight,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
-from kappagcn.nn.functional import Manifold
+from kappagcn.geometry.manifold import Manifold
 from kappagcn.nn.pair_distances import pair_squares
 
 __all__ = ["DotDecoder", "FermiDiracDecoder"]
@@ -19,7 +19,7 @@ class FermiDiracDecoder(nn.Module):
 
     Args:
         manifold: The space of the nodes; its curvatures get gradients too.
-        r: Squared distance at which a link is as probable as none.
+        r: Squared distance at which the probability of a link is ½.
         t: Temperature: how slowly p falls around r, above 0.
         trainable: Whether r and t are trained.
 
@@ -62,7 +62,7 @@ class DotDecoder(nn.Module):
     """Links by inner product: log-odds v_iᵀ M v_j + b, with M the identity or a symmetric matrix that is trained.
 
     Args:
-        dim: D.
+        dim: Dimension D of the vectors.
         bilinear: Whether to train M, from the identity.
 
     Shapes: v (N, D), pairs (2, P) → log-odds (P,).

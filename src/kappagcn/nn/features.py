@@ -1,6 +1,6 @@
 """Features of a graph in a curved space: points of the model (the paper), or scaled tangent vectors.
 
-Either way they are tangent vectors at the origin in the end, and fixed before training begins.
+Both give tangent vectors at the origin, which are fixed before training begins.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from kappagcn.graphs.io.node_data import as_features, from_tensor
 def point_features(x: Tensor, kappas: Sequence[float], *, split: bool = False) -> Tensor:
     """The paper's scaling, x/(2√|κ| max‖x‖), read as points of the space: log_0 of them, (N, D) → (N, D).
 
-    The curvatures are those training starts from. (With the current ones, as printed, the scale diverges at κ = 0.) A
-    flat space counts as |κ| = 1. Sparse stays sparse.
+    The curvatures are the initial ones. (With the current ones, as printed, the scale diverges at κ = 0.) A flat space
+    counts as |κ| = 1. Sparse features stay sparse.
 
     Args:
         x: Features, dense or sparse CSR.
@@ -56,7 +56,7 @@ def tangent_features(x: Tensor, *, scale: float = 1.0, standardize: bool = False
 
     Args:
         x: Features, dense or sparse CSR.
-        scale: They are multiplied by this.
+        scale: Factor by which features are multiplied.
         standardize: First bring columns of dense features to mean 0 and standard deviation 1, but for those of zeros
             and ones.
 
@@ -67,7 +67,7 @@ def tangent_features(x: Tensor, *, scale: float = 1.0, standardize: bool = False
     x = _floating(x)
     if standardize:
         x = standardize_columns(x)
-    return _scale_rows(x, torch.full((x.shape[0],), scale, dtype=x.dtype))
+    return _scale_rows(x, x.new_full((x.shape[0],), scale, layout=torch.strided))
 
 
 def _floating(x: Tensor | None) -> Tensor:

@@ -14,7 +14,7 @@ from torch_geometric.utils import add_self_loops, remove_self_loops, softmax
 from kappagcn.errors import GraphError
 from kappagcn.nn.inputs import Space, check_rows
 from kappagcn.nn.message_passing import CurvedMessagePassing
-from kappagcn.nn.start import observe_rows, space_of_layer
+from kappagcn.nn.row_scale import observe_rows, space_of_layer
 from kappagcn.sparse import SparseMatrix
 
 SCORES = ("gat", "gatv2")
@@ -35,15 +35,15 @@ class KappaGATConv(CurvedMessagePassing):
         out_channels: Columns of each head, the dimension of the space.
         heads: Number of heads.
         concat: Put heads side by side; otherwise they are averaged.
-        negative_slope: Of the leaky ReLU.
+        negative_slope: Negative slope of the leaky ReLU.
         dropout: Probability for each weight to be left out in a training step.
         add_self_loops: Whether each node is its own neighbour.
         edge_dim: Columns of edge features, if there are any.
-        fill_value: Features of self-loops: a number, or ``"mean"`` and the like of the node's edges.
+        fill_value: Features of self-loops: a number, or a reduction of the node's edges such as ``"mean"``.
         bias: Whether to add b.
         score: ``"gat"`` or ``"gatv2"``.
         manifold: Space of the heads, as in `KappaGCNConv`.
-        **kwargs: Of ``MessagePassing``.
+        **kwargs: Arguments of ``MessagePassing``.
 
     Shapes: x (N, in_channels), edge_index (2, E), edge_attr (E, edge_dim) → (N, heads · out_channels), or
     (N, out_channels) without `concat`.
@@ -75,7 +75,7 @@ class KappaGATConv(CurvedMessagePassing):
         if score not in SCORES:
             raise GraphError(f"score: expected {', '.join(SCORES)}, found {score!r}.")
         if self.flow != "source_to_target":
-            raise GraphError(f"flow: expected source_to_target, found {self.flow}; turn the edges round instead.")
+            raise GraphError(f"flow: expected source_to_target, found {self.flow}; reverse the edges instead.")
         self.in_channels, self.out_channels, self.heads, self.concat = in_channels, out_channels, heads, concat
         self.negative_slope, self.dropout, self.score = negative_slope, dropout, score
         self.add_self_loops, self.edge_dim, self.fill_value = add_self_loops, edge_dim, fill_value

@@ -72,7 +72,7 @@ class KappaNetwork(GNN):
     Args:
         dim_in: Number of features.
         dim_out: Number of outputs.
-        **kwargs: Of GraphGym's ``GNN``.
+        **kwargs: Arguments of GraphGym's ``GNN``.
     """
 
     def __init__(self, dim_in: int, dim_out: int, **kwargs: Any) -> None:

@@ -46,13 +46,13 @@ class HGCNConv(CurvedMessagePassing):
     Args:
         in_channels: Columns of x.
         out_channels: Columns of the result.
-        curvature: κ at the start, below 0; it stays below.
+        curvature: Initial curvature κ; it stays below 0.
         trainable: Whether κ is trained.
         attention: Weights w_ij learned from both ends of each edge, softmax over the edges that end in i, instead of
             those of the normalised adjacency, of which only the zeros then count.
         at_node: Aggregate in the tangent space at the node instead of the origin.
-        normalize: Of the adjacency without attention: ``"row"`` (theirs), ``"symmetric"`` or ``"none"``.
-        bias: Whether there is a b.
+        normalize: Normalisation of the adjacency, without attention: ``"row"``, ``"symmetric"`` or ``"none"``.
+        bias: Whether to add b.
         dropconnect: Probability for each entry of W to be left out in a training step.
 
     Shapes: x (N, in_channels), dense or sparse; edge_index (2, E), or a sparse tensor with a row for each target, or a
@@ -110,7 +110,7 @@ class HGCNConv(CurvedMessagePassing):
         return as_adjacency(x, edge_index, edge_weight, normalization=self.normalize, dtype=self.lin.weight.dtype)
 
     def _attended(self, v: Tensor, adjacency: SparseMatrix) -> SparseMatrix:
-        """The same edges, as far as they have a weight, with others from the vectors at their ends."""
+        """The edges of non-zero weight, with attention weights from the vectors at both ends."""
         assert self.attention is not None
         ends = v @ self.attention.t()
         as_target, as_source = ends[:, 0], adjacency.gather(ends[:, 1:])[:, 0]

@@ -15,6 +15,8 @@ from kappagcn.sparse import SparseMatrix, bipartite_adjacency, normalized_adjace
 
 Features = Tensor | SparseMatrix
 Adjacency = Tensor | SparseMatrix
+NodeRows = Features | tuple[Features, Features | None]  # rows of all nodes, or of sources and of targets
+Size = tuple[int, int] | None  # numbers of sources and targets
 Space = Manifold | str | float | None
 
 
@@ -40,6 +42,16 @@ def space_name(space: Manifold) -> str:
     if isinstance(space, Stereographic) and space.dim is not None:
         space = ProductManifold([space])
     return space.signature if isinstance(space, ProductManifold) else f"{float(space.k):.4g}"
+
+
+def factors_of(v: Tensor, manifold: Manifold) -> tuple[Tensor, list[int]]:
+    """Curvatures (F,) and dimensions of the factors, which must fit v's columns."""
+    if isinstance(manifold, ProductManifold):
+        manifold.split(v)
+        return manifold.k, manifold.dims
+    if manifold.dim is not None and manifold.dim != v.shape[-1]:
+        raise GraphError(f"expected {manifold.dim} columns, as the space has dimensions, found {v.shape[-1]}.")
+    return manifold.k.reshape(1), [v.shape[-1]]
 
 
 def check_rows(x: Any, columns: int | None, dtype: torch.dtype | None = None) -> None:
@@ -70,7 +82,7 @@ class SparseInput(nn.Module):
         self._features: tuple[Tensor, int, SparseMatrix] | None = None
 
     def extra_repr(self) -> str:
-        """Sizes."""
+        """Numbers of input and output channels."""
         return f"{self.in_channels}, {self.out_channels}"
 
     def features(self, x: Features) -> Features:
@@ -83,14 +95,14 @@ class SparseInput(nn.Module):
         return self._features[2]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_features": None}  # a copy of the layer is no copy of the data
+        return {**self.__dict__, "_features": None}  # copies of the layer do not copy the data
 
 
 def as_adjacency(
-    x: Features | tuple[Features, Features | None],
+    x: NodeRows,
     edge_index: Adjacency,
     edge_weight: Tensor | None = None,
-    size: tuple[int, int] | None = None,
+    size: Size = None,
     *,
     normalization: str = "symmetric",
     loop_weight: float | None = 1.0,
@@ -103,8 +115,8 @@ def as_adjacency(
         x: Features of the nodes, or of sources and targets.
         edge_index: Edges.
         edge_weight: Edge weights, (E,).
-        size: Numbers of sources and targets, where x does not say.
-        normalization: As in `normalized_adjacency`.
+        size: Numbers of sources and targets, where x does not determine them.
+        normalization: Normalisation, as in `normalized_adjacency`.
         loop_weight: Weight of self-loops that are added; None for no self-loops.
         flow: Whether rows belong to the second (``"source_to_target"``) or the first nodes of edges.
         dtype: Floating-point type of the entries.

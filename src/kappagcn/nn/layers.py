@@ -17,7 +17,7 @@ from kappagcn.sparse import SparseMatrix
 class KappaLinear(SparseInput):
     r"""κ-right-multiplication, X ⊗ W = exp_0(log_0(X) W + b) (eq. 7), which on tangent vectors is V W + b.
 
-    Curvature plays no part, so one layer serves every space and every product.
+    It does not depend on the curvature, so one layer serves every space and every product.
 
     Args:
         in_channels: Columns of the input.
@@ -85,7 +85,7 @@ class KappaDropout(nn.Module):
         self.dropout = nn.Dropout(p)
 
     def forward(self, x: Features) -> Features:
-        """x in evaluation, thinned in training."""
+        """x in evaluation; in training x with entries left out."""
         if isinstance(x, SparseMatrix):
             return x.dropout(self.dropout.p) if self.training else x
         dropped: Tensor = self.dropout(x)
@@ -103,7 +103,7 @@ class KappaLogits(nn.Module):
 
     Args:
         in_channels: D, the dimension of the space.
-        num_classes: C.
+        num_classes: Number of classes C.
         manifold: The space, or product, of the points; a signature or a number as in `KappaGCNConv`.
         bias: Whether classes have a bias in place of a point on their hyperplane.
         dropconnect: Probability for each entry of the normals to be left out in a training step.
@@ -147,7 +147,7 @@ class KappaLogits(nn.Module):
         return logits(v, self.points, normals, self.manifold)
 
     def extra_repr(self) -> str:
-        """Sizes."""
+        """Numbers of columns and classes."""
         return f"{self.normals.shape[1]}, {self.normals.shape[0]}" + ("" if self.bias is None else ", bias=True")
 
 
@@ -156,7 +156,7 @@ class KappaPool(nn.Module):
 
     Args:
         manifold: The space, or product, of the nodes; a signature or a number as in `KappaGCNConv`.
-        double: In float64, for nodes that lie far out.
+        double: Compute in float64, for nodes far from the origin.
 
     >>> from kappagcn.geometry import Stereographic
     >>> KappaPool(Stereographic(-1.0))(torch.ones(4, 2), torch.tensor([0, 0, 1, 1])).shape

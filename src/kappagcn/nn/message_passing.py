@@ -1,4 +1,4 @@
-"""CurvedMessagePassing: what convolutions share with PyG's message passing, and how they sum over neighbours."""
+"""CurvedMessagePassing: base of the convolutions, which sums over neighbours within PyG's message passing."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torch_geometric.nn.conv import MessagePassing
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry.manifold import Manifold
-from kappagcn.nn.functional import aggregate, factors_of
-from kappagcn.nn.inputs import SparseInput, space_name
+from kappagcn.nn.aggregation import aggregate
+from kappagcn.nn.inputs import SparseInput, factors_of, space_name
 from kappagcn.nn.precision import at_least_single, without_autocast
 from kappagcn.nn.rows import lift_rows, lower_rows
 from kappagcn.sparse import SparseMatrix
@@ -23,7 +23,7 @@ AGGR = ("add", "sum")
 class CurvedMessagePassing(SparseInput, MessagePassing):
     """Base of convolutions, a PyG ``MessagePassing`` whose sums over neighbours are sparse products.
 
-    Only where an explainer or a hook looks at messages are they computed one by one: the message of an edge is its
+    Messages are computed one by one only for explainers and hooks: the message of an edge is its
     weight times the lifted row of its source, with one column more for the weight itself.
     """
 
@@ -61,7 +61,7 @@ class CurvedMessagePassing(SparseInput, MessagePassing):
         return super().extra_repr() + (f", manifold={space_name(self.manifold)}" if curved else "")
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
-        """Load a state, also that of PyG's layer, which says nothing about κ: κ then stays."""
+        """Load a state, also that of PyG's layer, which has no κ: κ then stays."""
         own = f"{prefix}manifold."
         if not any(key.startswith(own) for key in state_dict):
             state_dict.update(self.manifold.state_dict(prefix=own))
@@ -89,7 +89,7 @@ class CurvedMessagePassing(SparseInput, MessagePassing):
         return torch.cat(lowered, -1).to(v.dtype)
 
     def _is_observed(self) -> bool:
-        """Whether somebody looks at single messages."""
+        """Whether an explainer or a hook needs single messages."""
         return bool(self._explain) or any(self._observers)
 
     def _propagated(self, rows: Tensor, adjacency: SparseMatrix) -> Tensor:

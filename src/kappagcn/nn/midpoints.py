@@ -1,28 +1,46 @@
-"""κ-midpoints over a sparse matrix: lift, one sparse product, lower."""
+"""κ-midpoints over a sparse matrix: compiled in one pass over its entries, or lift, sparse product and lowering."""
 
 from __future__ import annotations
+
+from functools import partial
+from typing import cast
 
 import torch
 from torch import Tensor
 
 from kappagcn.geometry.numerics import ROW_EXPONENT
+from kappagcn.kernels.dispatch import compiled
 from kappagcn.nn.rows import any_far, edge_rows, lift_rows, lower_rows
 from kappagcn.sparse import SparseMatrix
-from kappagcn.tracing import is_cheap_to_read
+from kappagcn.sparse.matrix import multiply
+from kappagcn.tracing import is_cheap_to_read, is_slow_to_read
 
 
 def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *, double: bool = False) -> Tensor:
     """log_0(A ⊠ exp_0(V)) with factor f of dimension dims[f] and curvature k[f], (N, D) → (M, D)."""
     adjacency.check(v)
-    if double and v.dtype != torch.float64:
-        return midpoints(v.double(), adjacency.to(torch.float64), k, dims).to(v.dtype)
+    kernels = compiled("midpoints", v, k) if adjacency.is_local() and not double else None
+    if kernels is not None:
+        kappas, matrices, weight = k.double(), adjacency.matrices(), adjacency.row_sums()
+        lowered = kernels.lower_product(v, kappas, dims, matrices[0], weight, multiply)
+        if lowered is not None:
+            twin = partial(_in_steps, adjacency=adjacency, dims=dims)
+            return cast(Tensor, kernels.midpoints(v, kappas, lowered, matrices, weight, multiply, twin))
+        double = True
+    return _in_steps(v, k, adjacency, dims, double=double)
+
+
+def _in_steps(v: Tensor, k: Tensor, adjacency: SparseMatrix, dims: list[int], *, double: bool = False) -> Tensor:
+    """Midpoints by a lift, a sparse product and a lowering of all rows."""
+    if v.dtype != torch.float64 and (double or is_slow_to_read(v)):  # whether rows lie far out is not looked up there
+        return _in_steps(v.double(), k, adjacency.to(torch.float64), dims).to(v.dtype)
     kappas, weight = k.double().unbind(), adjacency.row_sums()
     lifted = [lift_rows(part, kappa) for part, kappa in zip(v.split(dims, -1), kappas, strict=True)]
     sums = adjacency.product(_join(lifted)).split([dim + 1 for dim in dims], -1)
     if v.dtype != torch.float64 and is_cheap_to_read(v, k) and bool((k < 0).any()):
         far = any(any_far(*part, weight) for part in zip(lifted, sums, kappas, strict=True))
-        if adjacency.any_rank(far):  # the digits that float32 loses count
-            return midpoints(v, adjacency, k, dims, double=True)
+        if adjacency.any_rank(far):  # float32 would lose digits
+            return _in_steps(v, k, adjacency, dims, double=True)
     return _join([lower_rows(e, kappa, weight) for e, kappa in zip(sums, kappas, strict=True)])
 
 
@@ -32,7 +50,7 @@ def _join(parts: list[Tensor]) -> Tensor:
 
 @torch.no_grad()
 def count_edge_rows(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int]) -> int:
-    """Number of rows beyond what float64 resolves for κ < 0: on the way up, and on the way down."""
+    """Number of rows beyond what float64 resolves for κ < 0, before and after the product."""
     v, adjacency, k = v.double(), adjacency.to(torch.float64), k.double()
     count = 0
     for part, kappa in zip(v.split(dims, -1), k.unbind(), strict=True):

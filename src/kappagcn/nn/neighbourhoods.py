@@ -1,4 +1,4 @@
-"""Aggregations that look at each neighbourhood by itself: at the node, and Fréchet means. All in float64 inside."""
+"""Aggregations that handle each neighbourhood separately: at the node, and Fréchet means. Both in float64 inside."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def tangential_at_nodes(v: Tensor, adjacency: SparseMatrix, k: Tensor) -> Tensor
         )
     rows, cols, k = adjacency.rows, adjacency.cols, k.double()
     near = within(v.double(), k, ROW_RESOLVED)
-    # The origin's antipode is at infinity; a point next to it serves.
+    # The origin's antipode is at infinity; a point close to it is used instead.
     near = torch.where(cosc(k * dot(near, near)).abs() < ROW_LEAST_COSINE, 1 - ROW_LEAST_COSINE, 1) * near
     x, p = expmap0(near, k=k), cosc(k * dot(near, near)) ** -2
     own, other_p = x.index_select(0, rows), adjacency.gather(p).index_select(0, cols)
     apart = adjacency.gather(x).index_select(0, cols) - own
     z = k * dot(apart, apart) / (p.index_select(0, rows) * other_p)
-    # To antipodes every direction leads, with any derivative.
+    # The direction to an antipode is arbitrary.
     weights = adjacency.values.double().unsqueeze(-1) * arsinc(z) / (1 - z).clamp(min=ROW_LEAST_COSINE**2).sqrt()
     half = torch.zeros_like(x).index_add(0, rows, weights / other_p * apart)
     half = half + torch.zeros_like(p).index_add(0, rows, weights * z) * x
@@ -56,7 +56,7 @@ def frechet(v: Tensor, adjacency: SparseMatrix, k: Tensor) -> Tensor:
         entries = order[torch.where(within, starts[nodes].unsqueeze(-1) + place, starts[nodes].unsqueeze(-1))]
         weights = adjacency.values[entries] * within
         total = weights.sum(-1, keepdim=True)
-        some = torch.where(total == 0, within.to(weights.dtype), weights)  # without weight any mean will do: times 0
+        some = torch.where(total == 0, within.to(weights.dtype), weights)  # any mean: it is multiplied by a weight of 0
         means = logmap0(frechet_mean(x[adjacency.cols[entries]], some, k=k), k=k)
         out = out.index_put((nodes,), total * means)
     return out.to(dtype)

@@ -4,8 +4,8 @@ The κ-haversine of `kappagcn.geometry.tangent_dist`, with a = |u| and b = |v|,
 
     S = sin_κ²(d/2) = sin_κ²(a − b) + sinc(4κa²) sinc(4κb²) ab|û − v̂|²,    d² = 4 S arsinc(κS)²,
 
-is analytic in S, so nothing is singular where points coincide. What belongs to a node is computed once for each node,
-in float64; the rest in one pass over the pairs, without copies of their rows: compiled, or by torch in blocks.
+is analytic in S, so nothing is singular where points coincide. Numbers per node are computed once, in float64; the
+rest in one pass over the pairs, without copies of their rows: compiled, or by torch in blocks.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from torch import Tensor
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry.ambient import within_range
+from kappagcn.geometry.manifold import Manifold
 from kappagcn.geometry.numerics import arc_over_sine, eps, sin_k, sinc
 from kappagcn.kernels.dispatch import compiled, first_order
-from kappagcn.nn.functional import Manifold, factors_of
+from kappagcn.nn.inputs import factors_of
+from kappagcn.sparse.matrix import check_range
 
 __all__ = ["pair_squares"]
 
@@ -33,7 +35,7 @@ def pair_squares(v: Tensor, pairs: Tensor, manifold: Manifold) -> Tensor:
 
     Args:
         v: Tangent vectors at the origin, (N, D).
-        pairs: Rows of both ends, (2, P).
+        pairs: Rows of the two points of each pair, (2, P).
         manifold: A space, or a product of spaces whose dimensions sum to D.
 
     >>> from kappagcn import Stereographic
@@ -44,10 +46,7 @@ def pair_squares(v: Tensor, pairs: Tensor, manifold: Manifold) -> Tensor:
     if not isinstance(pairs, Tensor) or pairs.dim() != 2 or len(pairs) != 2 or pairs.dtype != torch.int64:
         form = f"{pairs.dtype} {tuple(pairs.shape)}" if isinstance(pairs, Tensor) else type(pairs).__name__
         raise GraphError(f"pairs: expected int64 (2, P), found {form}.")
-    if pairs.numel() and not 0 <= int(pairs.min()) <= int(pairs.max()) < len(v):
-        raise GraphError(
-            f"pairs: expected nodes from 0 to {len(v) - 1}, found {int(pairs.min())} to {int(pairs.max())}."
-        )
+    check_range(pairs, len(v), "pairs: expected nodes")
     k, dims = factors_of(v, manifold)
     parts = zip(v.double().split(dims, 1), k.double().unbind(), strict=True)
     squares: Tensor = sum((_squares(x, pairs, kappa) for x, kappa in parts), start=v.new_zeros(()).double())
@@ -78,7 +77,7 @@ def _directions(v: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class _Compiled(torch.autograd.Function):
-    """d² of each pair from rows, their lengths, their slopes and κ; by each of them as far as it enters by itself."""
+    """d² of each pair from rows, lengths, slopes and κ, with partial derivatives by each of these arguments."""
 
     @staticmethod
     def forward(ctx: Any, v: Tensor, length: Tensor, slope: Tensor, k: Tensor, pairs: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from kappagcn.tracing import is_autocast_on
 
 
 def is_lowered(v: Tensor) -> bool:
-    """Whether v is of half precision, or products of it would be, because autocast is on."""
+    """Whether v is of half precision, or autocast would make its products so."""
     return v.dtype in (torch.float16, torch.bfloat16) or is_autocast_on(v)
 
 

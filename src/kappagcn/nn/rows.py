@@ -83,18 +83,18 @@ def _lower(e: Tensor, k: Tensor, weight: Tensor) -> Tensor:
     kappa, weight = k.double(), weight.double().unsqueeze(-1)
     n, square, h = _parts(e, weight)
     capped, size = _capped(square, h, kappa, e)
-    # Without weight, and at the origin's antipode, there is no direction.
+    # A sum of weight 0 and the origin's antipode have no direction.
     nowhere, flat = (square == 0) & (h <= 0), kappa == 0
     square, h = torch.where(capped, 0, square), torch.where(capped | nowhere | (flat & (h <= 0)), 1, h)
     factor = ray_factor(square, h, (h * h + kappa * square).clamp(min=ROW_LEAST).sqrt(), kappa)
     inner = torch.where(nowhere, 0, artanc(kappa * factor * factor * square) * factor)
     scale = weight.abs() * torch.where(capped, 0.5 * math.atanh(1 - ball_gap(e)) / size, inner)
-    scale = torch.where(flat, scale + (0.5 - scale).detach(), scale)  # there the weight is the height, and may be 0
+    scale = torch.where(flat, scale + (0.5 - scale).detach(), scale)  # at κ = 0 the height is the weight, and may be 0
     return n * scale.to(e.dtype)
 
 
 def _parts(e: Tensor, weight: Tensor | float) -> tuple[Tensor, Tensor, Tensor]:
-    """Of rows (n, h): n, and in float64 |n|² and h. A row of negative weight is that of the opposite weights."""
+    """Parts of rows (n, h): n, and |n|² and h in float64. A row of negative weight is that of the opposite weights."""
     n, h = e.split([e.shape[-1] - 1, 1], -1)
     wide, h = n.double(), h.double()
     return n, dot(wide, wide), torch.where(torch.as_tensor(weight) < 0, -h, h)
@@ -111,13 +111,13 @@ def _capped(square: Tensor, h: Tensor, kappa: Tensor, e: Tensor) -> tuple[Tensor
 def any_far(lifted: Tensor, e: Tensor, k: Tensor, weight: Tensor) -> bool:
     """Whether some row of e, a sum of lifted rows, lies so far out (κ < 0) that its rounding errors count.
 
-    So it is where the dtype does not hold a lift, and where a sum points out of the space.
+    True if the dtype cannot represent a lift, or if a sum points out of the space.
     """
     if float(k) >= 0 or not len(lifted):
         return False
     n, h = e[..., :-1], torch.where(weight < 0, -1, 1) * e[..., -1]
     square = torch.linalg.vecdot(n, n)
-    near = (-float(k) * square < ROW_FAR_TANGENT * h.clamp(min=0).square()) | (square == 0)  # not so if they overflow
+    near = (-float(k) * square < ROW_FAR_TANGENT * h.clamp(min=0).square()) | (square == 0)  # false if they overflow
     beyond = math.acosh(max(1.0, float(lifted[:, -1].max()))) > (1 - ball_gap(e)) * ROW_EXPONENT[e.dtype]
     return beyond or not bool(near.all())
 

@@ -10,9 +10,9 @@ from torch_geometric.nn import Linear
 
 from kappagcn.errors import GraphError
 from kappagcn.nn.functional import linear
-from kappagcn.nn.inputs import Adjacency, Features, Space, as_adjacency, check_rows
+from kappagcn.nn.inputs import Adjacency, NodeRows, Size, Space, as_adjacency, check_rows
 from kappagcn.nn.message_passing import CurvedMessagePassing
-from kappagcn.nn.start import observe_rows, space_of_layer
+from kappagcn.nn.row_scale import observe_rows, space_of_layer
 
 
 class KappaSAGEConv(CurvedMessagePassing):
@@ -23,15 +23,15 @@ class KappaSAGEConv(CurvedMessagePassing):
     at κ = 0 PyG's ``SAGEConv`` with its mean, whose state it loads. Without neighbours the midpoint is the origin.
 
     Args:
-        in_channels: Columns of x; of sources and targets as a pair.
+        in_channels: Columns of x, or a pair: columns of sources and of targets.
         out_channels: Columns of the result.
-        aggr: Only ``"mean"``.
-        normalize: Whether rows of the result are brought to length 1.
+        aggr: Aggregation; only ``"mean"`` is supported.
+        normalize: Whether rows of the result are scaled to length 1.
         root_weight: Whether the node itself takes part, through W_r.
         project: Whether neighbours first go through a linear layer and a ReLU.
         bias: Whether to add b.
         manifold: Space of the neighbours' midpoint, as in `KappaGCNConv`.
-        **kwargs: ``flow`` and the like, of ``MessagePassing``.
+        **kwargs: Arguments of ``MessagePassing``, such as ``flow``.
 
     Shapes: x (N, in_channels) or a pair (sources, targets), edge_index as in `KappaGCNConv`, edge_weight (E,) for
     weighted midpoints → (M, out_channels).
@@ -56,7 +56,7 @@ class KappaSAGEConv(CurvedMessagePassing):
     ) -> None:
         super().__init__(**kwargs)
         if aggr != "mean":
-            raise GraphError(f'aggr: expected "mean", of which the midpoint is the curved one, found {aggr!r}.')
+            raise GraphError(f'aggr: expected "mean", which the midpoint generalises, found {aggr!r}.')
         if project and -1 in (in_channels if isinstance(in_channels, tuple) else (in_channels,)):
             raise GraphError("project: expected known in_channels, found -1.")
         sources, targets = in_channels if isinstance(in_channels, tuple) else (in_channels, in_channels)
@@ -84,11 +84,7 @@ class KappaSAGEConv(CurvedMessagePassing):
             self.lin_r.reset_parameters()
 
     def forward(
-        self,
-        x: Features | tuple[Features, Features | None],
-        edge_index: Adjacency,
-        edge_weight: Tensor | None = None,
-        size: tuple[int, int] | None = None,
+        self, x: NodeRows, edge_index: Adjacency, edge_weight: Tensor | None = None, size: Size = None
     ) -> Tensor:
         """The convolved features, (N, in_channels) → (M, out_channels); `size` is (N, M) where x is no pair."""
         sources, targets = x if isinstance(x, tuple) else (x, x)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kappagcn.optim.base import Group, RiemannianOptimizer, Space, check_settings
+from kappagcn.optim.base import Group, RiemannianOptimizer, Space
 
 
 class RiemannianAdam(RiemannianOptimizer):
@@ -18,14 +18,14 @@ class RiemannianAdam(RiemannianOptimizer):
     Weight decay is the L2 penalty on coordinates.
 
     Args:
-        params: parameters, or groups of them with settings of their own.
-        lr: learning rate: for points the geodesic length of a first step.
-        betas: decay of the first and the second moment.
-        eps: added to the denominator.
+        params: Parameters, or groups of them with settings of their own.
+        lr: Learning rate: for points the geodesic length of a first step.
+        betas: Decay of the first and the second moment.
+        eps: Added to the denominator.
         weight_decay: L2 penalty on the coordinates.
-        amsgrad: divide by the largest second moment so far.
-        maximize: ascend instead.
-        retraction: step with `retract` in place of `expmap`, as geoopt does.
+        amsgrad: Divide by the largest second moment so far.
+        maximize: Ascend instead.
+        retraction: Step with `retract` in place of `expmap`, as geoopt does.
 
     >>> import torch
     >>> from kappagcn.geometry import Stereographic
@@ -53,16 +53,7 @@ class RiemannianAdam(RiemannianOptimizer):
         maximize: bool = False,
         retraction: bool = False,
     ) -> None:
-        settings = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "retraction": retraction,
-        }
-        super().__init__(params, check_settings(settings))
+        super().__init__(locals())
 
     def _update(self, group: Group, parameter: Tensor, grad: Tensor, space: Space) -> None:
         """One step of one parameter."""

@@ -23,7 +23,7 @@ class Flat:
         return grad
 
     def square(self, x: Tensor, v: Tensor) -> Tensor:
-        """What a tangent vector contributes to second moments: the square of each entry."""
+        """The contribution of a tangent vector to second moments: the square of each entry."""
         return v * v
 
     def move(self, x: Tensor, v: Tensor, momentum: Tensor | None) -> None:
@@ -66,7 +66,7 @@ class _BeforeCurvatureMoves:
         self.carried = None if momentum is None else self.manifold.transport0back(points, momentum)
 
     def restore(self) -> None:
-        """Points that are now outside return to the distance from the origin that they had; others stay.
+        """Move points that are now outside to their former distance from the origin; others stay.
 
         Momentum keeps its Riemannian length: near the boundary of a ball λ changes by orders of magnitude.
         """
@@ -79,7 +79,12 @@ class _BeforeCurvatureMoves:
 class RiemannianOptimizer(torch.optim.Optimizer):
     """Base of the optimisers: points move first, then all else; points that a step of κ left outside are restored."""
 
-    momentum_key: str  # of the entry of a parameter's state that is a tangent vector
+    momentum_key: str  # key of the tangent vector in a parameter's state
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        """Check and keep the arguments of an optimiser's own constructor, its ``locals()``."""
+        settings = {name: value for name, value in arguments.items() if name not in ("self", "__class__", "params")}
+        super().__init__(arguments["params"], check_settings(settings))
 
     def _update(self, group: Group, parameter: Tensor, grad: Tensor, space: Space) -> None:
         """Move one parameter in place; ``grad`` has weight decay and the sign of the objective in it."""

@@ -19,9 +19,9 @@ class ManifoldParameter(nn.Parameter):
     the space in the module too, so that its curvature is converted and, where it is trainable, trained.
 
     Args:
-        data: points of the space; refused if they are outside, see `kappagcn.geometry.project`.
-        manifold: the space.
-        requires_grad: whether the points are trained.
+        data: Points of the space; refused if they are outside, see `kappagcn.geometry.project`.
+        manifold: The space of the points.
+        requires_grad: Whether the points are trained.
 
     >>> import torch
     >>> from kappagcn.geometry import Stereographic
@@ -39,14 +39,14 @@ class ManifoldParameter(nn.Parameter):
                 f"manifold: expected a Stereographic or a ProductManifold, found {type(manifold).__name__}; convert a "
                 f"geoopt manifold with kappagcn.geometry.from_geoopt."
             )
-        ok, reason = manifold.check_point(data)
+        ok, reason = (True, "") if data.is_meta else manifold.check_point(data)
         if not ok:
             raise GeometryError(f"data: expected points of the space; {reason}")
         return cls._from(data.detach(), manifold, requires_grad)
 
     @classmethod
     def _from(cls, data: Tensor, manifold: Manifold, requires_grad: bool) -> ManifoldParameter:
-        """Without a check of the values: a copy is a copy, wherever κ has moved since."""
+        """Copy without a check of the values, because κ may have changed since they were checked."""
         parameter: ManifoldParameter = torch.Tensor._make_subclass(cls, data, requires_grad)
         parameter.manifold = manifold
         return parameter

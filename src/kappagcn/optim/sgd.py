@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from kappagcn.optim.base import Group, RiemannianOptimizer, Space, check_settings
+from kappagcn.optim.base import Group, RiemannianOptimizer, Space
 
 
 class RiemannianSGD(RiemannianOptimizer):
@@ -16,14 +16,14 @@ class RiemannianSGD(RiemannianOptimizer):
     parallel transported with the point. Weight decay is the L2 penalty on coordinates.
 
     Args:
-        params: parameters, or groups of them with settings of their own.
-        lr: learning rate.
-        momentum: share of the last step that is kept.
-        dampening: share of the gradient that is left out of the momentum.
+        params: Parameters, or groups of them with settings of their own.
+        lr: Learning rate.
+        momentum: Share of the last step that is kept.
+        dampening: Share of the gradient that is left out of the momentum.
         weight_decay: L2 penalty on the coordinates.
-        nesterov: look ahead along the momentum.
-        maximize: ascend instead.
-        retraction: step with `retract` in place of `expmap`, as geoopt does.
+        nesterov: Look ahead along the momentum.
+        maximize: Ascend instead.
+        retraction: Step with `retract` in place of `expmap`, as geoopt does.
 
     >>> import torch
     >>> from kappagcn.geometry import Stereographic
@@ -51,16 +51,7 @@ class RiemannianSGD(RiemannianOptimizer):
         maximize: bool = False,
         retraction: bool = False,
     ) -> None:
-        settings = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "retraction": retraction,
-        }
-        super().__init__(params, check_settings(settings))
+        super().__init__(locals())
 
     def _update(self, group: Group, parameter: Tensor, grad: Tensor, space: Space) -> None:
         """One step of one parameter."""

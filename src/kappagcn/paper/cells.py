@@ -38,11 +38,11 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """As the command line writes it."""
+        """Name of the cell on the command line."""
         return f"{self.dataset}/{self.row}"
 
     def config(self, folder: Path = CONFIGS) -> Path:
-        """Where the settings are that the search chose."""
+        """Path of the settings that the search chose."""
         return folder / self.dataset / f"{self.row}.toml"
 
     def experiment(self, folder: Path = CONFIGS) -> Experiment:
@@ -51,12 +51,12 @@ class Cell:
 
 
 def record_file(folder: Path, cell: Cell) -> RecordFile:
-    """Where the records of a cell are."""
+    """The file with the records of a cell."""
     return RecordFile(folder / cell.dataset / f"{cell.row}.jsonl")
 
 
 def selected(every: Sequence[Cell], names: Sequence[str]) -> Iterator[Cell]:
-    """Those of some cells that are named, as ``cora_ml/H16``, or lie in the datasets and rows that are."""
+    """The cells that are named, as ``cora_ml/H16``, or lie in the named datasets and rows."""
     known = dict.fromkeys(name for cell in every for name in (cell.dataset, cell.row, cell.name))
     for name in names:
         if name not in known:
@@ -70,7 +70,7 @@ def selected(every: Sequence[Cell], names: Sequence[str]) -> Iterator[Cell]:
 
 
 def cells(names: Sequence[str] = ()) -> list[Cell]:
-    """Cells of Table 2 by name; all without any.
+    """Cells of Table 2 by name; all without names.
 
     >>> [cell.name for cell in cells(["citeseer/gcn", "airport/prod"])]
     ['citeseer/gcn', 'airport/prod']

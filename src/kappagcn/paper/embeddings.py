@@ -1,4 +1,4 @@
-"""An embedding of a graph as a run with a record, which a kill does not set back by more than seconds."""
+"""An embedding of a graph as a run with a record; an interrupted one continues from its last checkpoint."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class EmbeddingExperiment:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def embedder(self, seed: int) -> GraphEmbedder:
-        """With all arguments."""
+        """The embedder with these arguments."""
         try:
             return GraphEmbedder(**self.options, random_state=seed, verbose=False)
         except TypeError as problem:
             raise ConfigError(f"expected arguments of GraphEmbedder, found {problem}.") from None
 
     def record(self) -> Record:
-        """All settings, those by default included."""
+        """All settings, including the defaults."""
         params = self.embedder(seed=0).get_params()
         return {
             "graph": self.graph,
@@ -55,18 +55,18 @@ class EmbeddingExperiment:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> EmbeddingExperiment:
-        """The way back."""
+        """The experiment of a record."""
         return cls(str(record["graph"]), {name: value for name, value in record.items() if name != "graph"})
 
 
 @dataclass(frozen=True)
 class EmbeddingJob:
-    """One embedding to do.
+    """One embedding to compute.
 
     Args:
-        experiment: What.
-        seed: Of the starting points.
-        scratch: Folder for the state of runs that are under way; None keeps none.
+        experiment: Graph and settings.
+        seed: Seed of the initial points.
+        scratch: Folder for the checkpoints of unfinished runs; None for no checkpoints.
     """
 
     experiment: EmbeddingExperiment
@@ -75,27 +75,27 @@ class EmbeddingJob:
 
     @property
     def key(self) -> str:
-        """The same for the same run."""
+        """Key that identifies the run."""
         return canonical([self.experiment.record(), self.seed])
 
     @property
     def folder(self) -> Path | None:
-        """Of the state of this run."""
+        """Folder for the checkpoint of this run."""
         name = hashlib.sha256(self.key.encode()).hexdigest()[:16]
         return None if self.scratch is None else self.scratch / name
 
     def tidy(self) -> None:
-        """Remove the state of a run that is over."""
+        """Remove the checkpoint of a finished run."""
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     @classmethod
     def from_record(cls, record: Record) -> EmbeddingJob:
-        """Which run a record is of."""
+        """The run of a record."""
         return cls(EmbeddingExperiment.from_record(record["embedding"]), record["seed"])
 
     def run(self, root: str | Path | None = None) -> Record:
-        """Embed; the record.
+        """Embed the graph, and return the record.
 
         >>> job = EmbeddingJob(EmbeddingExperiment("karate", {"space": "H2", "epochs": 5}))
         >>> job.run()["epochs"]

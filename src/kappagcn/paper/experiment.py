@@ -23,7 +23,7 @@ PROTOCOL = (
     "random_state",
     "device",
     "verbose",
-)  # the same for all cells, so not in records
+)  # settings that are the same for all cells and not in records
 
 # What a record or a file that does not name them means: settings that version 0.1 did not have, as it was then.
 OLD: dict[str, Any] = {"output": "paper", "self_features": "off", "input_dropout": 0.0, "stop_by": "loss"}
@@ -62,7 +62,7 @@ class Experiment:
                 raise ConfigError(f"{name}: expected a value, which a record needs, found 'auto'.")
 
     def prepare(self, data: Data) -> Data:
-        """The graph with its features as the network takes them."""
+        """The graph with its features prepared for the network."""
         prepared = data.clone()
         prepared.x = prepare_features(self.settings, prepared.x)
         return prepared
@@ -72,15 +72,15 @@ class Experiment:
         return build_network(self.settings, in_channels, num_classes)
 
     def training(self, seed: int) -> TrainingConfig:
-        """How the network is trained."""
+        """Training configuration of the network."""
         return training_config(self.settings, seed)
 
     def shortened(self) -> Experiment:
-        """The same with a tenth of the epochs, to see that it runs."""
+        """The experiment with a tenth of the epochs, for a quick test."""
         return replace(self, settings=replace(self.settings, epochs=self.settings.epochs // 10))
 
     def record(self) -> dict[str, Any]:
-        """Everything as plain numbers and words; `from_record` is the way back."""
+        """The experiment as plain numbers and words, which `from_record` reads."""
         settings = {name: value for name, value in asdict(self.settings).items() if name not in PROTOCOL}
         return {"dataset": self.dataset, **settings}
 

@@ -26,7 +26,7 @@ def histograms(folder: Path, root: str | Path | None = None) -> Path:
     """The record ``folder/figures/histograms.json``, made unless it is there.
 
     Args:
-        folder: Where records are kept.
+        folder: Folder with the records.
         root: Folder in which datasets are looked for first.
     """
     path = folder / "figures" / "histograms.json"
@@ -47,13 +47,13 @@ def histograms(folder: Path, root: str | Path | None = None) -> Path:
 
 
 def graph_histograms(data: Any) -> dict[str, Any]:
-    """How many nodes have which degree and which curvature; curvatures are those of the largest component.
+    """Histograms of degrees and curvatures of the nodes; curvatures are those of the largest component.
 
     Nodes outside it, and those with fewer than two neighbours, have no curvature and are counted as such.
 
     >>> from kappagcn.graphs import balanced_tree
-    >>> found = graph_histograms(balanced_tree(2, 3))
-    >>> found["degrees"], found["curvature"]["none"]
+    >>> counts = graph_histograms(balanced_tree(2, 3))
+    >>> counts["degrees"], counts["curvature"]["none"]
     ({'1': 9, '3': 1, '4': 3}, 9)
     """
     degree = np.bincount(data.edge_index[0].numpy(), minlength=data.num_nodes)

@@ -40,7 +40,7 @@ PUBLISHED = {  # ROC AUC in per cent: HGCN's paper, and the best published value
     "cora": (92.9, 95.0),
 }
 SEEDS = 10
-SEARCH_SEED = 1000  # its test edges are never looked at
+SEARCH_SEED = 1000  # the search, which does not use its test edges
 FIRST, KEPT = 60, 2  # epochs of all candidates, and how many of them then run to the end
 BASE: dict[str, Any] = {"epochs": 400, "patience": 60, "evaluate_every": 2}
 NETWORK: tuple[dict[str, Any], ...] = (
@@ -83,13 +83,13 @@ class LinkExperiment:
     settings: LinkPredictionSettings = field(default_factory=LinkPredictionSettings)
 
     def record(self) -> Record:
-        """All settings."""
-        values = {k: v for k, v in asdict(self.settings).items() if k not in ("random_state", "verbose")}
+        """All settings as plain numbers and words."""
+        values = {k: v for k, v in asdict(self.settings).items() if k not in ("random_state", "device", "verbose")}
         return {"dataset": self.dataset, **values}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> LinkExperiment:
-        """The way back."""
+        """The experiment of a record."""
         values = {name: value for name, value in record.items() if name != "dataset"}
         return cls(str(record["dataset"]), LinkPredictionSettings(**values))
 
@@ -116,12 +116,12 @@ def link_data(name: str, seed: int, root: str | Path | None = None) -> tuple[Dat
 
 @dataclass(frozen=True)
 class LinkJob:
-    """One link prediction to do.
+    """One link prediction to run.
 
     Args:
-        experiment: What.
-        seed: Of split, weights and pairs.
-        purpose: ``"test"``, or ``"validation"``: test edges are then never looked at.
+        experiment: Dataset and settings.
+        seed: Seed of split, weights and pairs.
+        purpose: ``"test"``, or ``"validation"``: test edges are then not used.
     """
 
     experiment: LinkExperiment
@@ -130,19 +130,19 @@ class LinkJob:
 
     @property
     def key(self) -> str:
-        """The same for the same run."""
+        """Key that identifies the run."""
         return canonical([self.experiment.record(), self.purpose, self.seed])
 
     def tidy(self) -> None:
-        """A run of seconds leaves nothing."""
+        """Do nothing: these runs keep no checkpoint."""
 
     @classmethod
     def from_record(cls, record: Record) -> LinkJob:
-        """Which run a record is of."""
+        """The run of a record."""
         return cls(LinkExperiment.from_record(record["links"]), record["seed"], record["purpose"])
 
     def run(self, root: str | Path | None = None) -> Record:
-        """Train and evaluate; a run that diverges is a record that says so."""
+        """Train and evaluate; the record of a run that diverges says so."""
         record: Record = {
             "links": self.experiment.record(),
             "purpose": self.purpose,
@@ -173,13 +173,13 @@ class LinkJob:
 
 
 class LinkPlan:
-    """The search and the reported runs of link prediction, and the table they come to.
+    """The search and the reported runs of link prediction, and their table.
 
     Args:
-        parts: Which datasets, rows or cells; all without any.
-        folder: Where records are kept, in a folder of their own.
+        parts: Datasets, rows or cells to run; all by default.
+        folder: Folder with the records, in a subfolder for links.
         root: Folder in which datasets are looked for first.
-        seeds: Per cell; 10 by default.
+        seeds: Number of seeds per cell; 10 by default.
         quick: One seed, 10 epochs, two candidates, in a folder of their own.
     """
 
@@ -199,7 +199,7 @@ class LinkPlan:
             raise ConfigError(f"links: expected a cell of that table, found none in {' '.join(parts)}.")
 
     def file(self, cell: Cell, purpose: str) -> RecordFile:
-        """Where records of a cell are, of the search or of the reported runs."""
+        """The file with the records of a cell, of the search or of the reported runs."""
         return RecordFile(self.folder / cell.dataset / f"{cell.row}-{purpose}.jsonl", LinkJob)
 
     def experiments(self) -> list[tuple[Cell, LinkExperiment]]:
@@ -229,7 +229,7 @@ class LinkPlan:
         return full[finished[0]].experiment if len(finished) == len(kept) > 0 else None
 
     def run(self, *, processes: int = 1, report: Report | None = None) -> None:
-        """Do what is not yet done: all candidates for some epochs, the best to the end, the chosen one on all seeds."""
+        """Run what is missing: all candidates for some epochs, the best to the end, the chosen one on all seeds."""
         options: dict[str, Any] = {"root": self.root, "processes": processes, "report": report}
         run_all([(job, self.file(c, "validation")) for c in self.cells for job in self._jobs(c, FIRST)], **options)
         longer = []
@@ -270,7 +270,7 @@ def auc(records: Sequence[Record]) -> Estimate | None:
 
 
 def paired(ours: Sequence[Record], theirs: Sequence[Record]) -> Estimate | None:
-    """How much higher one AUC is than another, in per cent, on the seeds that both have."""
+    """Difference of two AUCs in per cent, over the seeds that both have."""
     mine, other = ({r["seed"]: 100 * r["test"]["roc_auc"] for r in each if "test" in r} for each in (ours, theirs))
     gains = [mine[seed] - other[seed] for seed in mine if seed in other]
     return bootstrapped(gains) if gains else None

@@ -1,4 +1,4 @@
-"""What can be reproduced by name: the search, Tables 2 and 3, and datasets beyond the paper's."""
+"""Items of `kappagcn reproduce`: the search, Tables 2 and 3, and datasets beyond the paper's."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ FURTHER = {
     "airports_usa": "Airports USA (no features)",
     "disease": "Disease",
 }
-MEASURED = ("disease",)  # the others have words, or one-hot features
+MEASURED = ("disease",)  # datasets whose features are measurements; the others have words, or one-hot features
 FURTHER_ROWS = {
     "mlp": ("mlp", "E16", "MLP (no graph)"),
     "gcn": ("gcn", "E16", "E16 (GCN)"),
-    "E16": ("kappa-gcn", "E16", "E16 (κ-GCN)"),  # what is not curvature's doing
+    "E16": ("kappa-gcn", "E16", "E16 (κ-GCN)"),  # separates other effects from that of curvature
     "H16": ("kappa-gcn", "H16", "H16 (κ-GCN)"),
     "S16": ("kappa-gcn", "S16", "S16 (κ-GCN)"),
     "H8xS8": ("kappa-gcn", "H8xS8", "H8×S8 (κ-GCN)"),
@@ -42,16 +42,16 @@ FURTHER_ROWS = {
 
 
 class Plan:
-    """Runs with a name, and the table they come to.
+    """The runs of an item, and their table.
 
     Args:
         item: ``"search"``, ``"table2"``, ``"table3"``, ``"wider-search"``, ``"wider"`` or ``"further"``.
-        parts: Which datasets, rows or cells; all without any.
-        folder: Where records are kept, in a folder of their own for each item.
+        parts: Datasets, rows or cells to run; all by default.
+        folder: Folder with the records, in a subfolder for each item.
         root: Folder in which datasets are looked for first.
         configs: Folder of settings for the tables; by default those that come with the package.
-        splits: Per cell; 5 by default.
-        runs: Per split; by default 2 for the tables, 1 for further datasets.
+        splits: Splits per cell; 5 by default.
+        runs: Runs per split; by default 2 for the tables, 1 for further datasets.
         quick: One split, one run and a tenth of the epochs, in a folder of their own.
     """
 
@@ -81,7 +81,7 @@ class Plan:
             raise ConfigError(f"{item}: expected a cell of that table, found none in {' '.join(parts)}.")
 
     def experiments(self) -> Iterator[tuple[Cell, Experiment]]:
-        """Cells and their settings; for the search all that it tries."""
+        """Cells and their settings; for the search all candidates."""
         for cell in self.cells:
             for experiment in settings(cell) if self.item in SEARCHES else [self._experiment(cell)]:
                 yield cell, experiment.shortened() if self.quick else experiment
@@ -100,7 +100,7 @@ class Plan:
         return Experiment(cell.dataset, model, ClassificationSettings(start_space(space), **values))
 
     def jobs(self) -> list[tuple[Run, RecordFile]]:
-        """Runs and where each is kept."""
+        """Runs and the files of their records."""
         numbers = [(split, run) for split in range(self.splits) for run in range(self.runs)]
         return [
             (Job(experiment, split, run), record_file(self.folder, cell))
@@ -109,19 +109,19 @@ class Plan:
         ]
 
     def run(self, *, processes: int = 1, report: Report | None = None) -> None:
-        """Do what is not yet done."""
+        """Run what has no record yet."""
         if self.item in SEARCHES:
             search(self.cells, self.folder, root=self.root, processes=processes, report=report)
         else:
             run_all(self.jobs(), root=self.root, processes=processes, report=report)
 
     def save_chosen(self, folder: Path) -> None:
-        """Write what the search chose, as settings that the tables take."""
+        """Write the settings that the search chose, for the tables."""
         for cell in self.cells:
             save_experiment(chosen(cell, self.folder)[0], cell.config(folder))
 
     def records(self) -> dict[Cell, list[Record]]:
-        """Of the runs that belong to the plan, and no others that its files may hold."""
+        """Records of the runs of this plan; other records in its files are left out."""
         wanted: dict[Path, set[str]] = {}
         for job, file in self.jobs():
             wanted.setdefault(file.path, set()).add(job.key)
@@ -132,7 +132,7 @@ class Plan:
         return by_cell
 
     def table(self) -> Table:
-        """What the records come to."""
+        """The table of the records."""
         if self.item in SEARCHES:
             chosen_settings = [(cell, *chosen(cell, self.folder)) for cell in self.cells]
             return Table(
@@ -150,14 +150,14 @@ class Plan:
 def plan(
     item: str, parts: Sequence[str], folder: Path, root: str | Path | None = None, **options: Any
 ) -> Plan | EmbeddingPlan | LinkPlan:
-    """What a name stands for.
+    """The plan of an item.
 
     Args:
         item: ``"table1"``, ``"sweep"``, ``"large"``, ``"links"``, or an item of `Plan`.
-        parts: Which datasets, rows or cells; all without any.
-        folder: Where records are kept.
+        parts: Datasets, rows or cells to run; all by default.
+        folder: Folder with the records.
         root: Folder in which datasets are looked for first.
-        options: Of `Plan`; embeddings know of `quick` alone.
+        options: Further arguments of `Plan`; embeddings take `quick` alone.
     """
     if item == "links":
         for name in ("configs", "runs"):

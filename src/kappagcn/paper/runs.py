@@ -1,4 +1,4 @@
-"""One run is one record; many runs go over processes, each with one thread, and never twice."""
+"""Runs and their records; several runs at once in processes of one thread each, and none twice."""
 
 from __future__ import annotations
 
@@ -28,38 +28,39 @@ from kappagcn.training import final_evaluation, fit, seeded
 __all__ = ["Job", "RecordFile", "Run", "run", "run_all"]
 
 Record = dict[str, Any]
-Report = Callable[[Record, int, int], None]  # a finished record, how many are done and how many there are
+# Called with a finished record, the number of finished runs and the number of all.
+Report = Callable[[Record, int, int], None]
 WATCH_SECONDS = 0.5
 PACKAGES = ("kappagcn", "torch", "torch_geometric", "numpy", "scipy", "numba")
 
 
 class Run(Protocol):
-    """Something to do once, whose record says which it was."""
+    """A run with a record that identifies it."""
 
     @property
     def key(self) -> str:
-        """The same for the same run."""
+        """Key that identifies the run."""
 
     def run(self, root: str | Path | None) -> Record:
-        """Do it."""
+        """Run it, and return the record."""
 
     def tidy(self) -> None:
-        """Remove what it left for being taken up again."""
+        """Remove the checkpoint of the run."""
 
     @classmethod
     def from_record(cls, record: Record) -> Run:
-        """Which run a record is of."""
+        """The run of a record."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run to do.
+    """One training run of a table.
 
     Args:
-        experiment: What.
+        experiment: Dataset, network and settings.
         split: Number of the split.
-        number: Of the run on it; the seed is 1000 · split + number.
-        purpose: ``"test"`` for reported numbers, ``"validation"`` for choosing: test nodes are then never looked at.
+        number: Number of the run on this split; the seed is 1000 · split + number.
+        purpose: ``"test"`` for reported numbers, ``"validation"`` for choosing: test nodes are then not used.
 
     >>> Job(Experiment("disease", "gcn"), split=2, number=1).seed
     2001
@@ -72,12 +73,12 @@ class Job:
 
     @property
     def seed(self) -> int:
-        """Of weights and dropout."""
+        """Seed of weights and dropout."""
         return 1000 * self.split + self.number
 
     @property
     def key(self) -> str:
-        """The same for the same run."""
+        """Key that identifies the run."""
         return canonical([self.experiment.record(), self.purpose, self.split, self.number])
 
     def run(self, root: str | Path | None) -> Record:
@@ -85,21 +86,21 @@ class Job:
         return run(self, root)
 
     def tidy(self) -> None:
-        """A run of seconds leaves nothing."""
+        """Do nothing: these runs keep no checkpoint."""
 
     @classmethod
     def from_record(cls, record: Record) -> Job:
-        """Which run a record is of."""
+        """The run of a record."""
         return cls(Experiment.from_record(record["experiment"]), record["split"], record["run"], record["purpose"])
 
 
 def canonical(settings: Any) -> str:
-    """The same words for the same settings."""
+    """JSON of settings that is the same for equal settings."""
     return json.dumps(_numbers_as_floats(settings), sort_keys=True)
 
 
 def _numbers_as_floats(value: Any) -> Any:
-    """1 and 1.0 are the same setting."""
+    """Settings with all numbers as floats, so that 1 and 1.0 are equal."""
     if isinstance(value, dict):
         return {key: _numbers_as_floats(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -108,7 +109,7 @@ def _numbers_as_floats(value: Any) -> Any:
 
 
 def versions() -> dict[str, str | None]:
-    """Of everything that moves digits; None for what is not installed."""
+    """Versions of all packages that influence results; None for those not installed."""
     return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
 
 
@@ -120,7 +121,7 @@ def _version(name: str) -> str | None:
 
 
 def processor() -> str:
-    """Its name, as far as the system tells."""
+    """Name of the processor, if the system provides it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
@@ -134,7 +135,7 @@ def machine() -> str:
 
 
 def peak_memory() -> float | None:
-    """The most that this process ever held, in GiB; None where the system does not tell."""
+    """Peak memory of this process in GiB; None if the system does not provide it."""
     try:
         import resource
     except ImportError:  # not on Windows
@@ -145,7 +146,7 @@ def peak_memory() -> float | None:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Sums in the same order whatever the machine and the number of processes."""
+    """Use one thread, so that the order of sums does not depend on the machine."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -155,10 +156,10 @@ def one_thread() -> Iterator[None]:
 
 
 def run(job: Job, root: str | Path | None = None) -> Record:
-    """Train and evaluate; a run that diverges is a record that says so.
+    """Train and evaluate; the record of a run that diverges says so.
 
     Args:
-        job: What to run.
+        job: The run.
         root: Folder in which datasets are looked for first.
 
     >>> from dataclasses import replace
@@ -194,11 +195,11 @@ def run(job: Job, root: str | Path | None = None) -> Record:
 
 
 class RecordFile:
-    """Records, one a line, appended as runs finish. A line that a kill cut short does not count.
+    """A file of records, one per line, appended as runs finish. An incomplete last line is ignored.
 
     Args:
         path: The file.
-        kind: Of the runs in it.
+        kind: Type of the runs in it.
 
     >>> import tempfile
     >>> file = RecordFile(Path(tempfile.mkdtemp()) / "records.jsonl")
@@ -210,14 +211,14 @@ class RecordFile:
         self.path, self.kind = path, kind
 
     def records(self) -> list[Record]:
-        """All whole lines."""
+        """Records of all complete lines."""
         if not self.path.exists():
             return []
         try:
             lines = self.path.read_text(encoding="utf-8").split("\n")
         except (OSError, UnicodeDecodeError) as problem:
             raise RecordError(f"{self.path}: expected records, found {problem}.") from None
-        cut = len(lines) - 1  # what follows the last line's end is nothing, or a line that a kill cut short
+        cut = len(lines) - 1  # what follows the last newline is empty, or an incomplete line of a killed process
         return [self._record(line, number) for number, line in enumerate(lines[:cut], 1) if line]
 
     def _record(self, line: str, number: int) -> Record:
@@ -227,12 +228,12 @@ class RecordFile:
         except (KappaGCNError, KeyError, TypeError, ValueError):
             raise RecordError(
                 f"{self.path}, line {number}: expected one record a line, found {line[:40]!r}. Remove the line; its "
-                "run is then done again."
+                "run is then repeated."
             ) from None
         return record
 
     def prepare(self) -> None:
-        """Find out before a run that its record cannot be written, and cut off what a kill left of a line."""
+        """Check before a run that its record can be written, and remove an incomplete last line."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as file:
@@ -265,13 +266,13 @@ def run_all(
     processes: int = 1,
     report: Report | None = None,
 ) -> None:
-    """Do all runs that are not yet in their files.
+    """Run all jobs that have no record in their files yet.
 
     Args:
-        jobs: Runs and where each is kept.
+        jobs: Runs and the files of their records.
         root: Folder in which datasets are looked for first.
-        processes: How many at once; numbers do not depend on it.
-        report: Called with each finished record, how many are done and how many there are.
+        processes: Number of processes; results do not depend on it.
+        report: Called with each finished record, the number of finished runs and the number of all.
 
     >>> from dataclasses import replace
     >>> from tempfile import TemporaryDirectory
@@ -305,7 +306,7 @@ def _start_watch(stop: Event) -> None:
 
 
 def _watch(stop: Event) -> None:
-    """End the worker when it is told to, or when its parent was killed: it would wait for its next run forever."""
+    """End this worker process on request, or when its parent process has died."""
     parent = parent_process()
     while parent is not None and parent.is_alive() and not stop.wait(WATCH_SECONDS):
         pass
@@ -329,7 +330,8 @@ def _results(
         waiting = {pool.submit(_run, job, root): (job, file) for job, file in todo}
         while waiting:
             over = wait(waiting, return_when=FIRST_COMPLETED).done
-            for future in sorted(over, key=lambda each: each.exception() is not None):  # keep what went well first
+            # Write finished records before an error is raised.
+            for future in sorted(over, key=lambda each: each.exception() is not None):
                 yield future.result(), *waiting.pop(future)
     except BaseException:
         stop.set()

@@ -1,9 +1,9 @@
-"""The search for what the paper leaves open: on validation nodes alone, with the same budget for every network.
+"""The search for settings that the paper does not state: on validation nodes, with the same budget for every network.
 
 For each cell of Table 2 some settings are trained on one split, the best few of them on more splits, and the one with
-the best mean accuracy on the validation nodes is chosen. How many is a `Budget`, the same for all networks. The first
-setting is the paper's own as far as it says, the others are drawn from lists. What networks have in common is drawn
-alike for all of them, but where a network without curvature would try the same twice.
+the best mean accuracy on the validation nodes is chosen. Their numbers are a `Budget`, the same for all networks. The
+first setting is the paper's own as far as it is stated, the others are drawn from lists. Settings that networks have in
+common are drawn alike for all of them, except where a network without curvature would try the same twice.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ __all__ = ["BUDGETS", "WIDER", "Budget", "budget", "chosen", "search", "settings
 
 
 class Budget(NamedTuple):
-    """How much is tried for a cell."""
+    """Number of runs of the search for a cell."""
 
     draws: int  # settings on the first split
-    kept: int  # of them on the others
-    splits: int  # in all
+    kept: int  # settings that are trained on the other splits
+    splits: int  # number of splits
 
     @property
     def runs(self) -> int:
-        """In all."""
+        """Number of runs in all."""
         return self.draws + self.kept * (self.splits - 1)
 
 
@@ -45,7 +45,7 @@ WIDER = {"airport": Budget(4, 2, 2), "cora_ml": Budget(4, 2, 2), "citeseer": Bud
 
 
 def budget(cell: Cell) -> Budget:
-    """How much is tried for a cell: the same for all of the paper's rows, and for all those beside them.
+    """Budget of a cell: one for all of the paper's rows, one for all other rows.
 
     >>> budget(Cell("pubmed", "H16")).runs, budget(Cell("pubmed", "kappa-appnp")).runs
     (18, 5)
@@ -120,7 +120,7 @@ def settings(cell: Cell) -> list[Experiment]:
 
 
 def _draws(lists: dict[str, tuple[Any, ...]], count: int) -> Iterator[dict[str, Any]]:
-    """Settings without end, in rounds of `count` in which each list is used evenly."""
+    """An endless series of settings; in each round of `count` all values of a list are used evenly."""
     rng = random.Random(0)
     while True:
         columns = {name: _evenly(values, count, rng) for name, values in lists.items()}
@@ -128,7 +128,7 @@ def _draws(lists: dict[str, tuple[Any, ...]], count: int) -> Iterator[dict[str, 
 
 
 def _evenly(values: tuple[Any, ...], count: int, rng: random.Random) -> list[Any]:
-    """Each value about as often as any other, in random order."""
+    """`count` values in random order, each about equally often."""
     repeated = list(values) * -(-count // len(values))
     return rng.sample(repeated[:count], count)
 
@@ -143,7 +143,7 @@ def _setting(cell: Cell, drawn: dict[str, Any]) -> Experiment:
         return Experiment(cell.dataset, "gcn", ClassificationSettings("E16", **values))
     values["curvature_lr"] = drawn["curvature_lr"]
     if cell.row == "hgcn":
-        values["adjacency_dropout"] = 0.0  # theirs has none
+        values["adjacency_dropout"] = 0.0  # HGCN's code has none
         return Experiment(cell.dataset, "hgcn", ClassificationSettings(f"H16({starts['H']})", **values))
     if cell.row == "prod":
         values["split_input"] = drawn["split_input"]
@@ -154,7 +154,7 @@ def _setting(cell: Cell, drawn: dict[str, Any]) -> Experiment:
 
 
 def _accuracy(record: Record) -> float:
-    return float(record.get("validation_accuracy") or 0.0)  # a run that diverged has none
+    return float(record.get("validation_accuracy") or 0.0)  # a diverged run has no accuracy
 
 
 def search(
@@ -165,14 +165,14 @@ def search(
     processes: int = 1,
     report: Callable[[Record, int, int], None] | None = None,
 ) -> dict[Cell, Experiment]:
-    """Do what is left of the search for some cells, and say what it chose.
+    """Run what is missing of the search for some cells, and return the chosen settings.
 
     Args:
-        cells: Of Table 2.
-        folder: Where its records are kept, one file a cell.
+        cells: Cells of Table 2.
+        folder: Folder with its records, one file per cell.
         root: Folder in which datasets are looked for first.
-        processes: How many at once.
-        report: Called with each finished record, how many are done and how many there are.
+        processes: Number of processes.
+        report: Called with each finished record, the number of finished runs and the number of all.
 
     >>> search([], Path("nowhere"))  # no cells, nothing to choose
     {}
@@ -190,7 +190,7 @@ def search(
 
 
 def kept(cell: Cell, folder: Path) -> list[Experiment]:
-    """The settings that the first split leaves in."""
+    """The settings that are kept after the first split."""
     finished = record_file(folder, cell).finished()
     scores = [(_accuracy(finished[Job(e, 0, 0, "validation").key]), -i, e) for i, e in enumerate(settings(cell))]
     best = [experiment for _, _, experiment in sorted(scores, reverse=True, key=lambda each: each[:2])]

@@ -1,4 +1,4 @@
-"""The paper's Table 1 and its sweep of curvatures, and a graph with too many pairs: low-distortion embeddings."""
+"""Low-distortion embeddings: the paper's Table 1, its sweep of curvatures, and a graph with too many pairs."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
         {"method": "free", "start": "graph", "epochs": 2000, "lr": "auto", "curvature_lr": "auto"},
     ),
 }
-FITS = {"tree": "H10", "torus": "S5xS5", "sphere": "S10"}  # the geometry that a graph is of
+FITS = {"tree": "H10", "torus": "S5xS5", "sphere": "S10"}  # the space that suits each graph
 PROTOCOL = {"epochs": 10_000, "lr": 0.01, "curvature_lr": 1e-4}
 SWEEP = [round(-5 + 10 * i / 199, 6) for i in range(200)]
-ZERO = [round(0.001 * i, 6) for i in range(-20, 21)]  # the same close to 0
+ZERO = [round(0.001 * i, 6) for i in range(-20, 21)]  # more values close to 0
 LARGE = {"wordnet_nouns": "WordNet nouns"}
 LARGE_ROWS = ("H10", "E10", "S10")
 LARGE_EPOCHS = 120
@@ -44,12 +44,12 @@ SWEPT = {"method": "kappa-gcn", "start": "paper", "curvature_lr": 0.0, "epochs":
 
 
 class EmbeddingPlan:
-    """Embeddings with a name, and the table they come to.
+    """The embeddings of an item, and their table.
 
     Args:
         item: ``"table1"``, ``"sweep"`` or ``"large"``.
-        parts: Of the table which graphs, rows or cells; all without any.
-        folder: Where records are kept, in a folder of their own for each item.
+        parts: Graphs, rows or cells of the table; all by default.
+        folder: Folder with the records, in a subfolder for each item.
         root: Folder in which datasets are looked for first.
         quick: A hundredth of the epochs, in a folder of its own.
     """
@@ -86,7 +86,7 @@ class EmbeddingPlan:
         return [EmbeddingExperiment(cell.dataset, {**PROTOCOL, **own, **way}) for way in ways]
 
     def jobs(self) -> list[tuple[Run, RecordFile]]:
-        """Runs and where each is kept, those of the table's own protocol first."""
+        """Runs and the files of their records, the table's own protocol first."""
         every = sorted(self.experiments(), key=lambda one: one[1].options.get("method") == "free")
         return [(EmbeddingJob(each, scratch=self.folder / "running"), self._file(cell)) for cell, each in every]
 
@@ -94,11 +94,11 @@ class EmbeddingPlan:
         return RecordFile(self.folder / cell.dataset / f"{cell.row}.jsonl", EmbeddingJob)
 
     def run(self, *, processes: int = 1, report: Report | None = None) -> None:
-        """Do what is not yet done."""
+        """Run what has no record yet."""
         run_all(self.jobs(), root=self.root, processes=processes, report=report)
 
     def records(self) -> dict[Cell, list[Record]]:
-        """Of the runs that belong to the plan, and no others that its files may hold."""
+        """Records of the runs of this plan; other records in its files are left out."""
         wanted = {job.key for job, _ in self.jobs()}
         return {
             cell: [record for key, record in self._file(cell).finished().items() if key in wanted]
@@ -106,12 +106,12 @@ class EmbeddingPlan:
         }
 
     def table(self) -> Table:
-        """What the records come to."""
+        """The table of the records."""
         return {"table1": distortion_table, "sweep": sweep_table, "large": large_table}[self.item](self.records())
 
 
 def shortened(experiment: EmbeddingExperiment) -> EmbeddingExperiment:
-    """The same with a hundredth of the epochs, to see that it runs."""
+    """The experiment with a hundredth of the epochs, for a quick test."""
     return EmbeddingExperiment(
         experiment.graph, {**experiment.options, "epochs": max(1, experiment.options["epochs"] // 100)}
     )
@@ -154,7 +154,7 @@ def sweep_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
 
 
 def large_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
-    """Distortion as estimated from sources that nothing was trained or chosen on, precision, time and memory."""
+    """Distortion, estimated from sources that were used neither for training nor for stopping, mAP, time and memory."""
     lines = [
         [
             LARGE[cell.dataset],

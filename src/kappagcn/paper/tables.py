@@ -30,7 +30,7 @@ class Table:
     rows: list[list[str]]
 
     def markdown(self) -> str:
-        """As Markdown writes tables.
+        """The table as Markdown.
 
         >>> print(Table(["a", "b"], [["1", "2"]]).markdown())
         | a | b |
@@ -43,20 +43,20 @@ class Table:
 
 @cache
 def paper() -> dict[str, Any]:
-    """What Tables 1, 2 and 3 of arXiv:1911.05076 print."""
+    """The numbers of Tables 1, 2 and 3 of arXiv:1911.05076."""
     text = resources.files("kappagcn.paper").joinpath("paper.json").read_text(encoding="utf-8")
     numbers: dict[str, Any] = json.loads(text)
     return numbers
 
 
 def accuracy(records: Sequence[Record]) -> Estimate | None:
-    """On the test nodes; None without a finished run."""
+    """Test accuracy; None without a finished run."""
     values = [record["test"]["accuracy"] for record in records if "test" in record]
     return bootstrapped(values) if values else None
 
 
 def difference(ours: Sequence[Record], theirs: Sequence[Record]) -> Estimate:
-    """How much more accurate one network is than another, on the splits and seeds that both have.
+    """Difference of the accuracies of two networks, over the splits and seeds that both have.
 
     >>> one = [{"split": s, "run": 0, "test": {"accuracy": 0.8 + 0.1 * s}} for s in range(2)]
     >>> other = [{"split": s, "run": 0, "test": {"accuracy": 0.7 + 0.1 * s}} for s in range(2)]
@@ -71,7 +71,7 @@ def difference(ours: Sequence[Record], theirs: Sequence[Record]) -> Estimate:
 
 
 def curvatures(records: Sequence[Record]) -> list[Estimate]:
-    """Of each factor, in the epoch whose weights were kept."""
+    """Curvature of each factor, in the epoch whose weights were kept."""
     values = [record["curvatures"] for record in records if "test" in record]
     return [bootstrapped(factor) for factor in zip(*values, strict=True)]
 

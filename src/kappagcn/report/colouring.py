@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kappagcn.drawing.centre import depths
+from kappagcn.drawing.centre import degrees, depths, node_numbers
 from kappagcn.drawing.class_names import short_names
 from kappagcn.report.encoded import encoded
 from kappagcn.report.node_quality import node_distortion
@@ -58,11 +58,12 @@ def _group(
 
 def _numbers(embedded: Embedded, shown: Array, centre: int) -> Iterator[dict[str, Any]]:
     nodes = len(embedded.tangent)
-    middle = f"0 ({embedded.name(centre)[:24]})"
+    middle = f"0: node {embedded.name(centre)[:24]}"
     depth = depths(embedded.edges, nodes, centre)
-    yield _number("depth", "Steps from the most central node", depth, shown, low=middle)
-    degree = np.bincount(embedded.edges.ravel().astype(np.int64), minlength=nodes).astype(float)
-    yield _number("degree", "Degree", degree, shown, scale="log")
+    by_steps = _number("depth", "Steps from the most central node", depth, shown, low=middle)
+    by_degree = _number("degree", "Degree", degrees(embedded.edges, nodes), shown, scale="log")
+    first, _ = node_numbers(embedded.edges, nodes, centre)
+    yield from (by_steps, by_degree) if first == "depth" else (by_degree, by_steps)
     if len(embedded.edges):
         about = "Distortion of the node: mean of |d/d_G − 1|"
         yield _number("distortion", about, node_distortion(embedded), shown)

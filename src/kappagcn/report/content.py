@@ -14,7 +14,7 @@ from kappagcn.report.words import number
 from kappagcn.run_folder import PARTS, Array, Embedded, SavedRun, factor_name, principal
 
 MOST_NODES, MOST_EDGES = 20000, 60000
-EXACT_NUMBERS = 250_000  # of tangent vectors that are kept to the last digit; more would make a page of many megabytes
+EXACT_NUMBERS = 250_000  # numbers of tangent vectors kept in float64; more would make a page of many megabytes
 SEED = 20200713  # the same edges every time
 ROLES = {"train": "training", "stopping": "early stopping", "other": ""}
 
@@ -111,14 +111,14 @@ def _predictions(embedded: Embedded, shown: Array) -> dict[str, Any]:
 
 
 def _thinned(count: int) -> Array:
-    """All of so many edges, or as many as a page can hold, drawn with a fixed seed, in order."""
+    """Indices of all edges, or of as many as a page can hold, drawn with a fixed seed, in order."""
     if count <= MOST_EDGES:
         return np.arange(count)
     return np.sort(np.random.default_rng(SEED).choice(count, MOST_EDGES, replace=False))
 
 
 def edges_among(edges: Array, shown: Array, nodes: int) -> tuple[Array, Array]:
-    """Which edges are between two shown nodes, (E,), and those edges as positions among the nodes, (E', 2).
+    """Mask of the edges between two shown nodes, (E,), and those edges as positions among the nodes, (E', 2).
 
     >>> edges_among(np.array([[0, 2], [1, 2]]), np.array([0, 2]), 3)[1].tolist()
     [[0, 1]]

@@ -55,13 +55,16 @@ def _chart(title: str, epochs: Column, series: dict[str, Column]) -> dict[str, A
     values = [value for column in series.values() for value in column if value is not None]
     wide = bool(values) and min(values) > 0 and max(values) > LOG_FROM * min(values)
     share = title.startswith("Accuracy")
-    drawn = [{"name": label, "values": column} for label, column in series.items()]
+    same: dict[tuple[float | None, ...], list[str]] = {}  # the same nodes may decide twice: one line, both names
+    for label, column in series.items():
+        same.setdefault(tuple(column), []).append(label)
+    drawn = [{"name": " and ".join(labels), "values": list(column)} for column, labels in same.items()]
     return {"title": title, "epochs": epochs, "log": wide and not share, "share": share, "series": drawn}
 
 
 def _curvatures(run: SavedRun, lines: list[dict[str, Any]], epochs: Column, factors: list[str]) -> dict[str, Any]:
     """Curvatures in the graph's own unit of length, as in the summary: training works with edges of length 1."""
-    unit = _number(run.summary.get("edge_unit")) or 1.0
+    unit = _unit(run)
     columns: dict[str, Column] = {}
     for i, factor in enumerate(factors):
         kappas = [line.get("curvatures") for line in lines]
@@ -70,6 +73,17 @@ def _curvatures(run: SavedRun, lines: list[dict[str, Any]], epochs: Column, fact
             columns[factor] = [None if value is None else value / unit**2 for value in values]
     title = "Curvature of each factor" if len(columns) > 1 else "Curvature"
     return _chart(title, epochs, columns) | {"log": False, "zero": True}
+
+
+def _unit(run: SavedRun) -> float:
+    """Length of training's unit in the result's. Ranks have none: the result is scaled to the graph's distances."""
+    unit = _number(run.summary.get("edge_unit")) or 1.0
+    best = next((line for line in run.metrics if line.get("epoch") == run.summary.get("best_epoch")), {})
+    trained, result = best.get("curvatures"), run.embedded.curvatures.tolist()
+    if run.summary.get("objective") != "neighbours" or not isinstance(trained, list) or len(trained) != len(result):
+        return unit
+    ratios = [k / final for k, final in zip(trained, result, strict=True) if final and k / final > 0]
+    return math.sqrt(ratios[0]) if ratios else unit
 
 
 def _column(lines: list[dict[str, Any]], key: str) -> Column:

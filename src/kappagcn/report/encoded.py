@@ -6,17 +6,28 @@ import numpy as np
 
 from kappagcn.run_folder import Array
 
-TYPES = {"f8": "<f8", "f4": "<f4", "u2": "<u2", "i4": "<i4"}
+TYPES = {"f8": "<f8", "f4": "<f4", "u2": "<u2", "i4": "<i4", "i2": "<i2"}
 
 
 def encoded(values: Array, kind: str) -> dict[str, str]:
-    """An array in base64, by its type: f8, f4, u2 or i4.
+    """An array in base64, by its type: f8, f4, u2, i4 or i2.
 
     >>> encoded(np.array([1, 2]), "u2")
     {'u2': 'AQACAA=='}
     """
     content = np.ascontiguousarray(values, dtype=TYPES[kind]).tobytes()
     return {kind: base64.b64encode(content).decode()}
+
+
+def quantised(frames: Array) -> dict[str, object]:
+    """Frames of numbers, (T, N), in two bytes each: whole numbers and, for each frame, what one of them stands for.
+
+    >>> quantised(np.array([[0.0, 32767.0], [0.5, -1.0]]))["unit"]
+    [1.0, 3.05185e-05]
+    """
+    unit = np.abs(frames).max(1) / (2**15 - 1)
+    values = np.rint(frames / np.where(unit == 0, 1, unit)[:, None])
+    return {"unit": [float(f"{each:.6g}") for each in unit.tolist()], "values": encoded(values, "i2")}
 
 
 def whole(values: Array) -> dict[str, str]:

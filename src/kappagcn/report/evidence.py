@@ -9,7 +9,7 @@ from kappagcn.report.words import number, percent
 from kappagcn.run_folder import SavedRun, factor_name
 
 WIDTH, HEIGHT, MARGIN = 360, 150, 34
-MOST_RISE = 0.03  # of the objective, at the upper edge of a picture
+MOST_RISE = 0.03  # rise of the objective at the upper edge of a picture
 TOLERANCE = 0.01
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from kappagcn.drawing.film import read_film, shown_parts
-from kappagcn.report.encoded import encoded
+from kappagcn.report.encoded import quantised
 from kappagcn.run_folder import Array, SavedRun
 
-MOST_NUMBERS = 300_000  # of a page
+MOST_NUMBERS = 300_000  # most numbers in the frames of a page
 OBJECTIVES = {"relative": "D_avg", "stress": "stress", "neighbours": "ranking loss"}
 
 
@@ -25,5 +25,12 @@ def film_view(run: SavedRun, shown: Array) -> dict[str, Any] | None:
         "values": values,
         "objective": OBJECTIVES.get(str(run.summary.get("objective")), "distortion"),
         "curvatures": [[float(f"{k:.6g}") for k in row] for row in film.curvatures.tolist()],
-        "factors": [encoded(parts[:, shown].ravel(), "f4") for parts in shown_parts(film, run.embedded)],
+        "factors": [_frames(parts[:, shown]) for parts in shown_parts(film, run.embedded)],
     }
+
+
+def _frames(parts: Array) -> dict[str, object]:
+    """Two coordinates and the length of the rest, (T, N, 3), without the rest where there is none."""
+    lengths = np.concatenate([parts[..., :2], np.sqrt(parts[..., 2:])], axis=-1)
+    kept = lengths if lengths[..., 2].any() else lengths[..., :2]
+    return {"width": kept.shape[-1], **quantised(kept.reshape(len(kept), -1))}

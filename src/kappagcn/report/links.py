@@ -5,7 +5,6 @@ from html import escape
 from typing import Any
 
 from kappagcn.drawing.link_curves import LinkCurves, link_curves
-from kappagcn.drawing.palette import COLOURS
 from kappagcn.report.words import number
 from kappagcn.run_folder import Array, Links, SavedRun
 
@@ -18,8 +17,8 @@ METRICS = {
     "mrr": ("MRR", "mean of 1/rank of a hidden link among the other pairs"),
 }
 LISTED = 50
-SIDE, MARGIN = 220, 34  # of a chart
-EDGE, OTHER = COLOURS["light"][0], COLOURS["light"][1]
+SIDE, MARGIN = 220, 34  # size of a chart
+EDGE, OTHER = "edges", "others"  # classes of the style sheet, whose colours follow the theme
 
 
 def links_section(run: SavedRun) -> str:
@@ -111,7 +110,7 @@ def _line_chart(title: str, x: Array, y: Array, x_label: str, y_label: str, *, d
         f'<line x1="{MARGIN}" y1="{8 + SIDE}" x2="{MARGIN + SIDE}" y2="8" stroke="currentColor" opacity="0.4" '
         'stroke-dasharray="4 4"/>'
     )
-    line = f'<polyline points="{_points(x, y)}" fill="none" stroke="{EDGE}" stroke-width="2"/>'
+    line = f'<polyline points="{_points(x, y)}" fill="none" class="line {EDGE}"/>'
     return _frame(title, (chance if diagonal else "") + line + _ticks("0", "1", "0", "1"), x_label, y_label)
 
 
@@ -124,10 +123,10 @@ def _histogram(curves: LinkCurves) -> str:
             height = SIDE * share * 0.96
             bars.append(
                 f'<rect x="{MARGIN + i * width:.2f}" y="{8 + SIDE - height:.1f}" width="{width:.2f}" '
-                f'height="{height:.1f}" fill="{colour}" opacity="0.55"/>'
+                f'height="{height:.1f}" class="{colour}" opacity="0.55"/>'
             )
     keys = "".join(
-        f'<rect x="{MARGIN + 8}" y="{y}" width="9" height="9" fill="{colour}" opacity="0.7"/>'
+        f'<rect x="{MARGIN + 8}" y="{y}" width="9" height="9" class="{colour}" opacity="0.7"/>'
         f'<text x="{MARGIN + 22}" y="{y + 8.5}" font-size="10.5" fill="currentColor">{word}</text>'
         for y, colour, word in ((14, EDGE, "hidden links"), (28, OTHER, "other pairs"))
     )

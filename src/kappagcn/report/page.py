@@ -25,7 +25,7 @@ from kappagcn.report.evidence import choice_section, intervals_section
 from kappagcn.report.links import links_section
 from kappagcn.report.readable import check_readable
 from kappagcn.report.repeating import repeating_section
-from kappagcn.report.tables import confusion_table, facts_list, records_table
+from kappagcn.report.tables import baselines_table, confusion_table, facts_list, records_table
 from kappagcn.report.words import facts, sentences, space_name
 from kappagcn.run_folder import SavedRun
 
@@ -36,7 +36,18 @@ SCRIPTS = (
 )
 KINDS = {"classification": "Node classification", "links": "Link prediction", "embedding": "Embedding"}
 LEADING = 5  # facts that are shown large
-SECTIONS = ("leading", "comparison", "choice", "links", "confusion", "intervals", "facts", "records", "repeating")
+SECTIONS = (
+    "leading",
+    "comparison",
+    "choice",
+    "links",
+    "baselines",
+    "confusion",
+    "intervals",
+    "facts",
+    "records",
+    "repeating",
+)
 
 
 def write_report(run: SavedRun, path: Path) -> Path:
@@ -98,7 +109,7 @@ def page(run: SavedRun) -> str:
         data=_embedded(content(run)),
         graph=escape(run.graph),
         joint="in",
-        space=escape(space_name(run)),
+        space=escape(space_name(run)).replace("κ = ", "κ\u00a0=\u00a0"),
         kind=KINDS[run.kind],
         sentences=escape(sentences(run)),
         leading=f'<dl class="leading">{facts_list(numbers[:LEADING])}</dl>',
@@ -106,6 +117,7 @@ def page(run: SavedRun) -> str:
         repeating=repeating_section(run),
         records=records_table(run),
         confusion=confusion_table(run),
+        baselines=baselines_table(run),
         links=links_section(run),
         choice=choice_section(run),
         intervals=intervals_section(run),

@@ -21,6 +21,8 @@ COLUMNS: dict[str, tuple[str, Any]] = {
     "epochs": ("Epochs", number),
     "seconds": ("Seconds", number),
 }
+BASELINES = {"majority": "most common class", "features": "MLP on features alone", "gcn": "GCN"}
+MEASURES = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy", "macro_f1": "Macro F1", "auc": "AUC"}
 
 
 def facts_list(facts: Sequence[Fact]) -> str:
@@ -48,6 +50,30 @@ def confusion_table(run: SavedRun) -> str:
         '<div class="wide" tabindex="0" role="region" aria-label="Confusion matrix">'
         f'<table class="confusion"><thead><tr><th scope="col">True \\ predicted</th>{head}<th scope="col">Recall</th>'
         f"</tr></thead><tbody>{rows}</tbody></table></div></section>"
+    )
+
+
+def baselines_table(run: SavedRun) -> str:
+    """Test metrics of a classification beside those of its baselines; empty without baselines."""
+    baselines = run.summary.get("baselines")
+    if run.kind != "classification" or not isinstance(baselines, dict) or not baselines:
+        return ""
+    rows = {"this run": run.summary, **{BASELINES.get(str(name), str(name)): each for name, each in baselines.items()}}
+    columns = [key for key in MEASURES if all(key in row for row in rows.values())]
+    best = {key: max((row[key] for row in rows.values() if row[key] is not None), default=None) for key in columns}
+    head = "".join(f'<th scope="col">{MEASURES[key]}</th>' for key in columns)
+    body = ""
+    for name, row in rows.items():
+        cells = "".join(
+            f"<td><b>{percent(row[key])}</b></td>" if row[key] == best[key] else f"<td>{percent(row[key])}</td>"
+            for key in columns
+        )
+        body += f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'
+    return (
+        '<section class="card" id="baselines"><h2>Beside simpler answers</h2>'
+        f"<p class='note'>{escape(str(run.summary.get('verdict') or ''))} All on the same test nodes; bold is the best "
+        'of its column.</p><div class="wide" tabindex="0" role="region" aria-label="Baselines"><table>'
+        f'<thead><tr><th scope="col">Predicted by</th>{head}</tr></thead><tbody>{body}</tbody></table></div></section>'
     )
 
 

@@ -67,6 +67,10 @@ KNOWN: dict[str, tuple[str, Callable[[Any], str], str]] = {
     "accuracy": ("Test accuracy", percent, "share of test nodes whose class is right"),
     "interval": ("95 % interval", _interval, "of the accuracy, over runs"),
     "macro_f1": ("Macro F1", percent, "every class counts the same"),
+    "balanced_accuracy": ("Balanced accuracy", percent, "mean of the recalls of all classes"),
+    "auc": ("AUC", percent, "a node of a class scores above another; 50 % is chance"),
+    "test_nodes": ("Test nodes", number, "never seen in training"),
+    "model": ("Model", number, ""),
     "distortion": ("Average distortion", number, "mean of ((d/d_G)² − 1)² over pairs; 0 is perfect"),
     "d_avg": ("D_avg", number, "mean of |d/d_G − 1| over pairs; 0 is perfect"),
     "worst_distortion": ("Worst-case distortion", number, "largest d/d_G over the smallest; 1 is perfect"),
@@ -89,12 +93,17 @@ KNOWN: dict[str, tuple[str, Callable[[Any], str], str]] = {
     "edge_unit": ("Mean length of an edge", number, "distances are in the graph's own unit"),
     "space": ("Space asked for", lambda value: _shortened(str(value)), ""),
 }
-MOST_RATIO = 1e6  # of a worst-case distortion that says more than that nodes share a place
+LARGE_RATIO = 1e3  # worst-case distortion above which two nodes nearly coincide
+MOST_RATIO = 1e6  # largest worst-case distortion that is printed; above it nodes coincide
 FIRST = (
     "roc_auc",
+    "test_pairs",
     "accuracy",
     "interval",
     "macro_f1",
+    "balanced_accuracy",
+    "auc",
+    "test_nodes",
     "distortion",
     "d_avg",
     "worst_distortion",
@@ -102,7 +111,7 @@ FIRST = (
     "epochs",
     "seconds",
 )
-# Values that say nothing: no pair left out, nothing estimated, edges of length 1.
+# Uninformative values, which are not shown: no pair left out, nothing estimated, edges of length 1.
 TRIVIAL = {
     "distortion_std_error": 0.0,
     "unreachable_pairs": 0,
@@ -116,17 +125,20 @@ ELSEWHERE = (
     *("command", "call", "versions"),
 )
 IN_LINKS = ("metrics", "intervals", "baselines", "verdict")  # in the section of a link prediction
+IN_BASELINES = ("baselines", "verdict", "features")  # in the table of a classification's baselines
 
 
 def facts(run: SavedRun) -> list[Fact]:
     """Everything in the summary that is not said elsewhere, the most telling first."""
-    elsewhere = (*ELSEWHERE, *IN_LINKS) if run.kind == "links" else ELSEWHERE
+    elsewhere = (*ELSEWHERE, *{"links": IN_LINKS, "classification": IN_BASELINES}.get(run.kind, ()))
     shown = {
         key: value
         for key, value in run.summary.items()
         if key not in elsewhere and not (key in TRIVIAL and value == TRIVIAL[key])
     }
-    order = [*(key for key in FIRST if key in shown), *(key for key in shown if key not in FIRST)]
+    ranked = ("map",) if run.summary.get("objective") == "neighbours" else ()  # distances were not what was trained
+    first = [*ranked, *(key for key in FIRST if key not in ranked)]
+    order = [*(key for key in first if key in shown), *(key for key in shown if key not in first)]
     return [_fact(run, key, shown[key]) for key in order]
 
 
@@ -134,9 +146,9 @@ def _worst(run: SavedRun) -> Fact:
     """The worst-case distortion; where nodes share a place it is no number, and their count says more."""
     value, together = run.summary.get("worst_distortion"), run.summary.get("coincident_nodes") or 0
     label, _, meaning = KNOWN["worst_distortion"]
-    unbounded = value is None or not isinstance(value, int | float) or value > MOST_RATIO
-    if not unbounded:
-        return Fact(label, number(value), meaning)
+    if isinstance(value, int | float) and value <= MOST_RATIO:
+        near = "largest d/d_G over the smallest: some neighbours all but share a place"
+        return Fact(label, number(value), meaning if value < LARGE_RATIO else near)
     if together:
         return Fact(label, "unbounded", f"{number(together)} nodes share a place with another node")
     return Fact(label, "unbounded", "some nodes all but share a place")
@@ -166,11 +178,17 @@ def sentences(run: SavedRun) -> str:
     """The result of a run in a few sentences."""
     embedded, summary = run.embedded, run.summary
     size = f"{number(len(embedded.tangent))} nodes and {number(len(embedded.edges))} edges"
-    shape = _shape(embedded.curvatures.tolist()) + _doubt(summary)
+    shape = _meaning(embedded.curvatures.tolist(), summary)
     if run.kind == "links":
         return f"{links_sentence(summary)} The graph has {size}. {shape}"
     if run.kind == "classification":
-        return f"{_classified(summary)} The graph has {size}. {shape}"
+        verdict = f" {summary['verdict']}" if summary.get("verdict") else ""
+        return f"{_classified(summary)}{verdict} The graph has {size}. {shape}"
+    if summary.get("objective") == "neighbours" and isinstance(summary.get("map"), int | float):
+        ranks = (
+            f"A node's neighbours are its nearest points with a mean average precision of {percent(summary['map'])}."
+        )
+        return f"{size} were placed in {space_name(run)}. {ranks} {shape}"
     average, error = summary.get("distortion"), summary.get("distortion_std_error")
     if not isinstance(average, int | float):
         return f"{size} were placed in {space_name(run)}. {shape}"
@@ -202,15 +220,16 @@ def _classified(summary: dict[str, Any]) -> str:
     return f"The class of {percent(accuracy)} of the test nodes is predicted right{interval}{mean}."
 
 
-def _doubt(summary: dict[str, Any]) -> str:
-    """A warning where a curvature of the other sign would do as well."""
+def _meaning(curvatures: list[float], summary: dict[str, Any]) -> str:
+    """The meaning of the curvatures' signs, with a warning where the other sign would do as well."""
     intervals = summary.get("curvature_intervals")
     known = [each for each in intervals if isinstance(each, dict)] if isinstance(intervals, list) else []
     unsure = sum(not each.get("identified", True) for each in known)
     if not unsure:
-        return ""
-    which = "its curvature" if len(known) == 1 else f"{unsure} of its {len(known)} curvatures"
-    return f" The sign of {which} is not determined by this graph."
+        return _shape(curvatures)
+    which = "the curvature" if len(known) == 1 else f"{unsure} of the {len(known)} curvatures"
+    doubt = f"The sign of {which} is not determined by this graph: the other sign would do as well."
+    return doubt if unsure == len(known) else f"{_shape(curvatures)} {doubt}"
 
 
 def _shape(curvatures: list[float]) -> str:

@@ -24,7 +24,7 @@ class EdgeSampler(Draws, BaseSampler):
 
     Args:
         edge_index: Edges, (2, E).
-        num_nodes: N.
+        num_nodes: Number of nodes N.
         num_neighbors: k for each hop; −1 for all.
         seed: Seed of the draws.
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from kappagcn.errors import GraphError
 from kappagcn.tracing import is_autocast_on, is_cheap_to_read, is_concrete
 
-__all__ = ["SparseMatrix", "check_range", "multiply"]
+__all__ = ["SparseMatrix", "check_range", "csr_tensor", "multiply"]
 
 
 def multiply(matrix: Tensor, x: Tensor) -> Tensor:
@@ -48,7 +48,7 @@ class SparseMatrix:
         rows: Row of each entry, (E,).
         cols: Column of each entry, (E,).
         values: Entries, (E,).
-        shape: (M, N).
+        shape: Shape (M, N) of the matrix.
 
     >>> matrix = SparseMatrix(torch.tensor([0, 1]), torch.tensor([1, 0]), torch.tensor([2.0, 3.0]), (2, 2))
     >>> matrix @ torch.tensor([[1.0], [10.0]])
@@ -123,9 +123,17 @@ class SparseMatrix:
         """The rows that the columns of the matrix refer to, differentiable: x itself, unless ranks share the matrix."""
         return x
 
+    def is_local(self) -> bool:
+        """Whether compiled loops can take the matrix: all its rows are in this process, its values have no gradient."""
+        return not self._is_traced()
+
     def any_rank(self, condition: bool) -> bool:
         """Whether the condition holds on any rank that has rows of the matrix."""
         return condition
+
+    def mean_over_ranks(self, values: Tensor) -> Tensor:
+        """The mean of one number for each node, (N,), over the nodes of all ranks."""
+        return values.mean()
 
     def check(self, x: Tensor) -> None:
         """Refuse rows that cannot be multiplied by this matrix."""
@@ -227,11 +235,16 @@ class _Layout:
 
     def matrices(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """The matrix with these values and its transpose as CSR tensors."""
-        parts = (*self.by_row, values, self.shape), (*self.by_column, values[self.order], self.shape[::-1])
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-            matrix, transpose = (torch.sparse_csr_tensor(*part, check_invariants=False) for part in parts)
-        return matrix, transpose
+        rows, columns = self.shape
+        turned = csr_tensor(*self.by_column, values[self.order], (columns, rows))
+        return csr_tensor(*self.by_row, values, self.shape), turned
+
+
+def csr_tensor(starts: Tensor, indices: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+    """A CSR tensor that shares these tensors, unchecked."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(starts, indices, values, shape, check_invariants=False)
 
 
 def _row_starts(sorted_rows: Tensor, count: int) -> Tensor:

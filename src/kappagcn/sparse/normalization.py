@@ -8,7 +8,7 @@ from torch_geometric.utils import add_remaining_self_loops
 
 from kappagcn.errors import GraphError
 from kappagcn.sparse.matrix import SparseMatrix, check_range
-from kappagcn.tracing import is_concrete
+from kappagcn.tracing import is_cheap_to_read
 
 __all__ = ["NORMALIZATIONS", "bipartite_adjacency", "normalized_adjacency"]
 
@@ -104,7 +104,7 @@ def _check_nodes(nodes: Tensor, count: int) -> None:
 
 def _with_loops(edge_index: Tensor, weights: Tensor, nodes: int, loop_weight: float) -> tuple[Tensor, Tensor]:
     """The edges with a self-loop at every node, of this weight where there was none."""
-    if is_concrete(edge_index, weights):
+    if is_cheap_to_read(edge_index, weights):
         edges_and_weights: tuple[Tensor, Tensor] = add_remaining_self_loops(edge_index, weights, loop_weight, nodes)
         return edges_and_weights
     # The same without shapes that depend on values: old self-loops stay with weight 0.

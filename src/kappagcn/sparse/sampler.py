@@ -175,7 +175,7 @@ class NeighbourSampler(Draws, BaseSampler):
             neighbours: Number of neighbours per hop; None for that of the sampler.
         """
         self._check_nodes(seeds)
-        nodes, blocks = seeds, []
+        nodes, blocks = seeds.to(self.rows.starts.device), []
         for k in self.neighbours if neighbours is None else checked_neighbours(neighbours):
             rows, cols, weights = self._hop(nodes, k)
             wider, positions = extended(nodes, cols, rows)

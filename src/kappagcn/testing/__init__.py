@@ -1,4 +1,4 @@
-"""Assertions for code that works with points of such spaces; `kappagcn.testing.reference` needs mpmath."""
+"""Assertions for tests of code that uses points of curved spaces; `kappagcn.testing.reference` needs mpmath."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The geometry again, in mpmath and by the paper's own formulas: slow, simple, right to 50 digits.
+"""Reference implementation of the geometry in mpmath, by the paper's formulas: slow, simple, right to 50 digits.
 
 Points are lists of ``mpf``. Nothing here is shared with :mod:`kappagcn.geometry`, which is checked against it.
 """
@@ -57,7 +57,7 @@ def lambda_x(x: Vector, k: Number) -> Number:
 
 
 def add(x: Vector, y: Vector, k: Number) -> Vector:
-    """Equation 2."""
+    """κ-addition (equation 2)."""
     xx, xy, yy = dot(x, x), dot(x, y), dot(y, y)
     a, b, d = 1 - 2 * k * xy - k * yy, 1 + k * xx, 1 - 2 * k * xy + k * k * xx * yy
     return [(a * s + b * t) / d for s, t in zip(x, y, strict=True)]
@@ -73,18 +73,18 @@ def gyration(u: Vector, v: Vector, w: Vector, k: Number) -> Vector:
 
 
 def coadd(x: Vector, y: Vector, k: Number) -> Vector:
-    """By its definition: x ⊕ gyr[x, −y]y."""
+    """Coaddition by its definition: x ⊕ gyr[x, −y]y."""
     return add(x, gyration(x, times(-1, y), y, k), k)
 
 
 def scale(r: Number, x: Vector, k: Number) -> Vector:
-    """Equation 3."""
+    """κ-scaling (equation 3)."""
     n = length(x)
     return x if n == 0 else times(tan_k(r * artan_k(n, k), k) / n, x)
 
 
 def dist(x: Vector, y: Vector, k: Number) -> Number:
-    """Equation 4."""
+    """Geodesic distance (equation 4)."""
     return 2 * artan_k(length(add(times(-1, x), y, k)), k)
 
 
@@ -93,13 +93,13 @@ def dist0(x: Vector, k: Number) -> Number:
 
 
 def expmap(x: Vector, v: Vector, k: Number) -> Vector:
-    """Equation 6."""
+    """Exponential map (equation 6)."""
     n = length(v)
     return x if n == 0 else add(x, times(tan_k(lambda_x(x, k) * n / 2, k) / n, v), k)
 
 
 def logmap(x: Vector, y: Vector, k: Number) -> Vector:
-    """Equation 7."""
+    """Logarithm (equation 7)."""
     w = add(times(-1, x), y, k)
     n = length(w)
     return w if n == 0 else times(2 / lambda_x(x, k) * artan_k(n, k) / n, w)
@@ -116,7 +116,7 @@ def logmap0(x: Vector, k: Number) -> Vector:
 
 
 def geodesic(t: Number, x: Vector, y: Vector, k: Number) -> Vector:
-    """Equation 5."""
+    """Point on the geodesic (equation 5)."""
     return add(x, scale(t, add(times(-1, x), y, k), k), k)
 
 

@@ -1,11 +1,11 @@
 """Training: epochs with early stopping, runs that survive a kill, one evaluation on test nodes at the end."""
 
 from kappagcn.progress import reporting
-from kappagcn.training.checkpoint import RunFolder
+from kappagcn.training.checkpoint import CheckpointFolder, load_model
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.embedding_quality import Distortion, measure
 from kappagcn.training.embedding_tasks import EmbeddingTask, RankingTask, SampledEmbeddingTask, SharedEmbeddingTask
-from kappagcn.training.evaluation import final_evaluation, load_model, predict
+from kappagcn.training.evaluation import final_evaluation, predict
 from kappagcn.training.fitting import FullGraph, Strategy, fit
 from kappagcn.training.graph_distances import GraphDistances
 from kappagcn.training.groups import parameter_groups
@@ -16,9 +16,12 @@ from kappagcn.training.links import LinkBatches, LinkPrediction, evaluate_links
 from kappagcn.training.memory import keep_freed_memory
 from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
 from kappagcn.training.near_pairs import NearPairs
+from kappagcn.training.neighbour_precision import mean_average_precision
+from kappagcn.training.node_columns import NodeColumns, part_stream
 from kappagcn.training.pair_objectives import distances_from, distortion, pair_loss
+from kappagcn.training.part_fitting import evaluate_parts, fit_parts, part_files
+from kappagcn.training.part_writing import write_parts
 from kappagcn.training.parts import Partitioned, PartTrainer
-from kappagcn.training.precision import mean_average_precision
 from kappagcn.training.quasi_newton import QuasiNewtonTrainer
 from kappagcn.training.ranking import Neighbours, ranking_loss
 from kappagcn.training.run import TrainingResult, run_training, train
@@ -27,6 +30,7 @@ from kappagcn.training.tasks import NodeClassification, Task
 from kappagcn.training.trainer import Trainer, seeded
 
 __all__ = [
+    "CheckpointFolder",
     "Distortion",
     "EarlyStopping",
     "EmbeddingTask",
@@ -40,11 +44,11 @@ __all__ = [
     "NearPairs",
     "Neighbours",
     "NodeClassification",
+    "NodeColumns",
     "PartTrainer",
     "Partitioned",
     "QuasiNewtonTrainer",
     "RankingTask",
-    "RunFolder",
     "SampledEmbeddingTask",
     "SharedEmbeddingTask",
     "Strategy",
@@ -56,9 +60,11 @@ __all__ = [
     "distances_from",
     "distortion",
     "evaluate_links",
+    "evaluate_parts",
     "final_evaluation",
     "fit",
     "fit_links",
+    "fit_parts",
     "hits_at",
     "keep_freed_memory",
     "layerwise",
@@ -70,6 +76,8 @@ __all__ = [
     "measure",
     "pair_loss",
     "parameter_groups",
+    "part_files",
+    "part_stream",
     "predict",
     "ranking_loss",
     "reporting",
@@ -77,4 +85,5 @@ __all__ = [
     "run_training",
     "seeded",
     "train",
+    "write_parts",
 ]

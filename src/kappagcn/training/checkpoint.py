@@ -1,28 +1,44 @@
-"""Checkpoints: tensors and their description in one safetensors file, and the run folder that training resumes from."""
+"""Checkpoints: tensors and their description in one safetensors file; files of a run that training resumes from."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 
-from kappagcn.errors import CheckpointError
+from kappagcn.errors import CheckpointError, KappaGCNError
+from kappagcn.models import NodeClassifier, build_model
 from kappagcn.run_folder import plain_json, save_json, should_resume, writing
 from kappagcn.training.trainer import Record, Trainer
 
-__all__ = ["RunFolder", "fingerprint", "load_tensors", "save_tensors"]
+__all__ = [
+    "CheckpointFolder",
+    "fingerprint",
+    "load_model",
+    "load_state",
+    "load_tensors",
+    "loading",
+    "save_tensors",
+    "state_tensors",
+]
+
+
+STATE = "model/"  # before the names of a model's tensors, in a file that has others
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
     """Write tensors, and their description as JSON in the header of the file."""
     # One copy per name: tensors that share memory cannot be stored.
-    copies = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
+    copies = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
     content = save(copies, {"kappagcn": plain_json(about)})
     with writing(path) as file:
         file.write(content)
@@ -40,13 +56,57 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise CheckpointError(f"{path}: expected a training state saved by kappagcn, found {problem}.") from None
 
 
-class RunFolder:
+def state_tensors(model: nn.Module) -> dict[str, Tensor]:
+    """The state of a model, to be saved in one file with other tensors."""
+    return {f"{STATE}{name}": tensor for name, tensor in model.state_dict().items()}
+
+
+def load_state(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Load the state that `state_tensors` returned, from the tensors of a file."""
+    model.load_state_dict({name[len(STATE) :]: t for name, t in tensors.items() if name.startswith(STATE)})
+
+
+@contextmanager
+def loading(path: Path, what: str) -> Iterator[None]:
+    """Name the file and its expected content where loaded tensors or their description do not fit."""
+    try:
+        yield
+    except (KappaGCNError, KeyError, TypeError, RuntimeError, ValueError) as problem:
+        raise CheckpointError(f"{path}: expected {what} of this version, found another ({problem}).") from None
+
+
+def load_model(folder: str | Path) -> NodeClassifier:
+    """The network of a finished run, with its best weights.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> from kappagcn.nn import TangentFeatures
+    >>> from kappagcn.training import TrainingConfig, fit, predict
+    >>> data, model = TangentFeatures(0.1)(disease(200)), KappaGCN(10, 2, "H4")
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = fit(model, data, random_split(data.y, 0), TrainingConfig(epochs=2), folder=f"{folder}/run")
+    ...     torch.equal(predict(load_model(f"{folder}/run"), data), predict(model, data))
+    True
+    """
+    path = Path(folder) / "model.safetensors"
+    if not path.exists() and (Path(folder) / "checkpoint.safetensors").exists():
+        raise CheckpointError(f"{folder}: expected a finished run, found one that was interrupted; resume it first.")
+    tensors, about = load_tensors(path)
+    with loading(path, "weights of a network"):
+        model = build_model(about["model"], **about["options"])
+        model = model.to(next(t.dtype for t in tensors.values() if t.is_floating_point()))
+        model.load_state_dict(tensors)
+    return model.eval()
+
+
+class CheckpointFolder:
     """Files of a run: `config.json`, `checkpoint.safetensors`, `metrics.jsonl`, `model.safetensors`.
 
     Metrics are written before the checkpoint of their epoch, so lines are never missing; those after the checkpoint are
     dropped when the run is resumed.
 
-    >>> RunFolder(Path("runs/mine")).metrics.as_posix()
+    >>> CheckpointFolder(Path("runs/mine")).metrics.as_posix()
     'runs/mine/metrics.jsonl'
     """
 
@@ -66,7 +126,7 @@ class RunFolder:
         """
         resumes = should_resume(self.path, config, resume=resume)
         for file in (self.config, self.checkpoint, self.metrics, self.model):
-            for part in self.path.glob(f"{file.name}.*.part"):  # of a write that a kill cut short
+            for part in self.path.glob(f"{file.name}.*.part"):  # temporary files of a killed process
                 part.unlink()
         if resumes:
             return self._load(trainer)
@@ -76,7 +136,7 @@ class RunFolder:
         except OSError as problem:
             raise CheckpointError(f"{self.path}: expected a folder to write in, found {problem.strerror}.") from None
         self.save(trainer, [])
-        save_json(self.config, config)  # last: from now on there is a run
+        save_json(self.config, config)  # written last: its presence marks a run
         return []
 
     def save(self, trainer: Trainer, history: list[Record]) -> None:
@@ -119,5 +179,5 @@ def fingerprint(*tensors: Tensor | None) -> str:
             digest.update(fingerprint(entries.indices(), entries.values()).encode())
         else:
             digest.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
-            digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+            digest.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()[:16]

@@ -32,7 +32,7 @@ class TrainingConfig:
         stop_by: Improvement that counts: a lower ``"loss"`` (the paper), or ``"either"`` a lower loss or a higher score
             (PPNP).
         lr: Adam learning rate of the weights.
-        curvature_lr: Learning rate of the curvatures, by plain gradient descent.
+        curvature_lr: Learning rate of the curvatures, by plain gradient descent; of those in units of rows by Adam.
         l2: Factor of half the squares of the first layer's weights in the loss.
         decay: ``"cosine"`` lets both rates fall to 0 along a half wave by the last epoch; ``"none"`` keeps them.
         seed: Seed of everything random in training but the initial weights (see `seeded`).

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.errors import GraphError
-from kappagcn.nn.functional import Manifold
+from kappagcn.geometry.manifold import Manifold
 from kappagcn.training.graph_distances import GraphDistances
 from kappagcn.training.pair_objectives import checked_points, distances_from, pair_sums
 
@@ -53,7 +53,7 @@ def measure(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Distort
     if distances.near is not None:
         raise GraphError("expected distances of all pairs or of sources to measure, found near pairs beside them.")
     if distances.sources is None:
-        (total, least, most), *_ = pair_sums(v, k, dims, distances, "distortion", slopes=False)
+        (total, least, most, _), *_ = pair_sums(v, k, dims, distances, "distortion", slopes=False)
         (relative, *_), *_ = pair_sums(v, k, dims, distances, "relative", slopes=False)
         d_avg = 2 * relative / distances.pairs if distances.pairs else 0.0
         worst = _worst(least, most, distances.pairs)

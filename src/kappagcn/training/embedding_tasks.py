@@ -1,4 +1,4 @@
-"""Training tasks that embed a graph: an objective over all pairs of nodes, or over those of sources drawn anew."""
+"""Training tasks that embed a graph: an objective over all pairs of nodes, or over those of drawn source nodes."""
 
 from __future__ import annotations
 
@@ -17,25 +17,28 @@ from kappagcn.training.ranking import Neighbours, ranking_loss
 __all__ = ["EmbeddingTask", "RankingTask", "SampledEmbeddingTask", "SharedEmbeddingTask"]
 
 
+Points = FreePoints | NetworkPoints
+
+
 class _ObjectiveTask:
-    """What all embedding tasks watch."""
+    """Base of the embedding tasks: the objective decides on early stopping."""
 
     objective: str
 
     def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
-        """Stop by the objective, keep its least value."""
+        """The objective as the loss for early stopping; the weights of its lowest value are kept."""
         value = metrics[METRICS[self.objective]]
         return value, -value
 
 
 class EmbeddingTask(_ObjectiveTask):
-    """An objective over all pairs: the loss, what is watched, and whose least value's weights are kept.
+    """Embedding by an objective over all pairs of nodes.
 
-    Nothing is random in it, so the loss that is watched after one step is the one whose gradient the next step takes.
+    The objective is deterministic: its value after one step is also the loss of the next step, and computed once.
 
     Args:
-        points: What is trained.
-        distances: Of the graph.
+        points: Trained points, `FreePoints` or `NetworkPoints`.
+        distances: Distances in the graph.
         objective: ``"distortion"``, ``"relative"`` or ``"stress"``.
 
     >>> from kappagcn.graphs import cycle
@@ -44,9 +47,7 @@ class EmbeddingTask(_ObjectiveTask):
     True
     """
 
-    def __init__(
-        self, points: FreePoints | NetworkPoints, distances: GraphDistances, objective: str = "distortion"
-    ) -> None:
+    def __init__(self, points: Points, distances: GraphDistances, objective: str = "distortion") -> None:
         self.points, self.distances, self.objective = points, distances, objective
         self._next: Tensor | None = None
 
@@ -65,16 +66,16 @@ class EmbeddingTask(_ObjectiveTask):
         return self.metrics_of(float(self._next.detach()))
 
     def metrics_of(self, value: float) -> dict[str, float]:
-        """An epoch's numbers for a value of the objective that is known."""
+        """Metrics of an epoch from a known value of the objective."""
         return {METRICS[self.objective]: value}
 
 
 class RankingTask(EmbeddingTask):
-    """The ranking loss of all nodes, by which neighbours in the graph become nearest points.
+    """Embedding by the ranking loss of all nodes, which makes neighbours in the graph nearest points.
 
     Args:
-        points: What is trained.
-        neighbours: In the graph.
+        points: Trained points, `FreePoints` or `NetworkPoints`.
+        neighbours: Neighbours of each node in the graph.
 
     >>> from kappagcn.graphs import cycle
     >>> graph, points = cycle(12), FreePoints(12, "S2")
@@ -82,7 +83,7 @@ class RankingTask(EmbeddingTask):
     True
     """
 
-    def __init__(self, points: FreePoints | NetworkPoints, neighbours: Neighbours) -> None:
+    def __init__(self, points: Points, neighbours: Neighbours) -> None:
         self.points, self.neighbours, self.objective = points, neighbours, "neighbours"
         self._next = None
 
@@ -91,13 +92,13 @@ class RankingTask(EmbeddingTask):
 
 
 class SampledEmbeddingTask(_ObjectiveTask):
-    """The same for graphs with too many pairs: each step takes those of some sources, drawn anew, and all near ones.
+    """Embedding of a large graph: each step takes the pairs of newly drawn source nodes, and all near pairs.
 
     Args:
-        points: What is trained.
+        points: Trained points, `FreePoints` or `NetworkPoints`.
         graph: The graph.
-        sources: Number drawn for each step, without repetition.
-        watched: Distances whose objective is watched, from sources drawn once.
+        sources: Number of source nodes drawn for each step, without repetition.
+        watched: Distances from fixed source nodes, whose objective decides on early stopping.
         objective: One of `METRICS`.
 
     >>> from kappagcn.graphs import cycle
@@ -107,12 +108,7 @@ class SampledEmbeddingTask(_ObjectiveTask):
     """
 
     def __init__(
-        self,
-        points: FreePoints | NetworkPoints,
-        graph: Data,
-        sources: int,
-        watched: GraphDistances,
-        objective: str = "distortion",
+        self, points: Points, graph: Data, sources: int, watched: GraphDistances, objective: str = "distortion"
     ) -> None:
         self.points, self.graph, self.sources, self.kept = points, graph, sources, watched
         self.objective, self.ranked = objective, objective == "neighbours"
@@ -121,7 +117,7 @@ class SampledEmbeddingTask(_ObjectiveTask):
         self.norm = 1.0 if self.ranked else watched.row_norm(objective)
 
     def loss(self) -> Tensor:
-        """An estimate of the objective, whose gradient is one of its gradient, both without bias."""
+        """An unbiased estimate of the objective, with an unbiased gradient."""
         return self._estimate(torch.randperm(self.graph.num_nodes)[: self.sources])
 
     def _estimate(self, sources: Tensor) -> Tensor:
@@ -131,7 +127,7 @@ class SampledEmbeddingTask(_ObjectiveTask):
         return pair_loss(v, manifold, GraphDistances.of(self.graph, sources, self.near), self.objective, self.norm)
 
     def metrics(self) -> dict[str, float]:
-        """The objective as seen from the sources that are watched."""
+        """The objective over the pairs of the watched source nodes."""
         return {METRICS[self.objective]: self._watched_value()}
 
     def _watched_value(self) -> float:
@@ -145,12 +141,12 @@ class SharedEmbeddingTask(SampledEmbeddingTask):
     """Sampled embedding in several processes: each takes its share of the sources and of the near pairs.
 
     Args:
-        points: What is trained, the same everywhere.
+        points: Trained points, the same on all ranks.
         graph: The graph.
-        sources: Number drawn for each step, over all ranks.
-        watched: Sources whose objective is watched, drawn once, (S,).
+        sources: Number of source nodes drawn for each step, over all ranks.
+        watched: Fixed source nodes, whose objective decides on early stopping, (S,).
         communicator: Connects the ranks.
-        seed: Of the draws.
+        seed: Seed of the drawn source nodes.
         objective: One of `METRICS`.
 
     >>> from kappagcn.graphs import cycle
@@ -161,7 +157,7 @@ class SharedEmbeddingTask(SampledEmbeddingTask):
 
     def __init__(
         self,
-        points: FreePoints | NetworkPoints,
+        points: Points,
         graph: Data,
         sources: int,
         watched: Tensor,
@@ -188,16 +184,16 @@ class SharedEmbeddingTask(SampledEmbeddingTask):
         loss = pair_loss(v, manifold, self.own_near, self.objective, self.norm)
         if len(mine):
             far = GraphDistances.of(self.graph, mine, self.near)
-            far.near = None  # left out of the sources' pairs, counted by those who have them
+            far.near = None  # near pairs are summed in `own_near`
             loss = loss + share * pair_loss(v, manifold, far, self.objective, self.norm)
         return loss
 
     def _drawn(self) -> Tensor:
-        """Sources of this step, the same on all ranks, from the seed and the epoch."""
+        """Source nodes of this step, the same on all ranks, from the seed and the epoch."""
         generator = torch.Generator().manual_seed((self.seed << 32) + self.communicator.epoch)
         return torch.randperm(self.graph.num_nodes, generator=generator)[: self.sources]
 
     def metrics(self) -> dict[str, float]:
-        """The objective as seen from the watched sources of all ranks."""
+        """The objective over the pairs of the watched source nodes of all ranks."""
         own = self._watched_value() if self.part_kept else 0.0
         return {METRICS[self.objective]: self.communicator.all_reduce_sum(self.part_kept * own)[0]}

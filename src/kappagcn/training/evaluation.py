@@ -1,23 +1,20 @@
-"""Predictions, the final evaluation on test nodes, and loading a trained network."""
+"""Predictions of a node classifier, and its final evaluation on test nodes."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
-from kappagcn.errors import CheckpointError, TrainingError
+from kappagcn.errors import TrainingError
 from kappagcn.graphs.datasets.splits import Split
-from kappagcn.models import NodeClassifier, build_model
-from kappagcn.training.checkpoint import load_tensors
+from kappagcn.models import NodeClassifier
 from kappagcn.training.checks import check_graph, check_labels
 from kappagcn.training.link_metrics import roc_auc
 from kappagcn.training.tasks import inputs
 
-__all__ = ["final_evaluation", "load_model", "predict"]
+__all__ = ["final_evaluation", "predict"]
 
 
 @torch.no_grad()
@@ -80,10 +77,17 @@ def class_metrics(truth: Tensor, predicted: Tensor, classes: int) -> dict[str, f
     >>> class_metrics(torch.tensor([0, 0, 0, 1]), torch.tensor([0, 0, 0, 0]), 2)["balanced_accuracy"]
     0.5
     """
-    confusion = torch.bincount(classes * truth + predicted, minlength=classes**2).reshape(classes, classes).double()
+    return confusion_metrics(
+        torch.bincount(classes * truth + predicted, minlength=classes**2).reshape(classes, classes)
+    )
+
+
+def confusion_metrics(confusion: Tensor) -> dict[str, float]:
+    """The same from the number of nodes of each class (rows) with each prediction (columns), (C, C)."""
+    confusion = confusion.double()
     own, either = confusion.sum(1), confusion.sum(0) + confusion.sum(1)
     return {
-        "accuracy": float((predicted == truth).double().mean()),
+        "accuracy": float(confusion.diag().sum() / confusion.sum()),
         "balanced_accuracy": float((confusion.diag() / own)[own > 0].mean()),
         "macro_f1": float((2 * confusion.diag() / either)[either > 0].mean()),
     }
@@ -97,30 +101,3 @@ def _auc(truth: Tensor, scores: Tensor) -> float | None:
         if not own.all():
             areas.append(roc_auc(probabilities[own, label], probabilities[~own, label]))
     return sum(areas) / len(areas) if areas else None
-
-
-def load_model(folder: str | Path) -> NodeClassifier:
-    """The network of a finished run, with its best weights.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> from kappagcn.graphs import disease, random_split
-    >>> from kappagcn.models import KappaGCN
-    >>> from kappagcn.nn import TangentFeatures
-    >>> from kappagcn.training import TrainingConfig, fit
-    >>> data, model = TangentFeatures(0.1)(disease(200)), KappaGCN(10, 2, "H4")
-    >>> with TemporaryDirectory() as folder:
-    ...     _ = fit(model, data, random_split(data.y, 0), TrainingConfig(epochs=2), folder=f"{folder}/run")
-    ...     torch.equal(predict(load_model(f"{folder}/run"), data), predict(model, data))
-    True
-    """
-    path = Path(folder) / "model.safetensors"
-    if not path.exists() and (Path(folder) / "checkpoint.safetensors").exists():
-        raise CheckpointError(f"{folder}: expected a finished run, found one that was interrupted; resume it first.")
-    tensors, about = load_tensors(path)
-    try:
-        model = build_model(about["model"], **about["options"])
-        model = model.to(next(t.dtype for t in tensors.values() if t.is_floating_point()))
-        model.load_state_dict(tensors)
-    except (KeyError, TypeError, RuntimeError, ValueError) as problem:
-        raise CheckpointError(f"{path}: expected weights of a network of this version, found {problem}.") from None
-    return model.eval()

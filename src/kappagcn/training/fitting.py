@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 from torch_geometric.data import Data
 
@@ -16,7 +14,7 @@ from kappagcn.models import NodeClassifier
 from kappagcn.training.checkpoint import fingerprint
 from kappagcn.training.checks import check_graph, check_training
 from kappagcn.training.config import TrainingConfig
-from kappagcn.training.run import CHECKPOINT_SECONDS, Callback, TrainingResult, run_training
+from kappagcn.training.run import RunOptions, TrainingResult, run_training
 from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Trainer
 
@@ -24,7 +22,7 @@ __all__ = ["FullGraph", "Strategy", "fit"]
 
 
 class Strategy(Protocol):
-    """How the graph takes part in a training step: as a whole, by mini-batches, or partitioned among processes.
+    """Strategy of `fit`: training steps on the whole graph, on mini-batches, or on a graph partitioned among processes.
 
     >>> from kappagcn.training import MiniBatch
     >>> MiniBatch(batch_size=100).batch_size
@@ -53,10 +51,7 @@ def fit(
     config: TrainingConfig | None = None,
     *,
     strategy: Strategy | None = None,
-    folder: str | Path | None = None,
-    resume: bool = False,
-    callbacks: Sequence[Callback] = (),
-    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    **run: Unpack[RunOptions],
 ) -> TrainingResult:
     """Train a node classifier; at the end it holds the weights of its best epoch.
 
@@ -68,10 +63,7 @@ def fit(
         split: Nodes for training, stopping and validation; by default from the masks of `data`.
         config: Epochs, patience, learning rates, regularisation and seed.
         strategy: `FullGraph` by default; `MiniBatch` or `Partitioned` for larger graphs.
-        folder: Run folder; None to keep nothing.
-        resume: Continue the run in `folder`, if there is one, to the same numbers as without the interruption.
-        callbacks: Called with each epoch's metrics.
-        checkpoint_seconds: Time between checkpoints.
+        **run: Run folder, resuming, checkpoints and callbacks, see `run_training`.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
@@ -90,10 +82,8 @@ def fit(
     check_training(model, data, split)
     trainer = (strategy or FullGraph()).trainer(model, data, split, config)
     task: Any = trainer.task
-    about = {} if folder is None else {**_identity(model, data, split, config), **task.identity()}
-    result = run_training(
-        trainer, folder, about, resume=resume, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds
-    )
+    about = {} if run.get("folder") is None else {**_identity(model, data, split, config), **task.identity()}
+    result = run_training(trainer, about, **run)
     result.capped_rows = task.capped_rows()
     if result.capped_rows:
         warnings.warn(

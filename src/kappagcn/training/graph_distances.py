@@ -16,21 +16,21 @@ from kappagcn.training.near_pairs import NearPairs
 
 __all__ = ["GraphDistances"]
 
-BYTES_OF_PAIR, LARGEST = 12, 16 * 2**30  # while weights are made; what all pairs may take
+BYTES_OF_PAIR, LARGEST = 12, 16 * 2**30  # rows computed at once; memory that all pairs may take
 LONGEST_TABLE = 2**16
 
 
 class GraphDistances:
-    """Lengths of shortest paths from all nodes, or from some.
+    """Lengths of shortest paths from all nodes, or from some source nodes.
 
     Args:
         lengths: (N, N), symmetric, 0 on the diagonal; negative or infinite where there is no path. With sources (S, N).
         sources: The nodes whose distances these are, drawn evenly, (S,); None for all.
-        near: Pairs that are known beside those of the sources, and not taken from them.
+        near: Near pairs, listed apart and not taken from the sources' rows.
 
     Attributes:
         weights: 1/d², float32, (N, N) or (S, N), and 0 for pairs that do not count.
-        sources: As passed.
+        sources: Source nodes, (S,); None for all.
         pairs: Number of ordered pairs i ≠ j that count.
         squares: Sum of d² over those pairs.
         unreachable_pairs: Number of ordered pairs i ≠ j without a path.
@@ -73,7 +73,7 @@ class GraphDistances:
         near: NearPairs | None = None,
         **options: Any,
     ) -> GraphDistances:
-        """Of a graph, by `kappagcn.graphs.shortest_paths` and its options: from all nodes, or from some."""
+        """Distances of a graph by `kappagcn.graphs.shortest_paths`, from all nodes or from some."""
         if sources is None:
             if BYTES_OF_PAIR * data.num_nodes**2 > LARGEST:
                 raise GraphError(
@@ -93,7 +93,7 @@ class GraphDistances:
         return torch.where(weights > 0, weights, 1).rsqrt() * (weights > 0)
 
     def row_norm(self, objective: str) -> float:
-        """What the sum over a row is divided by on average: N for the distortion, pairs or Σd² for the others."""
+        """The divisor of a row's sum, on average: N for the distortion, pairs or Σd² per row for the others."""
         if objective == "distortion":
             return float(max(1, len(self)))
         whole = self.pairs if objective == "relative" else self.squares
@@ -107,5 +107,5 @@ def _weights(lengths: Tensor) -> Tensor:
         counted = (lengths > 0) & torch.isfinite(lengths)
         return torch.where(counted, torch.where(counted, lengths, 1).double().pow(-2), 0).float()
     steps = torch.arange(1, max(longest, 0) + 1).double()
-    table = torch.cat([torch.zeros(2, dtype=torch.float64), steps.pow(-2)]).float()  # for −1, 0, 1 …
+    table = torch.cat([torch.zeros(2, dtype=torch.float64), steps.pow(-2)]).float()  # distances −1, 0, 1 …
     return torch.from_numpy(table.numpy()[np.add(lengths.clamp(min=-1).numpy(), 1, dtype=np.int32)])

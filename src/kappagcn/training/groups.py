@@ -1,4 +1,4 @@
-"""Parameter groups for an optimiser of the user's own, so that curvatures and points are treated as what they are."""
+"""Parameter groups for other optimisers: weights, points and curvatures need different settings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def parameter_groups(
     Args:
         model: Any module.
         lr: Learning rate of weights and points.
-        curvature_lr: Learning rate of curvatures; `lr` by default, 0 keeps them where they are.
+        curvature_lr: Learning rate of curvatures; `lr` by default, 0 keeps them fixed.
         weight_decay: Weight decay of the weights.
         decayed: Parameters that have the weight decay; by default all weights.
 

@@ -40,6 +40,7 @@ class Inference:
     ) -> None:
         self.model, self.x, self.sampler, self.batch_size = model, x, sampler, batch_size
         self.steps = model.steps() if steps is None else steps
+        self.device = x.values.device if isinstance(x, SparseRows) else x.device
         self._nodes: Tensor | None = None
         self._needed: list[Tensor] = []
         self._cache: dict[tuple[int, int], tuple[Tensor, Features | None, list[SparseMatrix]]] = {}
@@ -47,6 +48,7 @@ class Inference:
     @torch.no_grad()
     def scores(self, nodes: Tensor | None = None) -> Tensor:
         """Logits of these nodes, or of all, in evaluation mode; computes only the rows that they need."""
+        nodes = None if nodes is None else nodes.to(self.device)
         if nodes is None or self._nodes is None or not torch.equal(nodes, self._nodes):
             self._nodes, self._needed, self._cache = nodes, self._needed_rows(nodes), {}
         with _evaluation(self.model):
@@ -58,7 +60,7 @@ class Inference:
 
     def _needed_rows(self, nodes: Tensor | None) -> list[Tensor]:
         """Sorted nodes whose rows are needed: those of the features, then those after each step."""
-        all_nodes = torch.arange(self.x.shape[0])
+        all_nodes = torch.arange(self.x.shape[0], device=self.device)
         if nodes is None:
             return [all_nodes] * (len(self.steps) + 1)
         needed = [nodes.unique()]

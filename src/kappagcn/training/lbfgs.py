@@ -8,12 +8,12 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-__all__ = ["LBFGS"]
+__all__ = ["LBFGS", "Evaluate"]
 
 Evaluate = Callable[[Tensor], tuple[float, Tensor]]
-SUFFICIENT, CURVATURE = 1e-4, 0.9  # of the Wolfe conditions
+SUFFICIENT, CURVATURE = 1e-4, 0.9  # constants of the Wolfe conditions
 TRIES = 30  # evaluations of one line search
-LEAST_CURVATURE = 1e-12  # of ⟨s, y⟩ relative to |s||y|, below which a pair says nothing
+LEAST_CURVATURE = 1e-12  # smallest ⟨s, y⟩/(|s||y|) of a pair that is kept
 
 
 class LBFGS:
@@ -24,28 +24,28 @@ class LBFGS:
 
     Args:
         evaluate: Value and gradient at a position, float64.
-        position: Where to start, (n,).
+        position: Start, (n,).
         history: Number of pairs of steps and changes of the gradient to keep.
-        largest_step: No coordinate moves farther in one step; the first step is a tenth of that.
+        largest_step: Largest move of a coordinate in one step; the first step is a tenth of that.
 
     Attributes:
         position: The best position so far, (n,).
-        value: The function there.
-        gradient: Its gradient there, (n,).
+        value: Value of the function at `position`.
+        gradient: Gradient of the function at `position`, (n,).
 
     >>> minimum = LBFGS(lambda x: (float((x**4).sum()), 4 * x**3), torch.tensor([1.0, -2.0], dtype=torch.float64))
     >>> all(minimum.step() for _ in range(30)), minimum.value < 1e-6
     (True, True)
     """
 
-    def __init__(self, evaluate: Evaluate, position: Tensor, *, history: int = 20, largest_step: float = 1.0) -> None:
+    def __init__(self, evaluate: Evaluate, position: Tensor, *, history: int = 50, largest_step: float = 1.0) -> None:
         self.evaluate, self.position, self.history = evaluate, position.double(), history
         self.largest_step = largest_step
         self.value, self.gradient = evaluate(self.position)
         self.pairs: list[tuple[Tensor, Tensor]] = []
 
     def step(self) -> bool:
-        """One step downhill; False where none was possible, in which case nothing has changed."""
+        """Take one step downhill; False if none was possible, and nothing has changed."""
         if not self.gradient.any():
             return False
         if self._search(self._direction()):
@@ -70,7 +70,7 @@ class LBFGS:
         return direction
 
     def _search(self, direction: Tensor) -> bool:
-        """Move along a direction as far as the Wolfe conditions ask; whether the value has fallen."""
+        """Move along a direction until the Wolfe conditions hold; returns whether the value has fallen."""
         slope = float(self.gradient.dot(direction))
         if not slope < 0:
             return False
@@ -96,7 +96,7 @@ class LBFGS:
         return True
 
     def tensors(self) -> dict[str, Tensor]:
-        """The state, from which `load` goes on to the same numbers."""
+        """The state; `load` continues from it to the same numbers."""
         none = self.position.new_zeros(0, len(self.position))
         steps, changes = (
             (torch.stack(list(part)) for part in zip(*self.pairs, strict=True)) if self.pairs else (none,) * 2
@@ -107,7 +107,8 @@ class LBFGS:
         }  # fmt: skip
 
     def load(self, tensors: dict[str, Tensor]) -> None:
-        """Take up a state of `tensors`."""
+        """Load a state that `tensors` returned, on the device of the position."""
+        tensors = {name: t.to(self.position.device) for name, t in tensors.items()}
         self.position, self.gradient, self.value = tensors["position"], tensors["gradient"], float(tensors["value"])
         pairs = zip(tensors["steps"], tensors["changes"], strict=True)
-        self.pairs = [(s.clone(), y.clone()) for s, y in pairs]  # rows of one tensor would be summed in another order
+        self.pairs = [(s.clone(), y.clone()) for s, y in pairs]  # views of one tensor would be summed in another order

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
@@ -19,7 +18,7 @@ from kappagcn.training.checks import check_graph
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.links import LinkBatches, LinkPrediction
 from kappagcn.training.minibatch import MiniBatchTrainer
-from kappagcn.training.run import CHECKPOINT_SECONDS, Callback, TrainingResult, run_training
+from kappagcn.training.run import RunOptions, TrainingResult, run_training
 from kappagcn.training.trainer import Trainer
 
 __all__ = ["fit_links", "link_task"]
@@ -66,10 +65,7 @@ def fit_links(
     negatives: str = "uniform",
     evaluate_every: int = 1,
     group: ProcessGroup | Communicator | None = None,
-    folder: str | Path | None = None,
-    resume: bool = False,
-    callbacks: Sequence[Callback] = (),
-    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    **run: Unpack[RunOptions],
 ) -> TrainingResult:
     """Train a link predictor; at the end it holds the weights of its best epoch by validation AUC.
 
@@ -86,10 +82,7 @@ def fit_links(
         evaluate_every: Epochs between evaluations on validation pairs.
         group: Process group of torch.distributed whose processes share the pairs of each step; all of them call this
             with the same arguments, and rank 0 alone writes.
-        folder: Run folder; None to keep nothing.
-        resume: Continue the run in `folder`, if there is one, to the same numbers as without the interruption.
-        callbacks: Called with each epoch's metrics.
-        checkpoint_seconds: Time between checkpoints.
+        **run: Run folder, resuming, checkpoints and callbacks, see `run_training`.
 
     >>> from kappagcn.graphs import disease, edge_split
     >>> from kappagcn.models import KappaGCN
@@ -108,10 +101,8 @@ def fit_links(
         trainer: Trainer = MiniBatchTrainer(model, task, config, regularised=model.regularised())
     else:
         trainer = Trainer(model, task, config, regularised=model.regularised(), communicator=communicator)
-    about = {} if folder is None else {**_identity(model, data, split, config), **task.identity()}
-    return run_training(
-        trainer, folder, about, resume=resume, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds
-    )
+    about = {} if run.get("folder") is None else {**_identity(model, data, split, config), **task.identity()}
+    return run_training(trainer, about, **run)
 
 
 def _identity(model: LinkPredictor, data: Data, split: EdgeSplit, config: TrainingConfig) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Link prediction as a training task: training edges against pairs drawn anew; whole graph or mini-batches."""
+"""Link prediction as a training task: training edges against randomly drawn pairs; whole graph or mini-batches."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ __all__ = ["LinkBatches", "LinkPrediction", "evaluate_links"]
 
 
 class LinkPrediction:
-    """Cross-entropy of training edges and as many pairs without one, drawn anew each step; validation loss and AUC.
+    """Cross-entropy of training edges and as many pairs without an edge, drawn in each step; validation loss and AUC.
 
-    Messages pass along training edges alone, and pairs are drawn from all that are no training edges: nothing here
-    knows validation or test edges, so a pair that is drawn may, rarely, be one of them.
+    Messages pass along training edges alone. Validation and test edges are hidden, so a drawn pair can, rarely, be one
+    of them.
 
     With `folds` above 1 the training edges are divided into as many parts, and each step predicts the edges of one part
-    from messages along the others. Otherwise every edge that is predicted in training has carried a message, unlike
-    those that count later: on a tree a network then learns nothing but to tell where messages have passed.
+    from messages along the others. Otherwise every edge that is predicted in training carries a message, and no
+    validation or test edge does: on a tree a network then only learns along which pairs messages pass.
 
     Args:
         model: Encoder and decoder.
@@ -73,12 +73,12 @@ class LinkPrediction:
         self.adjacency: Any = None
         if not isinstance(model.encoder, FreePoints):
             self.x, self.adjacency = inputs(model.encoder, view)
-        self.edges, self.validation = split.train, split.validation
+        self.edges, self.validation = split.train.to(view.edge_index.device), split.validation
         self.folds = min(check_count("folds", folds), self.edges.shape[1])
         if self.adjacency is None or not self._aggregates():
             self.folds = 1
         self.parts = [(self.edges, self.adjacency)] if self.folds == 1 else self._parts(view)
-        self.sampler = NegativeSampler(view.edge_index, view.num_nodes, negatives)
+        self.sampler = NegativeSampler(view.edge_index.cpu(), view.num_nodes, negatives)
         self.negatives, self.evaluate_every = negatives, check_count("evaluate_every", evaluate_every)
 
     def _aggregates(self) -> bool:
@@ -103,11 +103,11 @@ class LinkPrediction:
         """Mean cross-entropy of one part; those of all ranks add up to it."""
         edges, adjacency = self.parts[int(torch.randint(len(self.parts), ())) if self.folds > 1 else 0]
         count, rank, size = edges.shape[1], self.communicator.rank, self.communicator.world_size
-        others = self.sampler.sample(count)
+        others = self.sampler.sample(count).to(edges.device)
         return self._loss(self.model(self.x, adjacency), edges[:, rank::size], others[:, rank::size], count)
 
     def _loss(self, v: Tensor, edges: Tensor, others: Tensor, count: int) -> Tensor:
-        """This rank's share of the mean over `count` edges and as many others."""
+        """This rank's share of the mean over `count` edges and as many other pairs."""
         scores = self.model.decode(v, torch.cat((edges, others), 1))
         labels = torch.zeros_like(scores)
         labels[: edges.shape[1]] = 1
@@ -120,7 +120,7 @@ class LinkPrediction:
         return self._metrics(self.scores(self.validation.both))
 
     def _metrics(self, scores: Tensor) -> dict[str, float]:
-        labels, values = self.validation.labels.to(scores.dtype), scores.double().numpy()
+        labels, values = self.validation.labels.to(scores), scores.double().cpu().numpy()
         count = self.validation.edges.shape[1]
         return {
             "validation_loss": float(binary_cross_entropy_with_logits(scores, labels)),
@@ -130,10 +130,10 @@ class LinkPrediction:
     @torch.no_grad()
     def scores(self, pairs: Tensor) -> Tensor:
         """Log-odds of pairs, (P,)."""
-        return self.model.decode(self.model(self.x, self.adjacency), pairs)
+        return self.model.decode(self.model(self.x, self.adjacency), pairs.to(self.edges.device))
 
     def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
-        """Stop by the validation AUC, keep its best; the loss may rise while the order of pairs still improves."""
+        """Minus the validation AUC for early stopping: the loss may rise while the order of pairs still improves."""
         score = metrics.get("validation_auc", -math.inf)  # none in epochs without an evaluation
         return -score, score
 
@@ -143,7 +143,7 @@ class LinkPrediction:
 
 
 class LinkBatches(LinkPrediction):
-    """The same in mini-batches of training edges, whose ends get a sample of their neighbours.
+    """Link prediction in mini-batches of training edges, with sampled neighbours of their nodes.
 
     Evaluation uses all neighbours, layer by layer. The processes of a group share each batch.
 
@@ -199,7 +199,7 @@ class LinkBatches(LinkPrediction):
             self.neighbours.manual_seed(mixed_seed(seed, epoch, 1 + rank))
         order = torch.randperm(self.edges.shape[1], generator=shared)
         for batch in order.split(self.batch_size):
-            edges, others = self.edges[:, batch], self.sampler.sample(len(batch), shared)
+            edges, others = self.edges[:, batch], self.sampler.sample(len(batch), shared).to(self.edges.device)
             self._batch = edges[:, rank::size], others[:, rank::size], len(batch)
             yield len(batch)
 
@@ -228,7 +228,7 @@ class LinkBatches(LinkPrediction):
     @torch.no_grad()
     def scores(self, pairs: Tensor) -> Tensor:
         """Log-odds of pairs from all neighbours, (P,)."""
-        nodes, places = pairs.unique(return_inverse=True)
+        nodes, places = pairs.to(self.edges.device).unique(return_inverse=True)
         encoder = self.model.encoder
         v = encoder()[nodes] if isinstance(encoder, FreePoints) else self.inference.scores(nodes)
         return self.model.decode(v, places)
@@ -238,7 +238,7 @@ class LinkBatches(LinkPrediction):
         return self.communicator.run_on_rank0(super().metrics)
 
     def identity(self) -> dict[str, Any]:
-        """Batch size and numbers of neighbours too."""
+        """Settings that a resumed run must share, with batch size and numbers of neighbours."""
         batches = {"batch_size": self.batch_size, "num_neighbors": list(self.num_neighbors)}
         return {**super().identity(), "batches": batches}
 
@@ -255,6 +255,6 @@ def evaluate_links(task: LinkPrediction, split: EdgeSplit) -> dict[str, float]:
     """
     pairs = split.final_test_pairs()
     task.model.eval()
-    scores = task.scores(pairs.both).double().numpy()
+    scores = task.scores(pairs.both).double().cpu().numpy()
     count = pairs.edges.shape[1]
     return link_metrics(scores[:count], scores[count:])

@@ -7,15 +7,15 @@ import sys
 
 __all__ = ["keep_freed_memory"]
 
-TRIM_THRESHOLD, MMAP_MAX = -1, -4  # of glibc's malloc.h
+TRIM_THRESHOLD, MMAP_MAX = -1, -4  # constants of glibc's malloc.h
 NEVER = 2**31 - 1
 
 
 def keep_freed_memory() -> bool:
     """Keep freed memory in this process for its next training step; False where the system does not support that.
 
-    By default glibc gives each block of more than 32 MiB back to the system, which hands out new, zeroed pages at the
-    next step: for a million nodes that costs more time than the mathematics. The process then holds somewhat more.
+    By default glibc returns each block of more than 32 MiB to the system, which provides new, zeroed pages in the next
+    step: for a million nodes that takes longer than the computation. The process then uses somewhat more memory.
 
     >>> keep_freed_memory() in (True, False)
     True

@@ -86,7 +86,7 @@ class MiniBatches(NodeClassification):
         self.num_neighbors = check_neighbors(num_neighbors, hops)
         if any(step.needs_all_neighbors for step in model.steps()) and set(self.num_neighbors) != {-1}:
             raise TrainingError(
-                "expected a network without attention, whose shares need all neighbours, found one with attention. "
+                "expected a network without attention, whose weights need all neighbours, found one with attention. "
                 "Use num_neighbors=-1, attention=False, or fit on the whole graph."
             )
         super().__init__(model, data, split, communicator)
@@ -104,7 +104,7 @@ class MiniBatches(NodeClassification):
             self.sampler.manual_seed(mixed_seed(seed, epoch, 1 + rank))
         for batch in train[torch.randperm(len(train), generator=order)].split(self.batch_size):
             own = batch[rank :: self.communicator.world_size]
-            # A rank without a share computes something of weight 0, as gradients of all ranks are added up.
+            # A rank without nodes computes a loss of weight 0, because gradients are summed over all ranks.
             self._batch = (own, 1 / len(batch)) if len(own) else (batch[:1], 0.0)
             yield len(batch)
 
@@ -156,7 +156,7 @@ class MiniBatches(NodeClassification):
 
 
 class BatchedTask(Task, Protocol):
-    """A task whose loss is that of the current one of an epoch's batches."""
+    """A task whose loss is that of the current batch of an epoch."""
 
     communicator: Communicator
 
@@ -192,7 +192,7 @@ class MiniBatchTrainer(Trainer):
         return total / items
 
     def _save_backup(self) -> None:
-        """Back up the state before the epoch, to which a failed step goes back."""
+        """Back up the state before the epoch, which a failed step restores."""
         if not self._in_epoch:
             super()._save_backup()
 

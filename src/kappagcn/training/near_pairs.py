@@ -1,4 +1,4 @@
-"""Pairs of nodes within a few steps, which decide where a point lies among its neighbours and are few."""
+"""Pairs of nodes within a few steps: few pairs, which determine where a point lies among its neighbours."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ __all__ = ["NearPairs"]
 
 Array = NDArray[Any]
 PER_NODE = 128
-MOST = 2**24  # pairs in all
+MOST = 2**24  # most pairs in the list
 
 
 class NearPairs:
     """A compressed list of pairs, both ways: i with ``others[places[i] : places[i + 1]]``.
 
-    Drawing sources evenly meets such a pair once in many steps, though it pulls harder than hundreds of far ones; so
-    all of them are taken in every step, and sources only for what is farther.
+    Randomly drawn sources contain such a pair once in many steps, though its gradient is larger than that of hundreds
+    of far pairs. So every step takes all near pairs, and sources only for pairs farther apart.
 
     Attributes:
-        steps: Pairs at most so far apart; 0 where there are none.
-        places: (N + 1,).
-        others: (P,).
+        steps: Largest number of steps between the nodes of a pair; 0 without pairs.
+        places: Start of each node's list in `others`, (N + 1,).
+        others: Second nodes of the pairs, (P,).
         weights: 1/d², float32, (P,).
 
     >>> from kappagcn.graphs import path
@@ -43,9 +43,9 @@ class NearPairs:
 
     @classmethod
     def of(cls, graph: Data, per_node: float = PER_NODE) -> NearPairs:
-        """As many steps as give at most so many others for a node, on average; edges without weights count as steps.
+        """Near pairs of a graph: the number of steps is the largest with at most `most` pairs per node on average.
 
-        Where edges have lengths there is no list: how near two nodes are is not known before all paths are.
+        Graphs whose edges have lengths get an empty list: distances are not known before all paths are computed.
         """
         links = adjacency(graph).astype(np.int32)
         n = links.shape[0]
@@ -55,7 +55,7 @@ class NearPairs:
         step = (links + sp.eye_array(n, dtype=np.int32, format="csr")).tocsr()
         budget = n + min(per_node * n, MOST)
         ball, total, steps = sp.eye_array(n, dtype=np.int32, format="csr"), sp.csr_array((n, n), dtype=np.int32), 0
-        while (ball @ np.diff(step.indptr)).sum() <= 8 * budget:  # no more than so many entries in the next
+        while (ball @ np.diff(step.indptr)).sum() <= 8 * budget:  # bound on the entries of the next matrix
             wider = sp.csr_array(ball @ step)
             if wider.nnz > budget or wider.nnz == ball.nnz:
                 break
@@ -65,7 +65,7 @@ class NearPairs:
 
     @classmethod
     def _listed(cls, steps: int, total: sp.csr_array) -> NearPairs:
-        """From the number of balls that hold a pair: d of them do not, of those with radius 1 … steps, but the last."""
+        """The list from the numbers of balls of radius 1 … steps that hold a pair: all but d − 1 at distance d."""
         total.sort_indices()
         lengths = steps + 1 - total.data
         rows = np.repeat(np.arange(total.shape[0]), np.diff(total.indptr))
@@ -81,7 +81,7 @@ class NearPairs:
         return NearPairs(self.steps, self.places.clamp(int(first), int(last)), self.others, self.weights)
 
     def entries(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
-        """Where pairs of these nodes are in a matrix with a row for each of them: rows and columns."""
+        """Positions of the pairs of these nodes in a matrix with a row for each of them: rows and columns."""
         counts = (self.places[1:] - self.places[:-1])[nodes]
         rows = torch.repeat_interleave(torch.arange(len(nodes)), counts)
         first = torch.repeat_interleave(self.places[:-1][nodes] - counts.cumsum(0) + counts, counts)

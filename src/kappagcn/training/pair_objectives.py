@@ -1,15 +1,16 @@
 r"""Objectives over all pairs of nodes, each as one differentiable operation on tangent vectors at the origin.
 
     distortion   (1/n²) Σ_{i≠j} ((d(x_i, x_j)/d_G(i, j))² − 1)²        the paper's
-    relative     mean of |d/d_G − 1|                                   D_avg of most other papers
+    relative     mean of |d/d_G − 1|                                   D_avg of most other papers; its kinks can be
+                                                                       smoothed, √(x² + width²) − width for |x|
     stress       Σ (d − d_G)²/Σ d_G²                                   multidimensional scaling
 
 Value and gradients come from one pass over the pairs, so nothing of size N × N is kept between them: compiled where
 numba is installed and points are on the CPU, else by torch in blocks of rows.
 
 From the distances of some nodes, drawn evenly, the same is estimated without bias: the value by the mean of their
-rows, and the gradient of each point by the pulls of those nodes on it, twice, for pairs count both ways. So every
-point of a large graph moves in every step, by as many pulls as any other. Near pairs can be taken exactly beside them.
+rows, and the gradient of each point from its pairs with those nodes, twice, because pairs count in both directions.
+So every point of a large graph moves in every step. Near pairs can be taken exactly beside them.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from torch import Tensor
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import tangent_dist
+from kappagcn.geometry.manifold import Manifold
 from kappagcn.kernels.dispatch import compiled, first_order
-from kappagcn.nn.functional import Manifold, factors_of
+from kappagcn.nn.inputs import factors_of
 from kappagcn.objectives import PAIR_OBJECTIVES
 from kappagcn.training.graph_distances import GraphDistances
 from kappagcn.training.near_pairs import NearPairs
@@ -38,11 +40,12 @@ __all__ = [
     "pair_loss",
     "pair_sums",
     "pair_terms",
+    "smoothed_loss",
     "squares_from",
 ]
 
 BLOCK = 2**20  # numbers of a block's largest tensor, by torch
-LEAST_RATIO = 1e-24  # of d²w, as in the compiled pairs
+LEAST_RATIO = 1e-24  # smallest d²w, as in the compiled pairs
 
 
 def distortion(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Tensor:
@@ -51,7 +54,7 @@ def distortion(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Tens
     Args:
         v: Tangent vectors at the origin, (N, D).
         manifold: A space, or a product of spaces whose dimensions sum to D.
-        distances: Of the graph.
+        distances: Distances in the graph.
 
     >>> from kappagcn import ProductManifold
     >>> from kappagcn.graphs import path
@@ -74,9 +77,9 @@ def pair_loss(
     Args:
         v: Tangent vectors at the origin, (N, D).
         manifold: A space, or a product of spaces whose dimensions sum to D.
-        distances: Of the graph.
+        distances: Distances in the graph.
         objective: ``"distortion"``, ``"relative"`` or ``"stress"``.
-        row_norm: What rows are divided by; that of `distances` by default, which varies with the sources drawn.
+        row_norm: Divisor of the sums of rows; by default that of `distances`, which depends on the drawn sources.
 
     >>> from kappagcn import ProductManifold
     >>> from kappagcn.graphs import path
@@ -88,8 +91,28 @@ def pair_loss(
         raise GraphError(f"objective: expected {', '.join(PAIR_OBJECTIVES)}, found {objective!r}.")
     k, dims = checked_points(v, manifold, distances)
     norm = distances.row_norm(objective) if row_norm is None else row_norm
-    loss: Tensor = _Pairs.apply(v, k, dims, distances, objective, norm)
+    loss: Tensor = _Pairs.apply(v, k, dims, distances, objective, norm, 0.0)[0]
     return loss
+
+
+def smoothed_loss(v: Tensor, manifold: Manifold, distances: GraphDistances, width: float) -> tuple[Tensor, Tensor]:
+    """The objective ``"relative"`` with its kinks smoothed over a width, differentiable; and as it is, which is not.
+
+    Args:
+        v: Tangent vectors at the origin, (N, D).
+        manifold: A space, or a product of spaces whose dimensions sum to D.
+        distances: Distances in the graph.
+        width: Width of the smoothing, in units of d/d_G.
+
+    >>> from kappagcn import ProductManifold
+    >>> from kappagcn.graphs import path
+    >>> v, line = torch.tensor([[-0.6], [0.0], [0.6]]), ProductManifold.from_signature("E1")
+    >>> [round(float(value), 4) for value in smoothed_loss(v, line, GraphDistances.of(path(3)), 0.1)]
+    [0.1236, 0.2]
+    """
+    k, dims = checked_points(v, manifold, distances)
+    smooth, sharp = _Pairs.apply(v, k, dims, distances, "relative", distances.row_norm("relative"), width)
+    return smooth, sharp
 
 
 @torch.no_grad()
@@ -99,7 +122,7 @@ def distances_from(v: Tensor, manifold: Manifold, sources: Sequence[int] | Tenso
     Args:
         v: Tangent vectors at the origin, (N, D).
         manifold: A space, or a product of spaces whose dimensions sum to D.
-        sources: Which points, (S,).
+        sources: Numbers of the source points, (S,).
 
     >>> from kappagcn import ProductManifold
     >>> v = torch.tensor([[-0.5], [0.0], [0.5]])
@@ -118,7 +141,7 @@ def distances_from(v: Tensor, manifold: Manifold, sources: Sequence[int] | Tenso
     known = torch.isfinite(v).all(1)
     finite = torch.where(known[:, None], v, 0).double()
     squares = torch.cat([squares_from(finite, k.double(), dims, some) for some in starts.split(block_height(v))])
-    return torch.where(known & known[starts][:, None], squares.sqrt(), torch.nan)  # as the compiled pairs have it
+    return torch.where(known & known[starts][:, None], squares.sqrt(), torch.nan)  # as in the compiled pairs
 
 
 def checked_points(v: Tensor, manifold: Manifold, distances: GraphDistances) -> tuple[Tensor, list[int]]:
@@ -131,28 +154,39 @@ def checked_points(v: Tensor, manifold: Manifold, distances: GraphDistances) -> 
 class _Pairs(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances, objective: str, norm: float
-    ) -> Tensor:
+        ctx: Any,
+        v: Tensor,
+        k: Tensor,
+        dims: list[int],
+        distances: GraphDistances,
+        objective: str,
+        norm: float,
+        width: float,
+    ) -> tuple[Tensor, Tensor]:
         slopes, rows = any(ctx.needs_input_grad[:2]), compiled_rows(v, k, dims)
-        (total, *_), by_v, by_k = pair_sums(v, k, dims, distances, objective, slopes=slopes, rows=rows)
+        (total, _, _, sharp), by_v, by_k = pair_sums(
+            v, k, dims, distances, objective, width=width, slopes=slopes, rows=rows
+        )
         ordered = 1 / (max(1, len(distances.weights)) * norm)
         counted = 2 * ordered if distances.sources is None else ordered  # all pairs are summed once
-        total, by_v, by_k = counted * total, 2 * ordered * by_v, counted * by_k
+        total, sharp, by_v, by_k = counted * total, counted * sharp, 2 * ordered * by_v, counted * by_k
         if distances.near is not None:
             both_ways = 2 / (len(v) * norm)
             near_total, own_v, own_k = _near(v, k, dims, distances.near, objective, rows)
-            total += both_ways * near_total
+            total, sharp = total + both_ways * near_total, sharp + both_ways * near_total
             if slopes:
                 by_v, by_k = by_v + both_ways * own_v, by_k + both_ways * own_k
         if slopes:
             ctx.save_for_backward(by_v.to(v.dtype), by_k.to(k.dtype))
-        return v.new_tensor(total)
+        values = v.new_tensor(total), v.new_tensor(sharp)
+        ctx.mark_non_differentiable(values[1])
+        return values
 
     @staticmethod
     @first_order
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         by_v, by_k = ctx.saved_tensors
-        return grad * by_v, grad * by_k, None, None, None, None
+        return grad * by_v, grad * by_k, None, None, None, None, None
 
 
 CompiledRows = tuple[Any, Any]
@@ -173,25 +207,29 @@ def pair_sums(
     distances: GraphDistances,
     objective: str,
     *,
+    width: float = 0.0,
     slopes: bool,
     rows: CompiledRows | None = None,
-) -> tuple[tuple[float, float, float], Tensor, Tensor]:
-    """The sum over unordered pairs, or pairs with sources, least and largest d²w; gradients by v and κ.
+) -> tuple[tuple[float, float, float, float], Tensor, Tensor]:
+    """The sum over unordered pairs, or pairs with sources, least and largest d²w, the sum without smoothing; gradients.
 
     Args:
         v: Tangent vectors at the origin, (N, D).
         k: Curvatures of the factors, (F,).
-        dims: Their dimensions.
-        distances: Of the graph.
+        dims: Dimensions of the factors.
+        distances: Distances in the graph.
         objective: One of `PAIR_OBJECTIVES`.
-        slopes: Whether to compute gradients.
-        rows: Result of `compiled_rows`, where it is known.
+        width: Width over which the kinks of ``"relative"`` are smoothed.
+        slopes: Whether to compute gradients, by v and by κ.
+        rows: Result of `compiled_rows`, if already computed.
     """
     kernels, points = compiled_rows(v, k, dims) if rows is None else rows
     if kernels is None:
-        return _by_torch(v, k, dims, distances, objective, slopes=slopes)
+        return _by_torch(v, k, dims, distances, objective, width, slopes=slopes)
     sources = None if distances.sources is None else distances.sources.numpy()
-    sums, by_v, by_k = kernels.all_pairs(points, distances.weights.numpy(), sources, objective=objective, slopes=slopes)
+    sums, by_v, by_k = kernels.all_pairs(
+        points, distances.weights.numpy(), sources, objective=objective, width=width, slopes=slopes
+    )
     return tuple(sums.tolist()), torch.from_numpy(by_v), torch.from_numpy(by_k)
 
 
@@ -207,7 +245,7 @@ def _near(
     v, k = v.detach().double().requires_grad_(), k.detach().double().requires_grad_()
     sums, by_v, by_k = 0.0, torch.zeros_like(v), torch.zeros_like(k)
     firsts = torch.repeat_interleave(torch.arange(len(v)), near.places.diff())
-    own = slice(int(near.places[0]), int(near.places[-1]))  # of a share, a part of the list
+    own = slice(int(near.places[0]), int(near.places[-1]))  # a share of the list has fewer nodes
     others, weights = near.others[own], near.weights[own].to(v)
     for some in torch.arange(len(others)).split(max(1, BLOCK // max(1, v.shape[1]))):
         with torch.enable_grad():
@@ -220,12 +258,14 @@ def _near(
     return sums, by_v, by_k
 
 
-def pair_terms(squares: Tensor, w: Tensor, objective: str) -> Tensor:
-    """What pairs with distances² and weights add to the objective."""
+def pair_terms(squares: Tensor, w: Tensor, objective: str, width: float = 0.0) -> Tensor:
+    """Terms of the objective for pairs with squared distances and weights."""
     if objective == "distortion":
         return torch.where(w > 0, squares * w - 1, 0).square()
     excess = torch.where(w > 0, squares * w, 1).clamp(min=LEAST_RATIO).sqrt() - 1
-    return excess.abs() if objective == "relative" else excess.square() / torch.where(w > 0, w, 1)
+    if objective == "relative":
+        return (excess.square() + width**2).sqrt() - width if width else excess.abs()
+    return excess.square() / torch.where(w > 0, w, 1)
 
 
 def block_height(v: Tensor) -> int:
@@ -244,11 +284,11 @@ def squares_from(v: Tensor, k: Tensor, dims: list[int], rows: Tensor, *, fixed: 
 
 
 def _by_torch(
-    v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances, objective: str, *, slopes: bool
-) -> tuple[tuple[float, float, float], Tensor, Tensor]:
-    """The same in blocks of rows, each with its own small graph of derivatives."""
+    v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances, objective: str, width: float, *, slopes: bool
+) -> tuple[tuple[float, float, float, float], Tensor, Tensor]:
+    """`pair_sums` by torch, in blocks of rows that are differentiated one by one."""
     v, k = v.detach().double().requires_grad_(slopes), k.detach().double().requires_grad_(slopes)
-    total, least, most = 0.0, float("inf"), 0.0
+    total, least, most, sharp = 0.0, float("inf"), 0.0, 0.0
     by_v, by_k = torch.zeros_like(v), torch.zeros_like(k)
     once, weights, sources = False, distances.weights.to(v.device), distances.sources
     if sources is None:
@@ -257,12 +297,13 @@ def _by_torch(
         w = weights[places].double()
         with torch.set_grad_enabled(slopes):
             squares = squares_from(v, k, dims, sources[places], fixed=not once)
-            loss = pair_terms(squares, w, objective).sum()
+            loss = pair_terms(squares, w, objective, width).sum()
         if slopes:
             own_v, own_k = torch.autograd.grad(loss, (v, k))
             by_v, by_k = by_v + own_v, by_k + own_k
         total += float(loss.detach())
+        sharp += float((pair_terms(squares.detach(), w, objective) if width else loss.detach()).sum())
         counted = (squares.detach() * w)[w > 0]
         if len(counted):
             least, most = min(least, float(counted.min())), max(most, float(counted.max()))
-    return (total, least, most), by_v, by_k
+    return (total, least, most, sharp), by_v, by_k

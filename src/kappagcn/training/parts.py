@@ -22,7 +22,12 @@ from kappagcn.training.trainer import Record, Trainer, seeded
 
 __all__ = ["PartClassification", "PartTrainer", "Partitioned"]
 
-MIX = 0x9E3779B97F4A7C15  # makes one seed of three numbers
+MIX = 0x9E3779B97F4A7C15  # to combine three numbers to one seed
+
+
+def part_seed(seed: int, epoch: int, part: int) -> int:
+    """Seed of a part's random numbers in an epoch."""
+    return ((seed * MIX + epoch) * MIX + part) % 2**63
 
 
 class PartTrainer(Trainer):
@@ -39,7 +44,7 @@ class PartTrainer(Trainer):
 
     def run_epoch(self) -> Record:
         """One epoch from its own seed."""
-        with seeded(((self.config.seed * MIX + self.epoch) * MIX + self.communicator.rank) % 2**63):
+        with seeded(part_seed(self.config.seed, self.epoch, self.communicator.rank)):
             self.random = torch.get_rng_state()
         return super().run_epoch()
 
@@ -110,7 +115,8 @@ class Partitioned:
             raise TrainingError(f"boundary: expected a share above 0 and up to 1, found {self.boundary}.")
         communicator = Communicator.of(self.group)
         parts = communicator.world_size
-        owner = partition(data.edge_index.cpu(), data.num_nodes, parts, method=self.method)  # on all: none waits long
+        # On all ranks: each takes the same time.
+        owner = partition(data.edge_index.cpu(), data.num_nodes, parts, method=self.method)
         communicator.broadcast(owner)
         task = PartClassification(model, data, split, owner, communicator, self.boundary)
         return PartTrainer(model, task, config, regularised=model.first_layer(), communicator=communicator)

@@ -1,4 +1,4 @@
-"""Training by L-BFGS: for losses without chance, such as those over all pairs of nodes."""
+"""Training by L-BFGS, for deterministic losses such as those over all pairs of nodes."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from kappagcn.training.trainer import Record, Trainer
 
 __all__ = ["QuasiNewtonTrainer"]
 
-CURVATURE_SHARE = 0.1  # of a weight's unit, for one unit of asinh(κR²)
-LARGEST_STEP = 0.2  # in units of the weights: curvatures at most grow sevenfold in a step
-WINDOW, LEAST_GAIN = 100, 1e-3  # stop when the loss falls by less than this share in so many epochs
+CURVATURE_SHARE = 0.1  # units of a weight that count as one unit of asinh(κR²)
+LARGEST_STEP = 0.2  # in units of the weights: a curvature grows at most sevenfold in a step
+WINDOW, LEAST_GAIN = 100, 1e-3  # epochs in which the loss has to fall by this share, or training stops
 
 
 class QuasiNewtonTrainer(Trainer):
     """A trainer whose epochs are steps of L-BFGS over weights and curvatures together.
 
-    Every step goes downhill, so a run cannot diverge and needs no learning rates: weights count in units of their own,
-    curvatures as asinh(κR²), which is κ itself near 0 and its logarithm far from it.
+    Every step goes downhill, so a run cannot diverge and needs no learning rates: weights are measured in `units`,
+    curvatures as asinh(κR²), which is linear in κ near 0 and logarithmic far from it.
 
     Args:
-        model: What is trained in place.
-        task: Its loss must be the same each time it is called.
-        config: Epochs and seed; rates do not matter.
-        units: For each parameter that is not a curvature a number, or numbers that broadcast to it.
+        model: Model, trained in place.
+        task: Task with a deterministic loss.
+        config: Epochs and seed; learning rates are not used.
+        units: Unit of each parameter that is not a curvature, a number or a tensor that broadcasts to it.
         radius: R, about half the diameter of the data; None to keep the curvatures fixed.
 
     >>> from kappagcn.graphs import cycle
@@ -112,12 +112,12 @@ class QuasiNewtonTrainer(Trainer):
 
     @property
     def converged(self) -> bool:
-        """Whether no step goes downhill any more, or so little that further ones do not matter."""
+        """Whether no step lowers the loss any more, or only by a negligible amount."""
         slow = len(self.values) == WINDOW and self.values[-1] > (1 - LEAST_GAIN) * self.values[0]
         return self.stuck or slow or self.minimum.value == 0
 
     def is_over(self) -> bool:
-        """Whether the last epoch has been run, or the loss falls no more."""
+        """Whether the last epoch has been run, or training has converged."""
         return super().is_over() or self.converged
 
     def tensors(self) -> dict[str, Tensor]:
@@ -125,11 +125,11 @@ class QuasiNewtonTrainer(Trainer):
         return super().tensors() | {f"lbfgs/{name}": t for name, t in self.minimum.tensors().items()}
 
     def about(self) -> Record:
-        """What is not a tensor."""
+        """The rest of the state, as plain numbers."""
         return {**super().about(), "values": self.values, "stuck": self.stuck}
 
     def load(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-        """Go on from a saved state."""
+        """Load a saved state."""
         super().load(tensors, about)
         prefix = "lbfgs/"
         self.minimum.load({name[len(prefix) :]: t for name, t in tensors.items() if name.startswith(prefix)})

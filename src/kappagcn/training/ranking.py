@@ -1,8 +1,8 @@
-r"""A ranking loss: the neighbours of a node in the graph are to be its nearest points in the space.
+r"""A ranking loss whose minimum makes the neighbours of a node in the graph its nearest points in the space.
 
     mean over edges (a, b) of −log(e^{−d_ab}/(e^{−d_ab} + Σ_c e^{−d_ac})),    c all nodes that are no neighbours of a
 
-It is the loss of Poincaré embeddings, with all other nodes in the place of a few that were drawn.
+It is the loss of Poincaré embeddings, with all other nodes instead of a few sampled ones.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from kappagcn.geometry.manifold import Manifold
 from kappagcn.graphs import adjacency
 from kappagcn.kernels.dispatch import first_order
-from kappagcn.nn.functional import Manifold, factors_of
+from kappagcn.nn.inputs import factors_of
 from kappagcn.training.pair_objectives import block_height, compiled_rows, squares_from
 
 __all__ = ["Neighbours", "ranking_loss"]
 
-LEAST = 1e-12  # of a distance, as in the compiled rows
+LEAST = 1e-12  # smallest distance, as in the compiled rows
 
 
 class Neighbours:
@@ -37,12 +38,12 @@ class Neighbours:
 
     @classmethod
     def of(cls, graph: Data) -> Neighbours:
-        """Of a graph; lengths of edges do not count."""
+        """Neighbours in a graph; lengths of edges are ignored."""
         links = adjacency(graph)
         return cls(*(torch.from_numpy(a.astype(np.int64)) for a in (links.indptr, links.indices)))
 
     def mask(self, nodes: Tensor) -> Tensor:
-        """Which nodes are neighbours of some, (S, N)."""
+        """Whether each node is a neighbour of each source, (S, N)."""
         count = len(self.places) - 1
         linked = torch.zeros(len(nodes), count, dtype=torch.bool)
         for row, node in enumerate(nodes.tolist()):
@@ -56,8 +57,8 @@ def ranking_loss(v: Tensor, manifold: Manifold, neighbours: Neighbours, sources:
     Args:
         v: Tangent vectors at the origin, (N, D).
         manifold: A space, or a product of spaces whose dimensions sum to D.
-        neighbours: In the graph.
-        sources: Only edges from these nodes, as an estimate of the mean over all; None for all.
+        neighbours: Neighbours of each node in the graph.
+        sources: Nodes whose edges are taken, as an estimate of the mean over all; None for all.
 
     >>> from kappagcn import ProductManifold
     >>> from kappagcn.graphs import path

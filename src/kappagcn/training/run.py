@@ -9,17 +9,26 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from kappagcn.errors import DivergedError, TrainingError
-from kappagcn.training.checkpoint import RunFolder, save_tensors
+from kappagcn.training.checkpoint import CheckpointFolder, save_tensors
 from kappagcn.training.trainer import Record, Trainer
 
-__all__ = ["TrainingResult", "curvature_path", "run_training", "thinned", "train"]
+__all__ = ["RunOptions", "TrainingResult", "curvature_path", "run_training", "thinned", "train"]
 
 Callback = Callable[[Record], None]
 CHECKPOINT_SECONDS = 5.0
 PATH_POINTS = 20  # epochs that a record keeps of a history
+
+
+class RunOptions(TypedDict, total=False):
+    """Keyword arguments of `run_training`, for functions that pass them on."""
+
+    folder: str | Path | None
+    resume: bool
+    callbacks: Sequence[Callback]
+    checkpoint_seconds: float
 
 
 @dataclass
@@ -101,12 +110,12 @@ def _delayed_interrupt() -> Iterator[list[int]]:
 def train(
     trainer: Trainer,
     *,
-    folder: RunFolder | None = None,
+    folder: CheckpointFolder | None = None,
     history: list[Record] | None = None,
     callbacks: Sequence[Callback] = (),
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> list[Record]:
-    """Run epochs until the trainer is over, with a checkpoint every few seconds, at the end, and on Ctrl-C.
+    """Run epochs until training is over, with a checkpoint every few seconds, at the end, and on Ctrl-C.
 
     Raises:
         DivergedError: A value became NaN or infinite; the last good state is saved.
@@ -133,7 +142,7 @@ def train(
                     folder.save(trainer, history)
                     saved = time.monotonic()
                 if stop:
-                    where = "" if folder is None else f", saved in {folder.path}; resume=True goes on from there"
+                    where = "" if folder is None else f", saved in {folder.path}; resume=True continues from there"
                     raise KeyboardInterrupt(f"after epoch {trainer.epoch}{where}")
     except DivergedError as problem:
         if folder is not None:
@@ -145,9 +154,9 @@ def train(
 
 def run_training(
     trainer: Trainer,
-    folder: str | Path | None,
     about: dict[str, Any],
     *,
+    folder: str | Path | None = None,
     resume: bool = False,
     callbacks: Sequence[Callback] = (),
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
@@ -158,10 +167,10 @@ def run_training(
 
     Args:
         trainer: The trainer.
-        folder: Run folder; None to keep nothing.
         about: Run configuration, which a resumed run must share; ``"model"`` and ``"options"`` describe the weights.
-        resume: Continue the run in `folder`, if there is one.
-        callbacks: Called with each epoch's metrics.
+        folder: Run folder; None to keep nothing.
+        resume: Continue the run in `folder`, if there is one, to the same numbers as without the interruption.
+        callbacks: Functions that are called with each epoch's metrics.
         checkpoint_seconds: Time between checkpoints.
 
     >>> from kappagcn.graphs import disease, random_split
@@ -169,12 +178,12 @@ def run_training(
     >>> from kappagcn.training import NodeClassification, TrainingConfig
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
     >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingConfig(epochs=3))
-    >>> run_training(trainer, None, {}).stopped_by
+    >>> run_training(trainer, {}).stopped_by
     'epochs'
     """
     if resume and folder is None:
-        raise TrainingError("resume: expected the folder of the run to go on with, found none.")
-    run = None if folder is None else RunFolder(Path(folder))
+        raise TrainingError("resume: expected the folder of the run to continue, found none.")
+    run = None if folder is None else CheckpointFolder(Path(folder))
     history: list[Record] = []
     if run is not None:  # rank 0 starts or resumes the run; other ranks take its state
         files = run

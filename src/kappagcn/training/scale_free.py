@@ -1,4 +1,4 @@
-"""Curvatures in a coordinate in which steps mean the same at every scale."""
+"""Curvatures in a coordinate in which a step has the same relative size at every scale."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["CurvatureAdam", "ScaleFreeCurvature"]
 
 
 class ScaleFreeCurvature:
-    """u = asinh(κR²): proportional to κ near 0 and to its logarithm far from it, and free to change the sign.
+    """A curvature as u = asinh(κR²), which is linear in κ near 0 and logarithmic far from it, and may change sign.
 
     Args:
         kappa: A curvature, written in place.
@@ -44,7 +44,7 @@ class ScaleFreeCurvature:
 
 
 class CurvatureAdam:
-    """Adam on u = asinh(κR²): a step changes strong curvatures by at most a share `lr`, weak ones by as much of 1/R².
+    """Adam on u = asinh(κR²): a step changes κ by at most about `lr` times |κ|, or times 1/R² where that is larger.
 
     Args:
         kappas: Curvatures, written in place.
@@ -72,12 +72,12 @@ class CurvatureAdam:
             scaled.u = value
 
     def tensors(self) -> dict[str, Tensor]:
-        """The state, from which `load` goes on to the same numbers."""
+        """The state; `load` continues from it to the same numbers."""
         state = self.adam.state.get(self.u, {})
         return {"u": self.u.detach(), **{name: torch.as_tensor(t) for name, t in state.items()}}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
-        """Take up a state of `tensors`."""
+        """Load a state that `tensors` returned."""
         with torch.no_grad():
             self.u.copy_(tensors["u"])
         self._write()

@@ -13,7 +13,7 @@ class EarlyStopping:
     """The appendix's rule: stop after `patience` epochs without a lower loss; keep the weights of the best score.
 
     Loss and score are those of the early-stopping nodes. Of epochs with equal score that with the lower loss is kept.
-    With `by_score` a higher score, too, makes training go on (PPNP's rule).
+    With `by_score` a higher score also restarts the patience (PPNP's rule).
 
     >>> rule = EarlyStopping(patience=2)
     >>> [rule.update(epoch, loss, score) for epoch, loss, score in [(1, 0.9, 0.5), (2, 0.7, 0.6), (3, 0.8, 0.6)]]

@@ -104,8 +104,8 @@ class NodeClassification:
     def collapsed(self) -> bool:
         """Whether fewer units of the last hidden layer than there are classes are active on any node.
 
-        A unit of a ReLU layer that is 0 on every node gets no gradient and stays so; what few units are left cannot
-        tell the classes apart.
+        A unit of a ReLU layer that is 0 on every node gets no gradient and stays 0; the few remaining units cannot
+        separate the classes.
         """
         return self._too_few_active(self.model.tangent(self.x, self.adjacency))
 

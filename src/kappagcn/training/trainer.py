@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from kappagcn.distributed import Communicator
 from kappagcn.errors import DivergedError, TrainingError
 from kappagcn.geometry import Curvature
+from kappagcn.geometry.curvature import RelativeCurvature
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.scale_free import CurvatureAdam
 from kappagcn.training.stopping import EarlyStopping
@@ -22,7 +23,7 @@ from kappagcn.training.tasks import Task
 __all__ = ["Trainer", "seeded"]
 
 Record = dict[str, Any]
-RESTARTS = 3  # of a network whose units have died
+RESTARTS = 3  # most restarts of a network whose units have died
 
 
 @contextmanager
@@ -47,7 +48,7 @@ class Trainer:
     same weights, bit for bit.
 
     A network that ends with too few active units (`NodeClassification.collapsed`) starts again from new weights, up to
-    three times, with as many epochs and as much patience each time; the best weights of all these are kept.
+    three times while epochs are left, with as much patience each time; the best weights of all these are kept.
 
     Args:
         model: The network, trained in place.
@@ -81,19 +82,25 @@ class Trainer:
         self.communicator = Communicator() if communicator is None else communicator
         for tensor in model.state_dict().values():
             self.communicator.broadcast(tensor)
-        self.epoch, self.first_epoch, self.restarts = 0, 0, 0  # epochs before the last restart, restarts
+        self.epoch, self.restarts = 0, 0
         self.stopping = EarlyStopping(config.patience, by_score=config.stop_by == "either")
         self.named = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.curvatures = [module for module in model.modules() if isinstance(module, Curvature)]
         self._initial = [c.raw.detach().clone() for c in self.curvatures]
         kappas, decayed = {id(c.raw) for c in self.curvatures}, {id(p) for p in regularised or []}
         weights = [p for p in self.named.values() if id(p) not in kappas]
+        self.relative = [c for c in self.curvatures if isinstance(c, RelativeCurvature)]
+        in_units = {id(c.raw) for c in self.relative}
+        curved = [p for p in self.named.values() if id(p) in kappas]
         groups: list[dict[str, Any]] = [
-            {"params": [p for p in weights if id(p) in decayed], "weight_decay": config.l2},
-            {"params": [p for p in weights if id(p) not in decayed]},
+            {"params": [p for p in weights if id(p) in decayed], "weight_decay": config.l2, "lr": config.lr},
+            {"params": [p for p in weights if id(p) not in decayed], "lr": config.lr},
+            {"params": [p for p in curved if id(p) in in_units], "lr": config.curvature_lr},
         ]
-        self.adam = torch.optim.Adam([g for g in groups if g["params"]], lr=config.lr, fused=True) if weights else None
-        self.curved = [p for p in self.named.values() if id(p) in kappas]
+        groups = [group for group in groups if group["params"]]
+        self.rates = [group["lr"] for group in groups]
+        self.adam = torch.optim.Adam(groups, fused=True) if groups else None
+        self.curved = [p for p in curved if id(p) not in in_units]
         self.curvature_adam = (
             None if radius is None or not self.curved else CurvatureAdam(self.curved, radius, config.curvature_lr)
         )
@@ -130,7 +137,7 @@ class Trainer:
             now = self.model.state_dict()
             torch._foreach_copy_(list(self.best.values()), [now[name].detach() for name in self.best])
         kappas = self.kappas()
-        if self._has_ended() and self.restarts < RESTARTS and self._has_collapsed():
+        if self._has_ended() and not self._last_epoch() and self.restarts < RESTARTS and self._has_collapsed():
             self._restart()
         return {"epoch": epoch, "train_loss": loss, **metrics, "curvatures": kappas}
 
@@ -142,7 +149,7 @@ class Trainer:
     @torch.no_grad()
     def _restart(self) -> None:
         """New weights, and curvatures and optimiser as at the start; the best weights so far stay."""
-        self.restarts, self.first_epoch = self.restarts + 1, self.epoch
+        self.restarts += 1
         self.stopping.start_again(self.epoch)
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(self.random)
@@ -166,19 +173,24 @@ class Trainer:
         self._save_backup()
         for p in self.named.values():
             p.grad = None
+        value = self._gradients(epoch)
+        self._check_norms("the gradient of", {n: p.grad for n, p in self.named.items() if p.grad is not None}, epoch)
+        rate = self.config.rate(epoch)
+        if self.adam is not None:
+            for group, lr in zip(self.adam.param_groups, self.rates, strict=True):
+                group["lr"] = rate * lr
+            self.adam.step()
+        self._move_curvatures(rate)
+        self._check_norms("the weights", dict(self.named), epoch)
+        return value
+
+    def _gradients(self, epoch: int) -> float:
+        """The loss over all ranks; afterwards all parameters have their gradients."""
         loss = self.task.loss()
         (value,) = self.communicator.all_reduce_sum(loss)
         self._check_finite({"training loss": value}, epoch)
         loss.backward()
         self.sum_gradients()
-        self._check_norms("the gradient of", {n: p.grad for n, p in self.named.items() if p.grad is not None}, epoch)
-        rate = self.config.rate(epoch - self.first_epoch)
-        if self.adam is not None:
-            for group in self.adam.param_groups:
-                group["lr"] = rate * self.config.lr
-            self.adam.step()
-        self._move_curvatures(rate)
-        self._check_norms("the weights", dict(self.named), epoch)
         return value
 
     @torch.no_grad()
@@ -191,9 +203,12 @@ class Trainer:
                 kappa.sub_(rate * self.config.curvature_lr * kappa.grad)
 
     def sum_gradients(self) -> None:
-        """Sum the gradients over all ranks, in one message."""
+        """Sum the gradients over all ranks, in one message; curvatures in units of rows take the mean unit."""
         if self.communicator.world_size == 1:
             return
+        for curvature in self.relative:  # ranks with batches of their own have seen different rows, or none
+            total, count = self.communicator.all_reduce_sum(curvature.mean_square.clamp(min=0), not curvature.pending)
+            curvature.set_mean_square(total / max(count, 1.0))
         params = list(self.named.values())
         flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in params])
         self.communicator.all_reduce(flat)
@@ -206,7 +221,7 @@ class Trainer:
         return [*self.named.values(), *(t for state in states for t in state.values())]
 
     def _save_backup(self) -> None:
-        """Copy the state, which a failed step goes back to."""
+        """Copy the state, which a failed step restores."""
         now = [t.detach() for t in self._state()]
         if len(self._backup) == len(now):
             torch._foreach_copy_(self._backup, now)
@@ -231,7 +246,7 @@ class Trainer:
 
     @property
     def converged(self) -> bool:
-        """Whether further epochs would change nothing that matters; not known of this trainer."""
+        """Whether training has converged; this trainer does not detect it."""
         return False
 
     def is_over(self) -> bool:
@@ -239,7 +254,10 @@ class Trainer:
         return self._has_ended()
 
     def _has_ended(self) -> bool:
-        return self.epoch - self.first_epoch >= self.config.epochs or self.stopping.is_over(self.epoch)
+        return self._last_epoch() or self.stopping.is_over(self.epoch)
+
+    def _last_epoch(self) -> bool:
+        return self.epoch >= self.config.epochs
 
     def take_best(self) -> None:
         """Load the best weights into the network."""
@@ -258,8 +276,7 @@ class Trainer:
 
     def about(self) -> dict[str, Any]:
         """The rest of the state, as plain numbers."""
-        counts = {"epoch": self.epoch, "first_epoch": self.first_epoch, "restarts": self.restarts}
-        return {**counts, "stopping": asdict(self.stopping)}
+        return {"epoch": self.epoch, "restarts": self.restarts, "stopping": asdict(self.stopping)}
 
     def load(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
         """Load a saved state."""
@@ -268,8 +285,9 @@ class Trainer:
             part, _, name = key.partition("/")
             parts.setdefault(part, {})[name] = tensor
         self.model.load_state_dict(parts["model"])
-        self.best, self.random, self.epoch = parts["best"], tensors["random"], int(about["epoch"])
-        self.first_epoch, self.restarts = int(about.get("first_epoch", 0)), int(about.get("restarts", 0))
+        self.best = {name: t.to(self.best[name].device) for name, t in parts["best"].items()}
+        self.random, self.epoch = tensors["random"], int(about["epoch"])
+        self.restarts = int(about.get("restarts", 0))
         self.stopping = EarlyStopping(**{**about["stopping"], "patience": self.config.patience})
         if self.curvature_adam is not None:
             self.curvature_adam.load(parts["curvature_adam"])

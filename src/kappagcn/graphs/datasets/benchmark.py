@@ -38,7 +38,7 @@ class Benchmark:
         if self.data.get("y") is None:
             raise GraphError(f"{name}: expected a graph with labels, found none.")
         if name == "airport":
-            # HGCN's division by the row's sum would mix gdp, which tells the country, with noise.
+            # HGCN's division by the row's sum would mix gdp, which identifies the country, with noise.
             features = airport_features(self.data.feat, self.data.degree, scaling="none")
             self.data.x = torch.from_numpy(features).float()
         self.has_features = self.data.get("x") is not None

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -22,7 +21,7 @@ from kappagcn.graphs.io.delimited import is_number
 from kappagcn.graphs.io.npz import read_arrays
 from kappagcn.graphs.io.pair_list import read_pairs
 from kappagcn.graphs.io.undirected import node_index
-from kappagcn.io_atomic import atomic_write
+from kappagcn.io_atomic import atomic_write, save_arrays
 
 __all__ = ["read_edge_split", "save_edge_split"]
 
@@ -103,5 +102,5 @@ def save_edge_split(split: EdgeSplit, path: str | Path) -> Path:
     parts = (split.train, split.validation.edges, test.edges, split.validation.others, test.others)
     arrays = {name: pairs.numpy() for name, pairs in zip(PARTS + NEGATIVES, parts, strict=True)}
     with atomic_write(path) as file:
-        np.savez_compressed(file, allow_pickle=False, **arrays)
+        save_arrays(file, **arrays)
     return path

@@ -1,4 +1,4 @@
-"""Splits of the edges for link prediction, without leaks: what trains has no validation or test edge in any direction.
+"""Splits of the edges for link prediction, without leaks: training sees no validation or test edge in any direction.
 
 `edge_split` is HGCN's protocol: 85/5/10 % of the undirected edges, and as many pairs without an edge for validation and
 test. Pairs are stored once, lower number first; test pairs have one explicit accessor.
@@ -50,7 +50,7 @@ class EdgeSplit:
         train: Edges that pass messages and train, (2, P).
         validation: Edges and others for early stopping and the choice of settings.
         test: Edges and others for the final evaluation.
-        num_nodes: N.
+        num_nodes: Number of nodes N.
         name: Name of the split, for records.
 
     >>> from kappagcn.graphs import disease
@@ -99,16 +99,19 @@ class EdgeSplit:
         return self._test
 
     def training_view(self, data: Data) -> Data:
-        """The graph for training code: training edges in both directions with their weights, and nothing of the others.
+        """The graph for training code: only training edges, in both directions, with their weights.
 
-        Only attributes that do not tell other edges are kept: features and names. Features computed from the whole
-        graph, such as degrees, would tell them; compute such features from this view.
+        Only attributes that do not reveal other edges are kept: features and names. Features computed from the whole
+        graph, such as degrees, would reveal them; compute such features from this view.
         """
         if data.num_nodes != self.num_nodes:
-            raise SplitError(f"{self.name}: expected {self.num_nodes} nodes, found {data.num_nodes}: another graph's.")
+            raise SplitError(
+                f"{self.name}: expected {self.num_nodes} nodes, found {data.num_nodes}: the split is of another graph."
+            )
         view = Data(**{key: data[key] for key in VISIBLE if key in data and not key.startswith("edge")})
         view.num_nodes = self.num_nodes
-        keys, trained = pair_keys(data.edge_index, self.num_nodes), pair_keys(self.train, self.num_nodes)
+        keys = pair_keys(data.edge_index, self.num_nodes)
+        trained = pair_keys(self.train.to(keys.device), self.num_nodes)
         kept = torch.isin(keys, trained)
         if len(keys[kept].unique()) != len(trained):
             missing = len(trained) - len(keys[kept].unique())
@@ -155,7 +158,7 @@ def _counts(edges: int, validation: float, test: float) -> tuple[int, int]:
     counts = [max(1, int(share * edges)) if share else 0 for share in (validation, test)]
     if edges - sum(counts) < 1:
         raise SplitError(
-            f"expected edges left to train on, found {edges} edges in all, of which validation and test take "
+            f"expected edges left to train on, found {edges} in all, of which validation and test take "
             f"{sum(counts)}. Link prediction needs a graph with more edges."
         )
     return counts[0], counts[1]
@@ -198,8 +201,8 @@ def time_split(
 
     Args:
         data: The graph.
-        pairs: Its edges, (2, P); of an edge that is named twice the first time counts.
-        times: Time of each, (P,).
+        pairs: Edges of the graph, (2, P); an edge that is listed twice has its first time.
+        times: Time of each edge, (P,).
         seed: Seed of the non-edges.
         validation: Share of validation edges.
         test: Share of test edges.

@@ -11,9 +11,10 @@ from kappagcn.errors import GraphError
 from kappagcn.graphs.io.node_data import as_features, from_tensor
 from kappagcn.graphs.io.undirected import Array
 
-COLUMNS = ("latitude/90", "longitude/180", "altitude/3000 ft", "log10(gdp)/7", "log10(population)/7")  # Airport's
-MAX_DEGREE = 5  # larger degrees count as this
-FLOOR = 1e-12  # PPNP's; rows without features stay zero
+# Columns of Airport's features.
+COLUMNS = ("latitude/90", "longitude/180", "altitude/3000 ft", "log10(gdp)/7", "log10(population)/7")
+MAX_DEGREE = 5  # larger degrees count as this number
+FLOOR = 1e-12  # as in PPNP; rows without features stay zero
 
 
 def normalize_rows(x: Tensor, *, order: int = 1) -> Tensor:

@@ -31,11 +31,11 @@ class Entry:
     edges: int  # undirected, of the whole graph, without self-loops
     features: int  # 0 for none
     classes: int  # 0 for none
-    repositories: tuple[str, ...]  # that publish the files
-    sha256: str  # of the npz form, <name>.npz
-    reader: str  # of the original files, in raw_formats
+    repositories: tuple[str, ...]  # projects that publish the files
+    sha256: str  # SHA-256 of the npz form, <name>.npz
+    reader: str  # reader of the original files, in raw_formats
     largest: bool  # whether the literature uses the largest component only
-    split: str  # the usual one
+    split: str  # name of the usual split
     sources: tuple[tuple[Source, ...], ...]  # alternatives; each is a list of files that together hold the dataset
 
 

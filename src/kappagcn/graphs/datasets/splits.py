@@ -78,7 +78,7 @@ class Split:
 
         Args:
             data: The graph.
-            number: Which split, where masks have one in each column.
+            number: Number of the split, for masks with one split in each column.
         """
         masks = {key: data.get(f"{key}_mask") for key in ("train", "stopping", "val", "test")}
         several = {key: mask for key, mask in masks.items() if mask is not None and mask.dim() == 2}
@@ -133,7 +133,9 @@ class Split:
         """Refuse a graph with fewer nodes than the split uses."""
         last = max(int(part.max()) for part in self._parts().values() if len(part))
         if last >= num_nodes:
-            raise SplitError(f"{self.name}: expected nodes below {num_nodes}, found {last}. It is another graph's.")
+            raise SplitError(
+                f"{self.name}: expected nodes below {num_nodes}, found {last}. The split is of another graph."
+            )
 
     def __repr__(self) -> str:
         return f"Split({self.name}: {', '.join(f'{len(nodes)} {part}' for part, nodes in self._parts().items())})"

@@ -84,7 +84,7 @@ class DelimitedFile:
         Args:
             kinds: Kind of each column to read, by position.
             heading: Whether the first row is a heading.
-            words: For each kind what an error says was expected.
+            words: Text for errors by kind: what was expected.
 
         Returns:
             For names and texts a pyarrow ``ChunkedArray`` of trimmed text, for numbers a float64 array.

@@ -18,11 +18,14 @@ from kappagcn.errors import GraphFileError
 from kappagcn.graphs.io.delimited import DelimitedFile, Kind, is_number
 from kappagcn.graphs.io.undirected import Array
 
-SOURCES = {"source", "src", "from", "start", "node1", "id1", "tail"}
-TARGETS = {"target", "dst", "to", "end", "node2", "id2", "head", "dest", "destination"}
+SOURCES = {"source", "src", "from", "start", "node1", "id1", "tail", "sender", "follower", "parent", "citing"}
+SOURCES |= {"quelle", "von", "origen", "origine", "fonte", "bron", "van"}
+TARGETS = {"target", "dst", "to", "end", "node2", "id2", "head", "dest", "destination", "receiver", "followee", "child"}
+TARGETS |= {"cited", "ziel", "nach", "zu", "destino", "cible", "destinazione", "doel", "naar"}
 WEIGHTS = {"weight", "weights", "w", "value", "length"}
 INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})(\.0*)?", re.ASCII)
 GAPS = 8  # possible integers for each edge, above which they are looked up in a table of those that occur
+LEAST = 4  # edges from which names that occur in the first line alone are worth a word
 EXPECTED: dict[Kind, str] = {"name": "two nodes", "number": "a number as weight"}
 
 
@@ -71,10 +74,19 @@ def read_edge_list(path: str | Path | DelimitedFile, *, header: bool | None = No
     pa.default_memory_pool().release_unused()  # as much as the graph takes later
     notes = [f"heading: {', '.join(cell.strip() for cell in cells)}"] if header else []
     if not header and isinstance(names, list):
-        notes.append("no heading")
+        notes.append(_without_heading(cells, rows, cols))
     if unused := [cell.strip() for i, cell in enumerate(cells) if i not in kinds]:
         notes.append(f"columns not used: {', '.join(unused)}")
     return EdgeList(rows, cols, weights[0] if weights else None, names, tuple(notes))
+
+
+def _without_heading(first: list[str], rows: Array, cols: Array) -> str:
+    """What the report says of a first line of names that was read as an edge."""
+    again = np.isin(rows[1:], (rows[0], cols[0])).any() or np.isin(cols[1:], (rows[0], cols[0])).any()
+    if again or len(rows) < LEAST:
+        return "no heading"
+    line = ", ".join(cell.strip() for cell in first)
+    return f"no heading: the first line ({line}) is read as an edge, though its names occur nowhere else; see --header"
 
 
 def names_ends(heading: list[str]) -> bool:

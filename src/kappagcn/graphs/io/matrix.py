@@ -16,14 +16,14 @@ from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs.io.compressed import stem_of
-from kappagcn.graphs.io.delimited import DelimitedFile
+from kappagcn.graphs.io.delimited import DelimitedFile, is_number
 from kappagcn.graphs.io.undirected import assemble, name_source_in_errors
 
 __all__ = ["graph_of_matrix", "read_matrix", "read_matrix_table"]
 
 Array = NDArray[Any]
 LEAST_COLUMNS = 4  # an edge list has two or three
-ASYMMETRY = 1e-6  # relative difference of both directions that is rounding
+ASYMMETRY = 1e-6  # relative difference of the two directions that counts as rounding
 
 
 def read_matrix(path: Path) -> Data:
@@ -44,26 +44,18 @@ def read_matrix_table(file: DelimitedFile) -> Data | None:
     if len(rows) > width + 1:
         return None
     names = None
-    if not any(map(_is_number, rows[0][1:])):
+    if not any(map(is_number, rows[0][1:])):
         names, rows = rows[0], rows[1:]
     if rows and all(len(row) == len(rows) + 1 for row in rows):
         first = [row[0] for row in rows]
         names, rows = (first if names is None else names[-len(rows) :]), [row[1:] for row in rows]
-    if not rows or any(len(row) != len(rows) for row in rows) or not all(map(_is_number, (c for r in rows for c in r))):
+    if not rows or any(len(row) != len(rows) for row in rows) or not all(map(is_number, (c for r in rows for c in r))):
         return None
     matrix = np.array(rows, dtype=np.float64)
     if len(matrix) < LEAST_COLUMNS and (len(matrix) < LEAST_COLUMNS - 1 or np.diag(matrix).any() or _uneven(matrix)):
         return None
     with name_source_in_errors(file.path):
         return graph_of_matrix(matrix, names, stem_of(file.path))
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def graph_of_matrix(matrix: Array, names: list[str] | None, name: str) -> Data:
@@ -78,7 +70,7 @@ def graph_of_matrix(matrix: Array, names: list[str] | None, name: str) -> Data:
         raise GraphError(f"expected numbers from 0, found {matrix[i, j]} between nodes {label(i)} and {label(j)}.")
     diagonal = np.eye(len(matrix), dtype=bool)
     distances = not matrix[diagonal].any() and bool((matrix[~diagonal] > 0).all())
-    distances = distances and bool((matrix[~diagonal] != 1).any())  # of 1 alone: a complete graph
+    distances = distances and bool((matrix[~diagonal] != 1).any())  # only ones: a complete graph
     if distances and (uneven := _uneven(matrix)):
         i, j = uneven
         raise GraphError(

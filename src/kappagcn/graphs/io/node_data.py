@@ -10,7 +10,7 @@ from torch import Tensor
 
 from kappagcn.errors import GraphError
 
-DENSE_LIMIT = 8 * 2**30  # bytes of a dense feature matrix that is made without being asked twice
+DENSE_LIMIT = 8 * 2**30  # largest dense feature matrix in bytes that is made from a sparse one
 
 
 def as_features(matrix: Any, *, sparse: bool = False) -> Tensor:

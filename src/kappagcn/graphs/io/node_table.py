@@ -22,6 +22,7 @@ from kappagcn.graphs.io.undirected import Array
 
 HEADINGS = {"", "id", "node", "name", "node_id", "nodeid", "index"}  # usual headings of the first column
 WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+MISSING_LABELS = ("", "NA", "N/A", "NaN", "nan", "<NA>", "null", "NULL")
 MAX_CLASSES = 2**31  # the graph's number of nodes is a stricter limit, checked later
 EXPECTED: dict[Kind, str] = {"name": "a node", "number": "numbers as features"}
 TIP = "Write a column of 0 and 1 for each word, and a number, such as the column's mean, where one is missing."
@@ -130,10 +131,10 @@ def _npz_names(arrays: dict[str, Array], rows: int, path: Path) -> list[str] | N
 
 
 def number_classes(values: Array) -> tuple[Array, list[str] | None]:
-    """Class numbers of labels, −1 for an empty label, and class names where the labels are not numbers from 0."""
+    """Class numbers of labels, −1 for a missing one, and class names where the labels are not numbers from 0."""
     if values.dtype.kind in "biuf":
         return as_labels(values, MAX_CLASSES).numpy(), None
-    known = values != ""
+    known = ~np.isin(values, MISSING_LABELS)
     names = np.unique(values[known])
     numbers = np.full(len(values), -1, np.int64)
     if all(map(WHOLE.fullmatch, names)):

@@ -29,7 +29,7 @@ from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.io.node_data import as_features, as_labels
 from kappagcn.graphs.io.npz_forms import node_masks, pickled_keys, pickled_matrices, standard_arrays
 from kappagcn.graphs.io.undirected import Array, assemble, name_source_in_errors
-from kappagcn.io_atomic import atomic_write
+from kappagcn.io_atomic import atomic_write, save_arrays
 
 UNPACKED_LIMIT = 4 * 2**30  # bytes that an archive may unpack to
 SMALL, MAX_RATIO = 2**28, 200  # an archive that unpacks to more than SMALL bytes has at most this compression ratio
@@ -231,7 +231,7 @@ def save_npz(data: Data, path: str | Path) -> Path:
         if data.get(key):
             arrays[key] = np.array(data[key], dtype=np.str_)
     with atomic_write(path) as file:
-        np.savez_compressed(file, allow_pickle=False, **arrays)
+        save_arrays(file, **arrays)
     return path
 
 

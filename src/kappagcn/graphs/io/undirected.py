@@ -52,7 +52,7 @@ def assemble(
     Args:
         rows: Source of each edge, integers in [0, N), (E,).
         cols: Target of each edge, (E,).
-        num_nodes: N.
+        num_nodes: Number of nodes N.
         weights: Positive weights, (E,).
         x: Features, (N, D), dense or sparse CSR.
         y: Classes from 0, −1 where unknown, (N,).
@@ -134,6 +134,7 @@ def connected_components(symmetric: sp.csr_array) -> tuple[int, Array]:
 def _symmetric_sum(rows: Array, cols: Array, values: Array, num_nodes: int) -> tuple[sp.csr_array, int]:
     """A + Aᵀ with sorted indices, equal entries added up, and the number of distinct entries of A."""
     one_way = sp.csr_array((values, (rows, cols)), shape=(num_nodes, num_nodes))
+    one_way.sum_duplicates()  # which an older SciPy leaves
     both = (one_way + one_way.T).tocsr()
     both.sort_indices()
     return both, one_way.nnz
@@ -220,7 +221,7 @@ def adjacency(data: Data) -> sp.csr_array:
     rows, cols = data.edge_index.numpy().astype(np.int32)
     weights = np.ones(len(rows)) if data.get("edge_weight") is None else data.edge_weight.numpy().astype(np.float64)
     matrix = sp.csr_array((weights, (rows, cols)), shape=(data.num_nodes, data.num_nodes))
-    matrix.sort_indices()
+    matrix.sum_duplicates()
     faults = {
         "repeated edges": matrix.nnz < len(rows),
         "self-loops": bool((rows == cols).any()),

@@ -20,7 +20,7 @@ from kappagcn.graphs.io.matrix_market import matrix_market_bytes
 from kappagcn.graphs.io.npz import feature_arrays, save_npz
 from kappagcn.graphs.io.pyg import save_data
 from kappagcn.graphs.io.undirected import counted
-from kappagcn.io_atomic import atomic_write
+from kappagcn.io_atomic import atomic_write, save_arrays
 
 __all__ = ["save_graph"]
 
@@ -170,7 +170,7 @@ def _write_beside(data: Data, path: Path, nodes: Iterable[Any]) -> list[str]:
     if data.get("x") is not None:
         file = path.with_name(f"{stem_of(path)}.features.npz")
         with atomic_write(file) as stream:
-            np.savez_compressed(stream, allow_pickle=False, node_names=names, **feature_arrays(data.x))
+            save_arrays(stream, node_names=names, **feature_arrays(data.x))
         notes.append(f"features: {file}")
     if data.get("y") is not None:
         text = io.StringIO()

@@ -106,7 +106,7 @@ class GraphStatistics:
         return [*rows, ("advice", str(self.advice))]
 
     def _heterophily(self) -> str:
-        """What to do where neighbours are mostly of other classes."""
+        """Advice for graphs whose neighbours are mostly of other classes."""
         measured = f"neighbours share a class hardly more than by chance (adjusted {self.adjusted_homophily:+.2f})"
         tip = "--self-features on, which keeps a node's own features apart, or --model mlp, which leaves the graph out"
         return f"{measured}: for classify try {tip}" if self.features else measured

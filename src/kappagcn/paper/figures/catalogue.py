@@ -17,14 +17,14 @@ __all__ = ["FIGURES", "PaperFigure", "draw_paper_figure"]
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure that can be asked for by name.
+    """A figure of the paper.
 
     Args:
-        title: In a few words.
-        caption: In a sentence.
-        draw: Takes a theme, and the folder of records where it needs any.
-        records: What it reads in that folder; None for figures that are computed.
-        command: What makes the records.
+        title: Title in a few words.
+        caption: Caption in a sentence.
+        draw: Function of a theme and, if it needs records, of their folder.
+        records: Path of the records in that folder; None for figures that are computed.
+        command: Command that makes the records.
     """
 
     title: str
@@ -47,8 +47,9 @@ FIGURES = {
     ),
     "geodesics": PaperFigure(
         "Geodesics",
-        "Geodesics of the Poincaré disk (left) and of the stereographic projection of the sphere (right): all those "
-        "through a point, and another, which on the sphere each of them meets.",
+        "Geodesics through a point x, and another one, in the Poincaré disk (left) and in the stereographic projection "
+        "of the sphere (right). In the disk most of them never meet it; on the sphere all meet it, and one another at "
+        "the antipode of x.",
         geodesics.geodesics,
     ),
     "distances": PaperFigure(
@@ -59,8 +60,8 @@ FIGURES = {
     ),
     "midpoints": PaperFigure(
         "Gyromidpoints",
-        "The gyromidpoint of four points on the sphere, in its projection and in the Poincaré disk, beside the mean of "
-        "their coordinates.",
+        "The gyromidpoint of four points on the sphere, in its projection and in the Poincaré disk. The mean of their "
+        "coordinates lies elsewhere: it depends on the projection.",
         midpoints.midpoints,
     ),
     "weighted": PaperFigure(
@@ -77,22 +78,24 @@ FIGURES = {
     ),
     "curvatures": PaperFigure(
         "Curvature of nodes",
-        "Histograms of the curvature of each node by its deviation from the parallelogram law.",
+        "Histograms of the curvature of nodes by their deviation from the parallelogram law: blue is negative, orange "
+        "positive, grey zero. Nodes with a single neighbour have none and are left out.",
         histograms.curvatures,
         histograms.RECORD,
         histograms.COMMAND,
     ),
     "degrees": PaperFigure(
         "Degrees of nodes",
-        "Histograms of the degrees of nodes, on logarithmic axes; the first bars are a single degree each.",
+        "Number of nodes of each degree, on logarithmic axes; wide bars are the mean over several degrees.",
         histograms.degrees,
         histograms.RECORD,
         histograms.COMMAND,
     ),
     "sweep": PaperFigure(
         "Distortion against curvature",
-        "Average distortion of κ-GCNs of fixed curvature trained to embed a tree, smooth through κ = 0; in this "
-        "record it bends near κ = 0.008, for a reason that is not known, and rises faster from there on.",
+        "Average distortion of κ-GCNs of fixed curvature trained to embed a tree, smooth through κ = 0. The bend near "
+        "κ = 0.008 is the sphere's: rows that the second layer averages lie several times farther out than their "
+        "averages, and from there on, close to the equator, they can go no farther.",
         sweep.sweep,
         sweep.RECORD,
         sweep.COMMAND,

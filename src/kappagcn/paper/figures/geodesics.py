@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from matplotlib.figure import Figure
@@ -10,13 +11,15 @@ from torch import Tensor
 
 from kappagcn.figures.space import axes_for, draw_arcs, ground, line, minus
 from kappagcn.figures.style import Theme
+from kappagcn.geometry import antipode
 
 __all__ = ["across", "geodesics", "other", "pencil"]
 
 LINES = 12
 POINT = {-1.0: (0.3, 0.25), 1.0: (0.6, 0.5)}
 BESIDE = {-1.0: (-0.45, -0.3), 1.0: (-0.35, -0.5)}  # a point of the line that does not go through POINT
-SPACE = {-1.0: "Poincaré disk", 1.0: "sphere, stereographic projection"}
+SPACE = {-1.0: "Poincaré disk", 1.0: "sphere, projected"}
+MEETING = {-1.0: "most of them never meet the other one", 1.0: "each of them meets the other one twice"}
 
 
 def _point(place: tuple[float, float]) -> Tensor:
@@ -49,16 +52,22 @@ def geodesics(theme: Theme) -> Figure:
         draw_arcs(axis, pencil(k), theme, color=theme.palette[0], width=1.2, zorder=1)
         draw_arcs(axis, other(k)[None], theme, color=theme.palette[1], width=2.2, zorder=2)
         axis.scatter(*POINT[k], s=42, color=theme.ink, edgecolors=theme.background, linewidths=0.8, zorder=4)
+        behind: Any = {"boxstyle": "round,pad=0.15", "facecolor": theme.background, "linewidth": 0, "alpha": 0.85}
+        label: Any = {"textcoords": "offset points", "zorder": 5, "bbox": behind}
+        axis.annotate("x", POINT[k], (10, 9), style="italic", size=12, **label)
         if k > 0:
+            far = antipode(_point(POINT[k]), k=k)
+            axis.scatter(*far, s=30, color=theme.background, edgecolors=theme.ink, linewidths=1.4, zorder=4)
+            axis.annotate("antipode of x", far, (-12, -16), ha="right", size=9, **label)
             ends = torch.stack([across(k), -across(k)])
             axis.plot(*ends.T, color=theme.muted, linewidth=1, linestyle=":", zorder=2)
             axis.scatter(*ends.T, s=30, color=theme.background, edgecolors=theme.palette[1], linewidths=1.6, zorder=4)
-        axis.set_title(f"{SPACE[k]}, {minus(f'κ = {k:g}')}")
+        axis.set_title(f"{SPACE[k]}, {minus(f'κ = {k:g}')}:\n{MEETING[k]}", fontsize=10)
     handles = [
         *(axes[0].plot([], [], color=theme.palette[i], linewidth=w)[0] for i, w in ((0, 1.2), (1, 2.2))),
         axes[0].plot([], [], color=theme.ink, linewidth=1.1)[0],
         axes[0].plot([], [], color=theme.ink, linewidth=1.1, linestyle=(0, (5, 4)))[0],
     ]
-    words = ["through one point", "another", "rim of the disk (left)", "equator (right)"]
+    words = ["geodesics through x", "another geodesic", "rim of the disk (left)", "equator (right)"]
     figure.legend(handles, words, loc="outside lower center", ncols=4)
     return figure

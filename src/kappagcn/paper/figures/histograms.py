@@ -42,7 +42,7 @@ def _grid(records: Path) -> tuple[Figure, Iterator[tuple[Any, dict[str, Any]]]]:
 
 
 def curvatures(theme: Theme, records: Path) -> Figure:
-    """How many nodes deviate from the parallelogram law by how much; negative where the graph spreads like a tree."""
+    """Histograms of the nodes' deviation from the parallelogram law; negative where the graph branches like a tree."""
     figure, each = _grid(records)
     for axis, numbers in each:
         histogram = numbers["curvature"]
@@ -53,6 +53,7 @@ def curvatures(theme: Theme, records: Path) -> Figure:
         axis.axvline(histogram["mean"], color=theme.ink, linewidth=1.4, linestyle=(0, (4, 3)), label=mean)
         axis.legend(loc="upper left")
         axis.set_xlim(min(-1.02, bins[0]), max(1.05, bins[-1]))
+        axis.set_xticks([-1, -0.5, 0, 0.5, 1], minus("-1 -0.5 0 0.5 1").split())
     figure.supxlabel(
         "curvature of a node: negative like a tree's, zero like a line's, positive like a cycle's", size=10
     )
@@ -61,20 +62,27 @@ def curvatures(theme: Theme, records: Path) -> Figure:
 
 
 def degrees(theme: Theme, records: Path) -> Figure:
-    """How many nodes have how many neighbours, on logarithmic axes: few nodes have most of the edges."""
+    """Nodes per degree, on logarithmic axes: few nodes have most of the edges."""
     figure, each = _grid(records)
     for axis, numbers in each:
         counted = np.array([(int(d), c) for d, c in numbers["degrees"].items() if int(d) > 0])
-        # Bins of equal width on the axis; the first ones hold a single degree each.
+        # Bins of equal width on the axis; the first ones hold a single degree each, so that bars are counts per degree.
         bins = np.unique(np.concatenate([np.arange(1, 8), np.geomspace(8, counted[:, 0].max() + 1, 13)]).round()) - 0.5
         nodes, _ = np.histogram(counted[:, 0], bins, weights=counted[:, 1])
-        axis.bar(bins[:-1], nodes, np.diff(bins), align="edge", color=theme.palette[0], edgecolor=theme.background)
+        axis.bar(
+            bins[:-1],
+            nodes / np.diff(bins),
+            np.diff(bins),
+            align="edge",
+            color=theme.palette[0],
+            edgecolor=theme.background,
+        )
         mean = 2 * numbers["edges"] / numbers["nodes"]
         axis.axvline(mean, color=theme.ink, linewidth=1.4, linestyle=(0, (4, 3)), label=f"mean {mean:.1f}")
         axis.set(xscale="log", yscale="log")
         axis.legend(loc="upper right")
         for side in (axis.xaxis, axis.yaxis):
-            side.set_major_formatter(lambda value, _: f"{value:,.0f}")
+            side.set_major_formatter(lambda value, _: f"{value:,.2g}" if value < 1 else f"{value:,.0f}")
     figure.supxlabel("degree", size=10)
-    figure.supylabel("nodes", size=10)
+    figure.supylabel("nodes per degree, mean of each bar", size=10)
     return figure

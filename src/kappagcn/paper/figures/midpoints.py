@@ -17,8 +17,8 @@ from kappagcn.geometry import dist, midpoint, to_ambient
 __all__ = ["FOUR", "TWO", "midpoints", "weighted", "weighted_points"]
 
 FOUR = {
-    1.0: torch.tensor([[-0.65, 0.4], [0.35, 0.75], [0.8, -0.25], [-0.2, -0.45]], dtype=torch.float64),
-    -1.0: torch.tensor([[-0.7, 0.55], [0.35, 0.87], [0.83, -0.3], [-0.2, -0.4]], dtype=torch.float64),
+    1.0: torch.tensor([[0.3, 0.55], [-0.55, -0.3], [-0.15, -0.78], [0.66, -0.2]], dtype=torch.float64),
+    -1.0: torch.tensor([[0.32, 0.87], [-0.7, 0.1], [-0.26, -0.59], [0.5, -0.33]], dtype=torch.float64),
 }
 TWO = {
     -1.0: torch.tensor([[-0.88, -0.3], [0.62, 0.72]], dtype=torch.float64),
@@ -60,7 +60,7 @@ def midpoints(theme: Theme) -> Figure:
 def _on_globe(axis: Any, theme: Theme) -> None:
     four = FOUR[1.0]
     lifted, middle = (to_ambient(x, k=1.0).numpy() for x in (four, midpoint(four, k=1.0)[None]))
-    view = view_from(np.array([0.12, -0.2, 0.95]))
+    view = view_from(lifted.mean(0))  # from where all four are seen
     draw_globe(axis, view, theme)
     draw_great_arcs(axis, great_arcs(lifted, np.repeat(middle, 4, 0)), view, theme.muted, width=1.4, zorder=2)
     scatter_globe(axis, lifted, view, color=theme.palette[0], edgecolors=theme.background, **POINT)
@@ -101,7 +101,7 @@ def weighted(theme: Theme) -> Figure:
             )
         half = float(dist(x, points[5], k=k) / dist(x, y, k=k))
         axis.set_title(f"{SPACE[k]}, {minus(f'κ = {k:g}')}")
-        words = f"β = 0.25 lies {half:.0%} of the way"
+        words = f"β = 0.25 lies {100 * half:.0f} % of the way"
         axis.text(0.5, -0.01, words, transform=axis.transAxes, ha="center", va="top")
     return figure
 

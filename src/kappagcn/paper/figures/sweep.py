@@ -18,6 +18,7 @@ __all__ = ["COMMAND", "RECORD", "sweep", "swept"]
 RECORD = "sweep/small_tree/sweep.jsonl"
 COMMAND = "kappagcn reproduce sweep"
 CLOSE = 0.0200001  # curvatures up to here are drawn larger
+BEND = 0.008  # from here on the second layer averages rows that lie near the equator (benchmarks/bend.py)
 Curve = tuple[Sequence[float], Sequence[float]]
 
 
@@ -53,7 +54,7 @@ def _figure(curve: Curve, flat: float, close: Curve | None, theme: Theme) -> Fig
     axis = figure.subplots()
     axis.grid(axis="y")
     _curve(axis, curve, flat, theme, marker=2.4, words=(f"Euclidean GCN: {flat:.4f}", "κ-GCN, κ fixed"))
-    axis.set(xlabel="κ", ylabel="average distortion", xlim=(min(curve[0]), max(curve[0])))
+    axis.set(xlabel="κ", ylabel="average distortion", xlim=(1.03 * min(curve[0]), 1.03 * max(curve[0])))
     axis.set_ylim(bottom=0)
     axis.legend(loc="upper left")
     if close is not None:
@@ -61,6 +62,10 @@ def _figure(curve: Curve, flat: float, close: Curve | None, theme: Theme) -> Fig
         _curve(inset, close, flat, theme, marker=2)
         inset.set_title("close to 0", fontsize=9)
         inset.tick_params(labelsize=8)
+        if min(close[0]) < BEND < max(close[0]):
+            inset.axvline(BEND, color=theme.muted, linewidth=0.8, linestyle=":")
+            place: Any = {"xytext": (4, 4), "textcoords": "offset points", "size": 7, "color": theme.muted}
+            inset.annotate("points at\nthe equator", (BEND, inset.get_ylim()[0]), **place)
     return figure
 
 

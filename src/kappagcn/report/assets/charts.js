@@ -23,10 +23,11 @@ function ticks(low, high, count = 5) {
   return found;
 }
 
-function logTicks(low, high) {
+function logTicks(low, high, steps = [1, 2, 5]) {
   const found = [];
   for (let p = Math.floor(Math.log10(low)); p <= Math.ceil(Math.log10(high)); p++)
-    for (const m of [1, 2, 5]) if (m * 10 ** p >= low * 0.999 && m * 10 ** p <= high * 1.001) found.push(m * 10 ** p);
+    for (const m of steps) if (m * 10 ** p >= low * 0.999 && m * 10 ** p <= high * 1.001) found.push(Number((m * 10 ** p).toPrecision(6)));
+  if (found.length < 3 && steps.length < 7) return logTicks(low, high, [1, 1.5, 2, 3, 4, 6, 8]);
   if (found.length <= 7) return found;
   const powers = found.filter((at) => Math.abs(Math.log10(at) - Math.round(Math.log10(at))) < 1e-9);
   return powers.length > 1 ? powers : found;
@@ -52,12 +53,24 @@ function range(chart) {
   const values = chart.series.flatMap((series) => series.values).filter((value) => value !== null);
   let low = Math.min(...values), high = Math.max(...values);
   if (chart.zero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
+  if (chart.cut) [low, high] = chart.cut;
   if (chart.log) return [low * 0.95, high * 1.05];
   const pad = (high - low || Math.abs(high) || 1) * 0.06;
   return chart.share ? [Math.max(0, low - pad), Math.min(1, high + pad)] : [low - pad, high + pad];
 }
 
+// Where the first epochs reach more than six times as far as the rest: the reach of the rest, somewhat widened.
+function lateReach(chart) {
+  const reach = (from) => {
+    const values = chart.series.flatMap((series) => series.values.slice(from)).filter((value) => value !== null);
+    return [Math.min(0, ...values), Math.max(0, ...values)];
+  };
+  const all = reach(0), [low, high] = reach(Math.floor(chart.epochs.length / 4));
+  return high > low && all[1] - all[0] > 6 * (high - low) ? [Math.max(1.5 * low, all[0]), Math.min(1.5 * high, all[1])] : null;
+}
+
 function lineChart(box, chart) {
+  if (chart.zero) chart.cut = lateReach(chart);
   const width = Math.max(240, Math.floor(box.clientWidth)), { epochs, series } = chart, [low, high] = range(chart);
   const first = epochs[0], last = epochs[epochs.length - 1];
   const x = linear(first, last, EDGES.left, width - EDGES.right);
@@ -65,7 +78,9 @@ function lineChart(box, chart) {
   const y = (value) => straight(chart.log ? Math.log(value) : value);
   const label = chart.share ? (at) => `${Math.round(100 * at)} %` : written;
   const marks = chart.log ? logTicks(low, high) : ticks(low, high);
-  const svg = frame(width, chart.title, ticks(first, last, width < 400 ? 4 : 6), marks, x, y, `epoch${chart.best ? ", dotted: the best" : ""}${chart.log ? "; logarithmic scale" : ""}`, label);
+  const svg = frame(width, chart.title, ticks(first, last, width < 400 ? 4 : 6), marks, x, y, `epoch${chart.best ? ", dotted: the best" : ""}${chart.log ? "; logarithmic scale" : ""}${chart.cut ? "; early extremes are cut off" : ""}`, label);
+  const inside = `inside-${chart.title.replace(/\W+/g, "-")}`; // lines end at the frame
+  svg.append(shape("clipPath", { id: inside }, shape("rect", { x: 0, y: EDGES.top - 4, width, height: HEIGHT - EDGES.top - EDGES.bottom + 8 })));
   if (chart.zero) svg.append(shape("line", { class: "zero", x1: EDGES.left, x2: width - EDGES.right, y1: y(0), y2: y(0) }));
   if (chart.best) svg.append(shape("line", { class: "best", x1: x(chart.best), x2: x(chart.best), y1: EDGES.top, y2: HEIGHT - EDGES.bottom }));
   series.forEach((each, place) => {
@@ -75,7 +90,7 @@ function lineChart(box, chart) {
       path += `${pen}${x(epochs[i]).toFixed(1)} ${y(value).toFixed(1)}`;
       pen = "L";
     });
-    svg.append(shape("path", { class: `line line${place % 4}`, d: path, "stroke-dasharray": DASHES[Math.floor(place / 4) % 4] }));
+    svg.append(shape("path", { class: `line line${place % 4}`, d: path, "stroke-dasharray": DASHES[Math.floor(place / 4) % 4], "clip-path": `url(#${inside})` }));
   });
   box.replaceChildren(svg);
   followPointer(box, svg, (at) => {

@@ -1,6 +1,6 @@
 // The data of the page: arrays from text, and small helpers.
 const byId = (id) => document.getElementById(id);
-const KINDS = { f8: Float64Array, f4: Float32Array, u2: Uint16Array, i4: Int32Array };
+const KINDS = { f8: Float64Array, f4: Float32Array, u2: Uint16Array, i4: Int32Array, i2: Int16Array };
 
 // Arrays were written little-endian, as every browser of today reads them.
 function decoded(value) {

@@ -70,10 +70,14 @@ class FilmPlayer {
 
 const FILM_CLOSE = 0.9; // of the disk or sphere: points that stay within it fill the picture
 
-// A factor's coordinates and curvature between two frames.
+// A factor's coordinates and curvature between two frames; the last of three numbers is the length of what is not shown.
 function between(film, order, count, at) {
-  const i = Math.floor(at), t = at - i, frames = film.factors[order], parts = new Float64Array(3 * count);
-  const from = 3 * count * i, to = from + 3 * count;
-  for (let n = 0; n < 3 * count; n++) parts[n] = (1 - t) * frames[from + n] + t * frames[to + n];
+  const i = Math.floor(at), t = at - i, { width, unit, values } = film.factors[order], parts = new Float64Array(3 * count);
+  const size = width * count, from = size * i, to = from + size, one = (1 - t) * unit[i], two = t * unit[i + 1];
+  for (let node = 0; node < count; node++)
+    for (let part = 0; part < width; part++) {
+      const n = width * node + part, value = one * values[from + n] + two * values[to + n];
+      parts[3 * node + part] = part < 2 ? value : value * value;
+    }
   return { parts, k: (1 - t) * film.curvatures[i][order] + t * film.curvatures[i + 1][order] };
 }

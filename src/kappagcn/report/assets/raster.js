@@ -22,10 +22,10 @@ class Raster {
     return new Pen(this, 255 * strength);
   }
 
-  // Lines drawn so far become pixels of a colour.
+  // Lines drawn so far become pixels of a colour; where many pile up, nodes can still be told from them.
   ink(colour) {
     const rgb = littleEndian(colour), { pixels, cover } = this;
-    for (let at = 0; at < cover.length; at++) if (cover[at]) pixels[at] = rgb | (cover[at] << 24);
+    for (let at = 0; at < cover.length; at++) if (cover[at]) pixels[at] = rgb | (INK[cover[at]] << 24);
   }
 
   mask(shape, radius) {
@@ -52,6 +52,9 @@ class Raster {
     ctx.drawImage(this.canvas, 0, 0, this.width / this.ratio, this.height / this.ratio);
   }
 }
+
+const DARKEST = 0.5; // opacity of a place that edges cover completely
+const INK = Uint8Array.from({ length: 256 }, (_, c) => 255 * DARKEST * (1 - Math.exp(-c / 255 / DARKEST)) / (1 - Math.exp(-1 / DARKEST)));
 
 const littleEndian = (hex) => parseInt(hex.slice(1, 3), 16) | (parseInt(hex.slice(3, 5), 16) << 8) | (parseInt(hex.slice(5, 7), 16) << 16);
 

@@ -37,6 +37,7 @@ class Search {
 
   go(node) {
     this.list.hidden = true;
+    byId("search-says").textContent = "";
     this.visit(node);
   }
 

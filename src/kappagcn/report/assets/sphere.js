@@ -1,6 +1,8 @@
 // The sphere seen from far away; z points to the reader.
 const SEGMENT = 0.12; // radians of a great circle drawn straight
 
+const ACROSS = 1.05; // radians between the reader and the axis of a ring
+
 const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 
@@ -58,6 +60,36 @@ class Sphere {
     const size = Math.hypot(...mean);
     this.centre();
     if (size > 0.1) this.turnTo(this.state, mean.map((part) => part / size), [0, 0, 1])(1);
+    else this.face(this.thinnest());
+  }
+
+  // Of the four views in which an axis lies across, the one with most points towards the reader.
+  face(axis) {
+    const across = [0, Math.sin(ACROSS), Math.cos(ACROSS)];
+    let best = this.state, most = -1;
+    for (const sign of [1, -1])
+      for (const angle of [0, Math.PI]) {
+        this.centre();
+        this.turnTo(this.state, axis.map((part) => sign * part), across)(1);
+        this.turn(this.state, across, angle);
+        const front = this.z.reduce((sum, z) => sum + (z > 0.5), 0);
+        if (front > most) [best, most] = [this.state, front];
+      }
+    this.state = best;
+    this.project();
+  }
+
+  // The direction in which points spread least: the axis of a ring, which is then seen from the side.
+  thinnest() {
+    const m = new Float64Array(9), p = this.points;
+    for (let i = 0; i < p.length; i += 3)
+      for (let a = 0; a < 9; a++) m[a] += ((a % 4 ? 0 : 1) - p[i + Math.floor(a / 3)] * p[i + (a % 3)]) / this.count;
+    let axis = [0.3, 0.5, 0.8];
+    for (let step = 0; step < 60; step++) {
+      const next = [0, 3, 6].map((row) => m[row] * axis[0] + m[row + 1] * axis[1] + m[row + 2] * axis[2]), size = Math.hypot(...next);
+      axis = next.map((part) => part / size);
+    }
+    return axis;
   }
 
   // The origin of the space towards the reader.

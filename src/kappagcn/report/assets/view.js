@@ -28,8 +28,8 @@ class View {
 
   reset() {
     this.space.home();
-    const extent = this.space.extent();
-    this.camera.home(extent < this.data.closeUp ? extent : 1);
+    if (this.space.extent() < this.data.closeUp) this.camera.home(...surroundings(this.space));
+    else this.camera.home(1);
     this.later(true);
   }
 

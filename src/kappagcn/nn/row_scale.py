@@ -1,4 +1,4 @@
-"""Spaces and rows of layers that take their scale from what comes in."""
+"""Curvatures and rows of layers whose scale is taken from the input."""
 
 from __future__ import annotations
 
@@ -18,35 +18,38 @@ from kappagcn.tracing import is_concrete
 
 def space_of_layer(manifold: Space, dim: int) -> Manifold:
     """The space of a layer: as given, or in units of the rows that come in where there are no numbers."""
-    if manifold is None or isinstance(manifold, str):
-        manifold = relative_space(manifold, dim)
+    if manifold is None:
+        manifold = Stereographic(RelativeCurvature(0.0, trainable=True, weigh_long=True), dim=dim)
+    elif isinstance(manifold, str):
+        manifold = relative_space(manifold, weigh_long=True)
     return as_manifold(manifold, dim)
 
 
-def relative_space(signature: str | None, dim: int) -> Manifold:
-    """A space with trained curvatures: as given where a factor has a number, else in units of the rows it bends.
+def relative_space(signature: str, *, trainable: bool = True, weigh_long: bool = False) -> ProductManifold:
+    """A product whose curvatures are as given where a factor has a number, else in units of the rows they bend.
 
-    >>> relative_space("H2xS2(0.5)", 4).factors[1].curvature
+    With `trainable` False they stay as they start; for `weigh_long` see `RelativeCurvature`.
+
+    >>> relative_space("H2xS2(0.5)").factors[1].curvature
     Curvature(0.5, trainable)
     """
-    if signature is None:
-        return Stereographic(RelativeCurvature(0.0, trainable=True), dim=dim)
     factors = zip(parse_signature(signature), parse_signature(signature, start=2.0), strict=True)
-    return ProductManifold(Stereographic(_curvature(f, f == other), dim=f.dim) for f, other in factors)
+    options = {"trainable": trainable, "weigh_long": weigh_long}
+    return ProductManifold(Stereographic(_curvature(f, f == other, **options), dim=f.dim) for f, other in factors)
 
 
-def _curvature(factor: Factor, is_given: bool) -> Curvature:
+def _curvature(factor: Factor, is_given: bool, *, trainable: bool, weigh_long: bool) -> Curvature:
     """Of a factor whose number is given if it does not depend on the default; flat ones never do."""
     if is_given and (factor.letter, factor.kappa) != ("U", 0.0):
-        return Curvature(factor.kappa, trainable=factor.letter != "E")
-    return RelativeCurvature(factor.kappa, trainable=True)
+        return Curvature(factor.kappa, trainable=trainable and factor.letter != "E")
+    return RelativeCurvature(factor.kappa, trainable=trainable, weigh_long=weigh_long)
 
 
 class RowScale(nn.Module):
-    """A factor that brings long rows to a mean square length of LIMIT², taken from the first rows that come in.
+    """A factor that brings long rows to a median length of LIMIT, taken from the first rows that come in.
 
-    An optimiser with a step of fixed size, such as Adam, moves the product of a long row and the weights so far in one
-    step that layers may never recover. The factor is part of the state, negative until the first rows come.
+    With long rows, one step of Adam, whose size is fixed, changes their product with the weights so much that layers
+    may never recover. The factor is part of the state, negative until the first rows are seen.
     """
 
     LIMIT = 4.0
@@ -67,9 +70,13 @@ class RowScale(nn.Module):
     @torch.no_grad()
     def observe(self, x: Tensor | SparseMatrix) -> None:
         """Set the factor."""
-        entries = x.values if isinstance(x, SparseMatrix) else x
-        length = (entries.detach().to(self.factor.dtype).square().sum() / x.shape[0]).sqrt()
-        self.factor.copy_(self.LIMIT / length.clamp(min=self.LIMIT))
+        if isinstance(x, SparseMatrix):
+            squares = x.values.detach().to(self.factor.dtype).square()
+            squares = squares.new_zeros(x.shape[0]).index_add(0, x.rows, squares)
+        else:
+            squares = x.detach().to(self.factor.dtype).square().sum(-1)
+        median = squares.masked_fill(squares == 0, torch.nan).nanmedian().sqrt()  # a few very long rows do not count
+        self.factor.copy_(self.LIMIT / median.nan_to_num(0.0).clamp(min=self.LIMIT))
         self.pending = False
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
@@ -82,19 +89,24 @@ def is_relative(manifold: Manifold) -> bool:
     return any(isinstance(module, RelativeCurvature) for module in manifold.modules())
 
 
-def observe_rows(v: Tensor, manifold: Manifold) -> None:
-    """Let curvatures in units of rows see rows, (N, D): the first, and in training all."""
-    if not can_observe(v):
+def observe_rows(v: Tensor, manifold: Manifold, adjacency: SparseMatrix | None = None) -> None:
+    """Let curvatures in units of rows see rows, (N, D): the first, and in training all.
+
+    With the matrix that they are multiplied with, the rows of all ranks that share it count.
+    """
+    ready = can_observe(v)
+    if not (ready if adjacency is None else adjacency.any_rank(ready)):
         return
+    mean = torch.mean if adjacency is None else adjacency.mean_over_ranks
     curvatures = [module for module in manifold.modules() if isinstance(module, Curvature)]
     parts = v.split(manifold.dims, -1) if isinstance(manifold, ProductManifold) else [v]
     for curvature, part in zip(curvatures, parts, strict=True):
         if isinstance(curvature, RelativeCurvature) and (curvature.pending or manifold.training):
-            curvature.observe(part)
+            curvature.observe(part, mean)
 
 
 def can_observe(v: Tensor) -> bool:
-    """Whether v has values that can be kept: not while a network is exported or transformed."""
+    """Whether v has values that can be stored: not while a network is exported or transformed."""
     if torch.compiler.is_compiling():
         return not torch.compiler.is_exporting()
     return is_concrete(v) and v.shape[0] > 0

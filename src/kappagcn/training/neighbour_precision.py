@@ -8,8 +8,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
+from kappagcn.geometry.manifold import Manifold
 from kappagcn.graphs import adjacency
-from kappagcn.nn.functional import Manifold
 from kappagcn.training.pair_objectives import distances_from
 
 __all__ = ["mean_average_precision"]
@@ -19,7 +19,7 @@ BLOCK = 2**23  # distances at once
 
 @torch.no_grad()
 def mean_average_precision(v: Tensor, manifold: Manifold, graph: Data, nodes: Tensor | None = None) -> float:
-    r"""Of a node's neighbours among all nodes at most as far away as its neighbour b, the share; the mean over all b.
+    r"""Mean average precision of the neighbours of nodes among their nearest points.
 
         (1/n) Σ_a (1/|N_a|) Σ_{b ∈ N_a} |N_a ∩ R_ab| / |R_ab|,    R_ab = {c ≠ a : d(a, c) ≤ d(a, b)}
 
@@ -27,7 +27,7 @@ def mean_average_precision(v: Tensor, manifold: Manifold, graph: Data, nodes: Te
         v: Tangent vectors at the origin, (N, D).
         manifold: A space, or a product of spaces whose dimensions sum to D.
         graph: The graph.
-        nodes: Only these nodes a.
+        nodes: Nodes a to average over; all by default.
 
     Returns:
         1 where neighbours are always nearest; NaN where no node has neighbours.

@@ -1,0 +1,162 @@
+"""Halo exchange through files, for processes that take several parts of a graph in turn.
+
+A product needs rows of the other parts, which one process can compute only before or after. So a computation goes over
+the parts in sweeps: each part runs up to the first exchange whose rows are not all there, writes its own rows for the
+others, and stops (`TurnPause`). When all parts have written, the next sweep runs through this exchange and on to the
+next, until a sweep reaches the end. Gradients go back by the same rule. The numbers are those of processes that
+exchange rows in memory; the price is that earlier steps are computed again in each sweep.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kappagcn.distributed.communicator import Communicator
+from kappagcn.distributed.exchange import Exchange
+from kappagcn.distributed.part_folder import Part
+from kappagcn.errors import TrainingError
+
+__all__ = ["FileExchange", "TurnPause", "TurnState"]
+
+QUESTIONS = 64  # most questions in one computation
+
+
+class Key(NamedTuple):
+    """An exchange of a computation: "rows" or "gradients", and its number in the order of products."""
+
+    kind: str
+    number: int
+
+
+class TurnPause(BaseException):
+    """Ends a part's turn where it needs rows that other parts have not yet computed."""
+
+    def __init__(self, key: Key) -> None:
+        super().__init__(f"{key.kind} of exchange {key.number} are not complete")
+        self.key = key
+
+
+class TurnState:
+    """State of a computation in sweeps that all parts share.
+
+    Attributes:
+        complete: Exchanges for which all parts have written their rows.
+        assumed: Numbers of the questions "does it hold on any rank" that are answered with yes.
+        refuted: Questions answered with no although it held on a part: the computation has to start again.
+    """
+
+    def __init__(self) -> None:
+        self.complete: set[Key] = set()
+        self.assumed: set[int] = set()
+        self.refuted: set[int] = set()
+
+    def restart(self) -> None:
+        """Clear all exchanges, as at the start of a computation."""
+        self.complete.clear()
+        self.assumed |= self.refuted
+        self.refuted.clear()
+
+    def agree(self, paused: Key | None, communicator: Communicator) -> bool:
+        """End a sweep on all ranks; whether the computation is complete. `paused` is the pause of its parts."""
+        flags = torch.zeros(QUESTIONS)
+        flags[sorted(self.refuted)] = 1
+        communicator.all_reduce(flags)
+        self.refuted = set(flags.nonzero().flatten().tolist())
+        if self.refuted:
+            self.restart()
+            return False
+        if paused is not None:
+            self.complete.add(paused)
+        return paused is None
+
+
+class FileExchange(Exchange):
+    """The exchange of a part whose rows go through files of a folder that all processes see.
+
+    Make a new one for each turn of a part: it counts the exchanges of the computation.
+
+    Args:
+        part: The part.
+        folder: Folder for rows on their way.
+        state: Shared by the turns of a computation.
+    """
+
+    @classmethod
+    def in_turn(cls, part: Part, folder: Path, state: TurnState) -> FileExchange:
+        """The exchange of a part's next turn."""
+        exchange = cls.of_part(part, Communicator())
+        assert isinstance(exchange, FileExchange)
+        exchange.number, exchange.folder, exchange.state = part.number, folder, state
+        exchange.gathers, exchange.questions = 0, 0
+        return exchange
+
+    number: int
+    folder: Path
+    state: TurnState
+    gathers: int
+    questions: int
+
+    def any_rank(self, condition: bool) -> bool:
+        """Whether a condition holds on any part; assumed to be false until a part finds it true."""
+        question, self.questions = self.questions, self.questions + 1
+        if question >= QUESTIONS:
+            raise TrainingError(f"expected at most {QUESTIONS} questions to all parts in a step, found more.")
+        if condition and question not in self.state.assumed:
+            self.state.refuted.add(question)
+        return question in self.state.assumed
+
+    def next_gather(self) -> Exchange:
+        """The exchange with the next number."""
+        number, self.gathers = self.gathers, self.gathers + 1
+        return _NumberedExchange(self, number)
+
+    def _file(self, key: Key, source: int, target: int) -> Path:
+        return self.folder / f"{key.kind}-{key.number}-{source}-{target}.bin"
+
+    def post(self, key: Key, target: int, rows: Tensor) -> None:
+        """Write rows for another part."""
+        if len(rows):
+            rows.numpy().tofile(self._file(key, self.number, target))
+            self.sent += rows.numel() * rows.element_size()
+
+    def collect(self, key: Key, source: int, count: int, like: Tensor) -> Tensor:
+        """Rows that another part has written for this one, (count, D)."""
+        if not count:
+            return like.new_empty(0, like.shape[1])
+        array = np.fromfile(self._file(key, source, self.number), like.numpy().dtype)
+        return torch.from_numpy(array).view(count, like.shape[1])
+
+
+class _NumberedExchange(Exchange):
+    """One exchange of a computation."""
+
+    def __init__(self, turn: FileExchange, number: int) -> None:
+        self.turn, self.number = turn, number
+
+    def gather_forward(self, x: Tensor) -> Tensor:
+        turn, key, x = self.turn, Key("rows", self.number), x.detach()
+        if key not in turn.state.complete:
+            for target, some in enumerate(turn.sent_rows.split(turn.sends)):
+                turn.post(key, target, x[some])
+            raise TurnPause(key)
+        rows = x.new_empty(turn.own + turn.halo, x.shape[1])
+        rows[: turn.own] = x
+        for source, some in enumerate(rows[turn.own :].split(turn.receives)):
+            some.copy_(turn.collect(key, source, len(some), x))
+        return rows
+
+    def gather_backward(self, grad: Tensor) -> Tensor:
+        turn, key = self.turn, Key("gradients", self.number)
+        if key not in turn.state.complete:
+            for target, some in enumerate(grad[turn.own :].split(turn.receives)):
+                turn.post(key, target, some)
+            raise TurnPause(key)
+        total = grad[: turn.own].clone()
+        for source, rows in enumerate(turn.sent_rows.split(turn.sends)):
+            total.index_add_(0, rows, turn.collect(key, source, len(rows), grad))
+        return total

@@ -1,0 +1,90 @@
+"""Aggregation of neighbours in curved space, on tangent vectors at the origin, by name.
+
+A new aggregation has its name here, and its mathematics in `midpoints` (one sparse product for all rows) or in
+`neighbourhoods` (each neighbourhood by itself).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from kappagcn.errors import GraphError
+from kappagcn.geometry.manifold import Manifold
+from kappagcn.nn.inputs import factors_of
+from kappagcn.nn.midpoints import count_edge_rows, midpoints
+from kappagcn.nn.neighbourhoods import frechet, tangential_at_nodes
+from kappagcn.nn.precision import at_least_single, is_lowered, without_autocast
+from kappagcn.sparse import SparseMatrix
+
+AGGREGATIONS = ("midpoint", "tangential", "tangential-node", "frechet")
+
+
+def aggregate(
+    v: Tensor, adjacency: SparseMatrix, manifold: Manifold, *, aggregation: str = "midpoint", double: bool = False
+) -> Tensor:
+    r"""Sums over neighbours in curved space, on tangent vectors: (N, D) → (M, D). κ = 0: A·V.
+
+    ``"midpoint"``: the paper's κ-left-multiplication A ⊠ X (eq. 8). Row i is (Σ_j A_ij) · ½ρ_i N_i/|N_i| with
+    [N | h] = A · lift(V): one sparse product of one column more for each factor. Weights may have either sign: −A gives
+    the opposite of A, and a row that sums to 0 the origin (κ ≠ 0). Where κ < 0 and a sum of lifts does not point into
+    the space, h ≤ √−κ|N| for a positive row sum, `kappagcn.geometry.midpoint` has no point and raises; here the row
+    counts as the farthest point in the direction of N that float64 resolves, 17.7/√−κ from the origin, and its
+    derivatives are that point's. Sums of positive weights are capped there too.
+
+    ``"tangential"``: in the tangent space at the origin (Chami et al. 2019), which is A·V whatever κ.
+
+    ``"tangential-node"``: in the tangent space at the node itself, exp_x(Σ_j A_ij log_x(x_j)), x = x_i; for κ = 0 that
+    is A·V where rows of A sum to 1, so give it row normalisation.
+
+    ``"frechet"``: the Fréchet mean of the neighbours, times the row's sum like the midpoint. A much slower search,
+    which takes no negative weights.
+
+    Float32 rows give float32's digits however far out they lie: what would lose them, aggregation at the node, Fréchet
+    means and midpoints if one lies farther than 2.2/√−κ from the origin, is computed in float64 inside, with its
+    gradients. Under `torch.compile`, which cannot look at values, midpoints stay in float32 unless `double` is set; on
+    other devices than the CPU, where a look would mean waiting, they are always computed in float64.
+
+    Args:
+        v: Tangent vectors at the origin, (N, D).
+        adjacency: A, (M, N).
+        manifold: A space, or a product of spaces whose dimensions sum to D.
+        aggregation: One of the above.
+        double: Compute all rows in float64 whatever the dtype.
+
+    >>> from kappagcn import Stereographic
+    >>> from kappagcn.nn import normalized_adjacency
+    >>> pair = normalized_adjacency(torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
+    >>> aggregate(torch.tensor([[1.0, 0.0], [0.0, 0.0]]), pair, Stereographic(-1.0))  # both rows: half way between
+    tensor([[0.5000, 0.0000],
+            [0.5000, 0.0000]])
+    """
+    if aggregation not in AGGREGATIONS:
+        raise GraphError(f"expected aggregation {', '.join(AGGREGATIONS)}, found {aggregation!r}.")
+    if is_lowered(v):
+        with without_autocast(v):
+            return aggregate(at_least_single(v), adjacency, manifold, aggregation=aggregation, double=double).to(
+                v.dtype
+            )
+    k, dims = factors_of(v, manifold)
+    if aggregation == "midpoint":
+        return midpoints(v, adjacency.to(v.dtype), k, dims, double=double)
+    if aggregation == "tangential":
+        dtype = torch.float64 if double else v.dtype
+        return adjacency.to(dtype).product(v.to(dtype)).to(v.dtype)
+    in_space = tangential_at_nodes if aggregation == "tangential-node" else frechet
+    parts = zip(v.split(dims, -1), k.unbind(), strict=True)
+    return torch.cat([in_space(part, adjacency, kappa) for part, kappa in parts], -1)
+
+
+def capped_rows(v: Tensor, adjacency: SparseMatrix, manifold: Manifold) -> int:
+    """Number of rows farther out than float64 resolves (κ < 0), before and after the product: midpoints cap them.
+
+    >>> from kappagcn import Stereographic
+    >>> from kappagcn.nn import normalized_adjacency
+    >>> pair = normalized_adjacency(torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
+    >>> capped_rows(torch.tensor([[30.0, 0.0], [30.0, 0.0]]), pair, Stereographic(-1.0))
+    2
+    """
+    k, dims = factors_of(v, manifold)
+    return count_edge_rows(v, adjacency, k, dims)

@@ -1,0 +1,123 @@
+"""Training by L-BFGS of the objective ``"relative"``, whose kinks are smoothed over a width that shrinks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kappagcn.models.points import FreePoints, NetworkPoints
+from kappagcn.objectives import METRICS
+from kappagcn.training.embedding_tasks import EmbeddingTask
+from kappagcn.training.graph_distances import GraphDistances
+from kappagcn.training.pair_objectives import smoothed_loss
+from kappagcn.training.quasi_newton import QuasiNewtonTrainer
+from kappagcn.training.trainer import Record
+
+__all__ = ["SmoothedTask", "SmoothedTrainer"]
+
+SHARE = 0.05  # of the objective: the width at the start; wide ones lead to worse minima
+LEAST_SHARE = 0.005  # below it the width is 0
+BLOCK = 20  # epochs of one width
+LEAST_GAIN = 0.01  # a block that gains less is followed by half the share
+
+
+class SmoothedTask(EmbeddingTask):
+    """The objective ``"relative"`` over all pairs with √(x² + width²) − width in the place of |x|, x = d/d_G − 1.
+
+    Args:
+        points: What is trained.
+        distances: Of the graph.
+
+    Attributes:
+        width: In units of d/d_G; may be changed between two evaluations.
+        sharp: The objective for a width of 0 at the last evaluation.
+    """
+
+    def __init__(self, points: FreePoints | NetworkPoints, distances: GraphDistances) -> None:
+        super().__init__(points, distances, "relative")
+        self.width, self.sharp = 0.0, float("nan")
+
+    def _value(self) -> Tensor:
+        smooth, sharp = smoothed_loss(self.points(), self.points.manifold, self.distances, self.width)
+        self.sharp = float(sharp)
+        return smooth
+
+
+class SmoothedTrainer(QuasiNewtonTrainer):
+    """L-BFGS over |x| comes to rest at kinks; over a smoothed |x| whose width follows the objective down it goes on.
+
+    The width is a share of the objective, renewed every 20 epochs; the share halves when these gain less than 1 %, and
+    ends at 0. Numbers of an epoch are those of the objective itself, and the points of its least value are kept.
+
+    Args:
+        model: What is trained in place.
+        task: The smoothed objective.
+        config: Epochs and seed.
+        options: As of `QuasiNewtonTrainer`.
+
+    >>> from kappagcn.graphs import cycle
+    >>> from kappagcn.training import TrainingConfig
+    >>> points = FreePoints(12, "S2(0.1)")
+    >>> task = SmoothedTask(points, GraphDistances.of(cycle(12)))
+    >>> trainer = SmoothedTrainer(points, task, TrainingConfig(epochs=2), units={"points": 3.0}, radius=3.0)
+    >>> trainer.run_epoch()["d_avg"] > trainer.run_epoch()["d_avg"]
+    True
+    """
+
+    task: SmoothedTask
+
+    def __init__(self, model: Any, task: SmoothedTask, config: Any, **options: Any) -> None:
+        self._sharp_values: dict[float, float] = {}  # by the smoothed ones
+        super().__init__(model, task, config, **options)
+        self.share, self.sharp = SHARE, task.sharp
+        self._begin_block(self.share * self.sharp)
+
+    def _begin_block(self, width: float) -> None:
+        """Take a width, and the objective with it where the points are."""
+        if width != self.task.width:
+            self.task.width = width
+            self.minimum.value, self.minimum.gradient = self._evaluate(self.minimum.position)
+            self._write(self.minimum.position)
+        self.block = [self.minimum.value]
+
+    def _evaluate(self, position: Tensor) -> tuple[float, Tensor]:
+        value, gradient = super()._evaluate(position)
+        self._sharp_values[value] = self.task.sharp
+        return value, gradient
+
+    def _step(self, epoch: int) -> float:
+        if self.share > 0 and (len(self.block) > BLOCK or self.stuck):
+            self._renew_width()
+        self._sharp_values = {self.minimum.value: self.sharp}
+        before = super()._step(epoch)
+        self.sharp = self._sharp_values[self.minimum.value]
+        self.block = [*self.block, self.minimum.value][-BLOCK - 1 :]
+        return before
+
+    def _renew_width(self) -> None:
+        if self.stuck or self.block[-1] > (1 - LEAST_GAIN) * self.block[0]:
+            self.share, self.values = self.share / 2, []
+            self.share = self.share if self.share >= LEAST_SHARE else 0.0
+        self._begin_block(min(self.task.width, self.share * self.sharp))
+
+    def _metrics(self) -> dict[str, float]:
+        return {METRICS["relative"]: self.sharp}
+
+    @property
+    def converged(self) -> bool:
+        """Whether the objective falls no more, once its kinks are no longer smoothed."""
+        return self.sharp == 0 or (self.share == 0 and super().converged)
+
+    def about(self) -> Record:
+        """What is not a tensor."""
+        smoothing = {"share": self.share, "width": self.task.width, "sharp": self.sharp, "block": self.block}
+        return {**super().about(), "smoothing": smoothing}
+
+    def load(self, tensors: dict[str, torch.Tensor], about: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        super().load(tensors, about)
+        smoothing = about["smoothing"]
+        self.share, self.sharp = float(smoothing["share"]), float(smoothing["sharp"])
+        self.task.width, self.block = float(smoothing["width"]), list(smoothing["block"])
