@@ -5,6 +5,7 @@ import os
 import random
 
 import hypothesis
+import hypothesis.internal.conjecture.providers
 import numpy as np
 import pytest
 import torch
@@ -37,7 +38,9 @@ class TorchGenerator:
 
 torch_generator = TorchGenerator()
 hypothesis.register_random(torch_generator)
-hypothesis.settings.register_profile("test", deadline=None, max_examples=60, derandomize=True, database=None)
+# Hypothesis also draws constants of imported modules, so examples would depend on the tests that ran before.
+hypothesis.internal.conjecture.providers.is_local_module_file = lambda _path: False
+hypothesis.settings.register_profile("test", deadline=None, max_examples=30, derandomize=True, database=None)
 hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=600, database=None, print_blob=True)
 hypothesis.settings.load_profile("test")  # make fuzz takes the other by --hypothesis-profile
 

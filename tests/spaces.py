@@ -34,6 +34,12 @@ class Space:
     def vectors(self, *shape: int, size: float = 0.5) -> Tensor:
         return size * self.normal(*shape, self.dim)
 
+    def tangents(self, *shape: int, reach: float = 1.2) -> Tensor:
+        """Of length up to min(reach, reach/√|κ|): below π/2 none passes the pole for κ > 0."""
+        direction = self.normal(*shape, self.dim)
+        length = reach / max(self.s, 1.0) * self.uniform(*shape, 1)
+        return length * direction / direction.norm(dim=-1, keepdim=True)
+
     def normal(self, *shape: int) -> Tensor:
         return torch.randn(*shape, dtype=self.dtype, generator=self.generator)
 
@@ -60,5 +66,5 @@ NEGATIVE = [k for k in KAPPAS if k < 0]
 
 
 def few(examples: int):
-    """So many examples of a property that takes long to check, and ten times as many in `make fuzz`."""
+    """So many examples of a property that takes long to check for every 60 of another."""
     return settings(max_examples=max(1, examples * settings.default.max_examples // 60))

@@ -15,14 +15,14 @@ exactly = torch.tensor
 def with_tensors():
     """Docstrings whose examples make tensors of numbers, by the name of what they describe."""
     tests = []
-    for found in pkgutil.walk_packages(kappagcn.__path__, "kappagcn."):
-        if found.name == "kappagcn.__main__":
+    for result in pkgutil.walk_packages(kappagcn.__path__, "kappagcn."):
+        if result.name == "kappagcn.__main__":
             continue
         try:
-            module = importlib.import_module(found.name)
+            module = importlib.import_module(result.name)
         except ModuleNotFoundError:  # an extra is not installed
             continue
-        tests += doctest.DocTestFinder().find(module, found.name)
+        tests += doctest.DocTestFinder().find(module, result.name)
     return {test.name: test for test in tests if any("torch.tensor(" in each.source for each in test.examples)}
 
 

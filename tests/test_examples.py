@@ -45,7 +45,7 @@ def test_links_are_predicted_with_the_layer_in_pygs_script(capsys):
 
 
 def test_processes_train_together_with_layer_and_loader_in_pygs_script():
-    """In a process of its own, as processes that it starts import it again."""
+    """In a process of its own, as processes that it starts import it again; forked ones once hung at their end."""
     script = "import sys; sys.path.insert(0, sys.argv[1]); import pyg_distributed; pyg_distributed.main(epochs=1)"
     done = subprocess.run([sys.executable, "-c", script, str(EXAMPLES)], capture_output=True, text=True, check=False)
     assert "on 2 processes" in done.stdout, done.stderr

@@ -38,7 +38,7 @@ NARROWER = {
     "run_folder": {"io_atomic"},
     "nn": {"geometry", "graphs", "sparse", "kernels", "tracing"},
     "models": {"geometry", "graphs", "sparse", "nn", "tracing"},
-    "drawing": {"run_folder"},
+    "drawing": {"run_folder", "io_atomic"},
     "figures": {"geometry", "run_folder", "io_atomic", "drawing"},
     "report": {"geometry", "run_folder", "io_atomic", "drawing"},
     "testing": {"geometry"},
@@ -112,8 +112,8 @@ def test_importing_the_package_does_not_import_torch():
 
 def test_importing_the_geometry_imports_nothing_heavy_besides_torch():
     with_torch = loaded_after("import torch")
-    found = loaded_after("import kappagcn.geometry") - with_torch
-    assert not found & {"matplotlib", "geoopt", "scipy", "rich", "typer", "pandas", "networkx", "mpmath"}
+    result = loaded_after("import kappagcn.geometry") - with_torch
+    assert not result & {"matplotlib", "geoopt", "scipy", "rich", "typer", "pandas", "networkx", "mpmath"}
 
 
 def test_public_names_exist_and_are_documented():

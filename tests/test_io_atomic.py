@@ -3,9 +3,10 @@
 import os
 import stat
 
+import numpy as np
 import pytest
 
-from kappagcn.io_atomic import atomic_write
+from kappagcn.io_atomic import atomic_write, save_arrays
 
 
 def test_a_file_appears_with_its_folder_when_it_is_complete(tmp_path):
@@ -41,3 +42,17 @@ def test_permissions_follow_the_umask(tmp_path):
     finally:
         os.umask(old)
     assert stat.S_IMODE((tmp_path / "file.txt").stat().st_mode) == 0o640
+
+
+def test_arrays_are_stored_under_their_names_alone(tmp_path):
+    with atomic_write(tmp_path / "a.npz") as file:
+        save_arrays(file, x=np.arange(3), names=np.array(["a", "b"]))
+    with np.load(tmp_path / "a.npz", allow_pickle=False) as stored:
+        assert sorted(stored.files) == ["names", "x"]
+        assert stored["x"].tolist() == [0, 1, 2]
+
+
+def test_python_objects_are_refused_and_leave_no_file(tmp_path):
+    with pytest.raises(TypeError, match="Python objects in b"), atomic_write(tmp_path / "a.npz") as file:
+        save_arrays(file, a=np.arange(3), b=np.array([object()]))
+    assert os.listdir(tmp_path) == []

@@ -29,10 +29,25 @@ def test_indices_powers_roots_and_bars():
     assert shape("v̂") == "<mi>v̂</mi>"
 
 
+def test_a_distance_is_divided_with_its_arguments():
+    fraction = minidom.parseString(shape("d(x, y)/d_G(i, j)")).documentElement
+    assert fraction.tagName == "mfrac"
+    assert [re.sub(r"<[^>]+>", "", part.toxml()) for part in fraction.childNodes] == ["d(x,y)", "dG(i,j)"]
+    assert "{" not in shape("Σ_{i≠j} x")
+    assert shape("(2/s) x") == "<mfrac><mn>2</mn><mi>s</mi></mfrac><mi>x</mi>"
+    assert shape("sin(d/2)").endswith("</mfrac><mo>)</mo></mrow>")  # an argument keeps its brackets
+
+
+def test_a_sign_is_no_difference():
+    assert shape("a = −b − c").count('form="prefix"') == 1
+    assert shape("|−x|").count('form="prefix"') == 1
+
+
 def test_words_stay_words():
     assert not is_formula("no tensor of size N × M × D for all pairs")
     assert not is_formula("[`add`](api/geometry.md)")
     assert not is_formula("below")
+    assert not is_formula("H8(-0.5)")
 
 
 def test_the_page_on_mathematics_has_its_formulas_in_valid_mathml():

@@ -58,27 +58,27 @@ def test_every_commands_help_has_an_example_that_works(tmp_path, monkeypatch):
 
 def shown(page):
     """What a page's blocks show, one after the other: a file's name and content, or None and a command."""
-    found = []
+    results = []
     for language, name, body in re.findall(
         r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE
     ):
         if name:
-            found.append((name, body))
+            results.append((name, body))
         elif language in ("", "console"):
             lines = [line for line in body.splitlines() if re.match(r"(\.venv/bin/)?kappagcn ", line)]
-            found += [(None, line) for line in lines]
-    return found
+            results += [(None, line) for line in lines]
+    return results
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if shown(page)])
 def test_every_command_of_a_page_runs_as_pasted(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "results", tmp_path / "results")
-    for name, told in shown(page):
+    for name, output in shown(page):
         if name:
-            (tmp_path / name).write_text(told)
-        elif is_to_run(told):
-            run(told)
+            (tmp_path / name).write_text(output)
+        elif is_to_run(output):
+            run(output)
 
 
 def test_readme_and_guides_show_commands():

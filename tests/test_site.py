@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -29,12 +30,12 @@ class Page(HTMLParser):
         self.feed(path.read_text())
 
     def handle_starttag(self, tag, attrs):
-        found = dict(attrs)
-        self.anchors |= {found[name] for name in ("id", "name") if found.get(name)}
-        if tag == "a" and found.get("href"):
-            self.links.append(found["href"])
-        if tag in ("script", "img", "source", "iframe") or (tag == "link" and found.get("rel") != "canonical"):
-            self.loaded += [found[name] for name in ("src", "srcset", "href") if found.get(name)]
+        result = dict(attrs)
+        self.anchors |= {result[name] for name in ("id", "name") if result.get(name)}
+        if tag == "a" and result.get("href"):
+            self.links.append(result["href"])
+        if tag in ("script", "img", "source", "iframe") or (tag == "link" and result.get("rel") != "canonical"):
+            self.loaded += [result[name] for name in ("src", "srcset", "href") if result.get(name)]
 
 
 @pytest.fixture(scope="module")
@@ -120,11 +121,11 @@ def test_every_public_name_has_an_example(name):
     parser = doctest.DocTestParser()
     without = []
     for public in module.__all__:
-        found = getattr(module, public)
-        if not callable(found) or (inspect.isclass(found) and issubclass(found, BaseException)):
+        result = getattr(module, public)
+        if not callable(result) or (inspect.isclass(result) and issubclass(result, BaseException)):
             continue
-        assert found.__doc__, public
-        if not parser.get_examples(inspect.getdoc(found)):
+        assert result.__doc__, public
+        if not parser.get_examples(inspect.getdoc(result)):
             without.append(public)
     assert without == []
 
@@ -143,6 +144,21 @@ def test_links_work_in_the_repository_too():
         for target in targets:
             if not urlsplit(target).scheme and urldefrag(target)[0]:
                 assert (page.parent / urldefrag(target)[0]).exists(), (page.name, target)
+
+
+def test_every_thumbnail_of_the_gallery_leads_to_a_page():
+    names = re.findall(r'<a href="gallery/(\w+)\.html">', (DOCS / "gallery.md").read_text())
+    rows = json.loads((ROOT / "benchmarks" / "results" / "gallery.json").read_text())["results"]
+    assert names == [row["name"] for row in rows]
+    wanted = {"karate", "phylo_tree", "wordnet_mammals", "airport", "cora", "torus", "sphere"}
+    assert wanted <= set(names)
+    pages = [DOCS / "gallery" / f"{name}.html" for name in names]
+    assert sum(path.stat().st_size for path in pages) < 10_000_000
+    for path, row in zip(pages, rows, strict=True):
+        text = path.read_text(encoding="utf-8")
+        assert f"kappagcn {row['command']}" in text
+    for page in (ROOT / "README.md", DOCS / "index.md"):
+        assert "gallery.md" in page.read_text()
 
 
 def test_the_gallery_shows_the_figures_that_can_be_drawn():

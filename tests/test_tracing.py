@@ -6,13 +6,11 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from graph_samples import DOUBLE
-from kappagcn.models import GCN, HGCN, KappaGCN
-from kappagcn.nn import HGCNConv, KappaGCNConv, KappaLogits, KappaPool
+from kappagcn import Stereographic, optim
+from kappagcn.nn import KappaGCNConv, KappaLogits
 from kappagcn.tracing import is_cheap_to_read, is_concrete
+from layer_cases import EDGES, LAYERS, WEIGHT, X, moved
 
-EDGES = torch.tensor([[0, 1, 1, 2, 3, 2, 3], [1, 0, 2, 1, 2, 3, 3]])  # with a self-loop
-X = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
-WEIGHT = torch.rand(7, generator=torch.Generator().manual_seed(1)) + 0.1
 SPACE = "H1(-1)xS1(0.5)"
 N, E = torch.export.Dim("n", min=2), torch.export.Dim("e", min=2)
 DYNAMIC = ({0: N}, {1: E}, {0: E})
@@ -111,40 +109,51 @@ def test_onnx(conv, tmp_path):
         assert torch.allclose(torch.from_numpy(session.run(None, inputs)[0]), network(*graph), atol=1e-5)
 
 
-def on_meta():
-    yield KappaGCNConv(3, 4), (X, EDGES, WEIGHT)
-    yield KappaGCNConv(3, 4, manifold="H2xS2", normalize="row"), (X, EDGES, None)
-    yield HGCNConv(3, 4, attention=True), (X, EDGES)
-    yield KappaLogits(3, 2, "H3"), (X,)
-    yield KappaPool("H3"), (X, torch.zeros(4, dtype=torch.long), 1)
-    yield KappaGCN(3, 2, "H2xS2"), (X, EDGES)
-    yield GCN(3, 2), (X, EDGES)
-    yield HGCN(3, 2), (X, EDGES)
+def empty_on(tensor, device):
+    return torch.empty_like(tensor, device=device)
 
 
-def moved(value, device):
-    return torch.empty_like(value, device=device) if isinstance(value, torch.Tensor) else value
+def empty_module(module, device):
+    """The module with parameters as buffers without values."""
+    for each in module.modules():
+        for table in (each._parameters, each._buffers):
+            for name, tensor in list(table.items()):
+                if tensor is not None:
+                    del table[name]
+                    each._buffers[name] = empty_on(tensor, device)
+    return module
 
 
-@pytest.mark.parametrize("case", range(8))
-def test_without_values(case):
+SHAPES_FROM_VALUES = {"GCN by Fréchet means", "GAT", "GATv2"}
+ON_FAKE_CUDA = [
+    *("GCN", "GCN in H3", "GCN in a product", "GCN cached", "GCN in the tangent space", "GCN of two kinds of nodes"),
+    *("SAGE", "APPNP layer", "logits", "linear", "κ-GCN", "κ-GCN of the paper", "κ-APPNP", "GCN network", "MLP"),
+]  # others index by tensors, which torch for the CPU refuses there
+
+
+@pytest.mark.parametrize("name", sorted(LAYERS.keys() - SHAPES_FROM_VALUES))
+def test_without_values(name):
     """Forward and backward on meta tensors, where a tensor made on the CPU raises."""
-    layer, arguments = list(on_meta())[case]
-    layer = layer.to("meta")
-    out = layer(*(moved(value, "meta") for value in arguments))
+    make, arguments = LAYERS[name]
+    layer = make().to("meta")
+    out = layer(*moved(arguments, "meta", empty_on))
     assert out.is_meta
     out.sum().backward()
 
 
-@pytest.mark.parametrize("case", [0, 1, 3, 5, 6])
-def test_on_a_gpu_that_is_not_there(case):
+@pytest.mark.parametrize("name", ON_FAKE_CUDA)
+def test_on_a_gpu_that_is_not_there(name):
     """Forward on fake CUDA tensors, where a tensor made on the CPU raises; torch for the CPU has no backward there."""
-    layer, arguments = list(on_meta())[case]
+    make, arguments = LAYERS[name]
+    layer = make()
     with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
-        for module in layer.modules():
-            for table in (module._parameters, module._buffers):
-                for name, tensor in list(table.items()):
-                    if tensor is not None:
-                        del table[name]
-                        module._buffers[name] = moved(tensor, "cuda")
-        assert layer(*(moved(value, "cuda") for value in arguments)).device.type == "cuda"
+        assert empty_module(layer, "cuda")(*moved(arguments, "cuda", empty_on)).device.type == "cuda"
+
+
+@pytest.mark.parametrize("kind", [optim.RiemannianAdam, optim.RiemannianSGD])
+def test_points_without_values(kind):
+    space = Stereographic(-1.0, dim=3).to("meta")
+    point = optim.ManifoldParameter(torch.empty(4, 3, device="meta"), manifold=space)
+    space.dist2(point, torch.empty(4, 3, device="meta")).sum().backward()
+    kind([point], lr=0.1).step()
+    assert point.is_meta

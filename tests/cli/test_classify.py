@@ -14,9 +14,9 @@ def test_an_interrupted_classification_goes_on_to_the_same_numbers(tmp_path):
         (tmp_path / "cut" / name).unlink()
     shutil.rmtree(tmp_path / "cut" / "runs" / "split1-run0")
     resumed = json.loads(run(*arguments, "--out", str(tmp_path / "cut"), "--resume").stdout)
-    for told in (whole, resumed):
-        told.pop("run"), told.pop("seconds")
-        for each in told["records"]:
+    for output in (whole, resumed):
+        output.pop("run"), output.pop("seconds")
+        for each in output["records"]:
             each.pop("seconds"), each.pop("epoch_milliseconds")
     assert resumed == whole
 

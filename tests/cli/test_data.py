@@ -41,3 +41,23 @@ def test_wrong_conversions_end_in_one_line(tmp_path):
     )
     assert "expected a file ending in" in message_of(run("data", "convert", "path", "--out", tmp_path / "a.xlsx"))
     assert not (tmp_path / "a.xlsx").exists()
+
+
+def test_partition_and_classify(tmp_path):
+    """A graph is cut into parts, and a classifier trains on them; wrong use ends in one line."""
+    parts = tmp_path / "parts"
+    result = run("data", "partition", "disease", "--parts", 2, "--out", parts)
+    assert result.exit_code == 0, result.output
+    assert "of the edges lie between parts" in result.stderr
+    assert {path.name for path in parts.iterdir()} == {"partition.json", "part-0", "part-1"}
+    as_json = json.loads(run("data", "partition", "karate", "--parts", 2, "--out", tmp_path / "k", "--json").stdout)
+    assert as_json["nodes"] == 34
+    result = run("classify", parts, "--space", "H4", "--epochs", 2, "--out", tmp_path / "run", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["test_nodes"] == 200
+    assert "2 parts, 1 processes" in run("classify", parts, "--epochs", 1, "--out", tmp_path / "other").stdout
+    assert "expected one run" in message_of(run("classify", parts, "--splits", 2, "--out", tmp_path / "x"))
+    assert "expected features" in message_of(run("classify", tmp_path / "k", "--out", tmp_path / "x"))
+    assert "expected a new or empty folder" in message_of(
+        run("data", "partition", "karate", "--parts", 2, "--out", parts)
+    )

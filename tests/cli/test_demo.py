@@ -30,21 +30,21 @@ def test_the_quick_demo_needs_no_matplotlib(tmp_path, monkeypatch):
 
 def test_demo_for_machines(tmp_path):
     arguments = ["demo", "--quick", "--out", str(tmp_path), "--epochs", "3", "--threads", "1", "--json"]
-    found = json.loads(run(*arguments).stdout)
-    assert [r["space"] for r in found["disease"]] == ["E16", "H16"]
-    assert json.loads(run(*arguments).stdout) == found
+    printed = json.loads(run(*arguments).stdout)
+    assert [r["space"] for r in printed["disease"]] == ["E16", "H16"]
+    assert json.loads(run(*arguments).stdout) == printed
 
 
 def test_what_the_demo_says_is_so():
     """By the record of a run with its own settings."""
     (epochs,) = (p for p in get_command(app).commands["demo"].params if p.name == "epochs")
     assert epochs.default == kept_demo.EPOCHS == record.load("demo")["epochs"]
-    found = kept_demo.parts()
-    distortion = {r["space"]: r["distortion"] for r in found["tree"]}
+    result = kept_demo.parts()
+    distortion = {r["space"]: r["distortion"] for r in result["tree"]}
     assert distortion["H10"] < 0.5 * distortion["E10"]
     assert distortion["E10"] < distortion["S10"]
-    assert all(r["accuracy"] > 0.85 for r in found["disease"])
-    sphere, plane, learned = found["small"]
+    assert all(r["accuracy"] > 0.85 for r in result["disease"])
+    sphere, plane, learned = result["small"]
     assert learned["curvature"] < 0
     assert learned["distortion"] < 0.2 * plane["distortion"]
     assert plane["distortion"] < sphere["distortion"]

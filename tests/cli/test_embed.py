@@ -6,13 +6,13 @@ from command_runs import message_of, run
 
 def test_weights_are_lengths_unless_told_otherwise(tmp_path):
     (tmp_path / "g.csv").write_text("source,target,weight\na,b,5\nb,c,5\nc,d,5\n")
-    found = {}
+    results = {}
     for flag in ("--weights", "--no-weights"):
         folder = tmp_path / flag
         run("embed", str(tmp_path / "g.csv"), flag, "--space", "E2", "--epochs", "300", "--out", str(folder))
         points = np.load(folder / "embedding.npz")["points"]
-        found[flag] = float(2 * np.linalg.norm(points[0] - points[1]))
-    assert found == {"--weights": pytest.approx(5, rel=0.05), "--no-weights": pytest.approx(1, rel=0.05)}
+        results[flag] = float(2 * np.linalg.norm(points[0] - points[1]))
+    assert results == {"--weights": pytest.approx(5, rel=0.05), "--no-weights": pytest.approx(1, rel=0.05)}
 
 
 @pytest.mark.filterwarnings("default::UserWarning")

@@ -1,4 +1,5 @@
 import re
+from enum import Enum
 
 import pytest
 import typer
@@ -11,21 +12,34 @@ assert kappagcn.cli  # registers the commands
 COMMANDS = typer.main.get_command(app).commands
 
 
+GROUP = typer.main.get_command(app)
+ALL = {"": GROUP, **COMMANDS, **{f"data {name}": each for name, each in COMMANDS["data"].commands.items()}}
+
+
 def lines(name, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    command = COMMANDS[name]
-    command.format_help(typer.Context(command, info_name=name), None)
+    command = ALL[name]
+    command.format_help(typer.Context(command, info_name=f"kappagcn {name}".strip()), None)
     return capsys.readouterr().out.splitlines()
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "data"])
-def test_every_option_is_one_line_of_80_columns(name, capsys, monkeypatch):
+@pytest.mark.parametrize("name", ALL)
+def test_every_option_and_command_is_one_whole_line_of_80_columns(name, capsys, monkeypatch):
     shown = lines(name, capsys, monkeypatch)
-    body = [line for line in shown if not line.startswith("Example")]
-    assert max(map(len, body)) <= 80
+    assert max(map(len, shown)) <= 80
+    assert not [line for line in shown if "…" in line or "<" in line or "TEXT" in line]
     options = [line for line in shown if re.match(r"  --", line)]
-    assert len(options) == len([each for each in COMMANDS[name].params if each.param_type_name == "option"]) + 1
-    assert not [line for line in options if "<int" in line or "TEXT" in line]
+    assert len(options) == len([each for each in ALL[name].params if each.param_type_name == "option"]) + 1
+    for each in getattr(ALL[name], "commands", ()):
+        assert len([line for line in shown if re.match(rf"  {each}  +\w", line)]) == 1
+
+
+@pytest.mark.parametrize("name", [name for name, each in ALL.items() if not hasattr(each, "commands")])
+def test_words_that_an_option_takes_are_all_listed(name, capsys, monkeypatch):
+    shown = "\n".join(lines(name, capsys, monkeypatch))
+    for each in ALL[name].params:
+        if isinstance(each.default, Enum):
+            assert ": " + "|".join(word.value for word in type(each.default)) in shown
 
 
 def test_panels_come_in_the_order_in_which_people_need_them(capsys, monkeypatch):
@@ -39,4 +53,5 @@ def test_panels_come_in_the_order_in_which_people_need_them(capsys, monkeypatch)
 def test_texts_are_cut_at_the_end_of_a_clause():
     assert shortened("Short.", 20) == "Short."
     assert shortened("Number of epochs; patience may end it earlier.", 30) == "Number of epochs."
-    assert shortened("A text without any clause at all that could be cut", 20) == "A text without any…"
+    assert shortened("A text without any clause at all", 20) == "A text without any clause at all"
+    assert shortened("One (a; b) longer; two.", 12) == "One (a; b) longer."

@@ -18,9 +18,9 @@ def test_info_on_a_built_in_graph(tmp_path):
 def test_info_for_machines_on_a_users_file(tmp_path):
     (tmp_path / "g.csv").write_text("a,b\nb,c\nc,a\nc,d\n")
     result = run("info", str(tmp_path / "g.csv"), "--json")
-    found = json.loads(result.stdout)
-    assert (found["nodes"], found["edges"], found["distances"]["diameter"]) == (4, 4, 2)
-    assert json.loads(run("info", str(tmp_path / "g.csv"), "--json").stdout) == found
+    printed = json.loads(result.stdout)
+    assert (printed["nodes"], printed["edges"], printed["distances"]["diameter"]) == (4, 4, 2)
+    assert json.loads(run("info", str(tmp_path / "g.csv"), "--json").stdout) == printed
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ def test_settings_come_from_a_file_and_flags_win(tmp_path):
 
 def test_attributes_of_markup_are_named_on_the_command_line(tmp_path):
     (tmp_path / "g.gml").write_text("graph [ node [ id 0 v 1 ] node [ id 1 v 2 ] edge [ source 0 target 1 ] ]")
-    found = json.loads(run("info", str(tmp_path / "g.gml"), "--features", "v", "--json").stdout)
-    assert found["features"] == 1
+    printed = json.loads(run("info", str(tmp_path / "g.gml"), "--features", "v", "--json").stdout)
+    assert printed["features"] == 1
 
 
 def test_several_workers_without_saying_so_are_refused(tmp_path, monkeypatch):

@@ -65,7 +65,7 @@ def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path, command, monkeypatch):
         keyboard.setattr(Trainer, "run_epoch", interrupted)
         last = message_of(run(*command.split(), "--out", tmp_path / "run"), 130)
     assert last.startswith("kappagcn: stopped after epoch 10, saved in")
-    assert "--resume goes on from there" in last
+    assert "--resume continues from there" in last
     report = run("report", tmp_path / "run")  # an embedding as far as it came, of a classification the last part
     assert report.exit_code == 0 if command.startswith("embed") else "interrupted" in message_of(report)
     other = [*command.split(), "--out", tmp_path / "run", "--resume", "--seed", "1"]
@@ -75,7 +75,7 @@ def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path, command, monkeypatch):
 
 def test_a_reader_that_leaves_early_gets_no_traceback():
     command = f"{sys.executable} -m kappagcn data list | head -1"
-    found = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
-    assert "name" in found.stdout
-    assert "Traceback" not in found.stderr
-    assert "BrokenPipe" not in found.stderr
+    finished = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert "name" in finished.stdout
+    assert "Traceback" not in finished.stderr
+    assert "BrokenPipe" not in finished.stderr

@@ -16,11 +16,11 @@ def test_classify_then_predict_for_the_same_and_for_new_nodes(tmp_path):
     _graph(tmp_path, "new", edges[: len(edges) // 2], kinds, rng)
     folder = tmp_path / "run"
     options = ["--features", str(tmp_path / "old-features.csv"), "--labels", str(tmp_path / "old-labels.csv")]
-    told = run(
+    output = run(
         "classify", str(tmp_path / "old.csv"), *options, "--space", "H4", "--splits", "2", "--runs", "2",
         "--epochs", "100", "--out", str(folder), "--json",
     )  # fmt: skip
-    summary = json.loads(told.stdout)
+    summary = json.loads(output.stdout)
     assert (summary["splits"], summary["runs"], len(summary["records"])) == (2, 4, 4)
     assert summary["accuracy"] > 0.8
     assert summary["interval"][0] <= summary["accuracy"] <= summary["interval"][1]
@@ -32,8 +32,8 @@ def test_classify_then_predict_for_the_same_and_for_new_nodes(tmp_path):
     assert float(rows[0]["p(even)"]) + float(rows[0]["p(odd)"]) == pytest.approx(1, abs=1e-5)
     new = ["--features", str(tmp_path / "new-features.csv"), "--labels", str(tmp_path / "new-labels.csv")]
     result = run("predict", str(folder), str(tmp_path / "new.csv"), *new, "--json")
-    found = {row["node"]: row["label"] for row in json.loads(result.stdout)["nodes"]}
-    right = np.mean([found[f"new{i}"] == ("odd" if kinds[i] else "even") for i in range(60) if f"new{i}" in found])
+    printed = {row["node"]: row["label"] for row in json.loads(result.stdout)["nodes"]}
+    right = np.mean([printed[f"new{i}"] == ("odd" if kinds[i] else "even") for i in range(60) if f"new{i}" in printed])
     assert right > 0.65, "20 seeds show 0.77 at least"
     assert f"{right:.3f}" in result.stderr
     again = run("predict", str(folder), str(tmp_path / "old.csv"), *options)

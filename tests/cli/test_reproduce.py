@@ -39,8 +39,8 @@ def test_reproduce_runs_once_then_prints_from_its_records(tmp_path):
 
 
 def test_reproduce_says_what_it_would_do(tmp_path):
-    found = json.loads(run("reproduce", "search", "cora_ml/S16", "--dry-run", "--out", str(tmp_path / "out")).stdout)
-    assert len(found) == 20
-    assert found[0]["cell"] == "cora_ml/S16"
-    assert found[0]["space"] == "S16(1.0)"
+    printed = json.loads(run("reproduce", "search", "cora_ml/S16", "--dry-run", "--out", str(tmp_path / "out")).stdout)
+    assert len(printed) == 20
+    assert printed[0]["cell"] == "cora_ml/S16"
+    assert printed[0]["space"] == "S16(1.0)"
     assert not (tmp_path / "out").exists()

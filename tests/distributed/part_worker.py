@@ -14,7 +14,7 @@ from kappagcn.training.parts import PartClassification
 NODES, EPOCHS = 60, 4
 MODELS = {
     "H4": ("kappa-gcn", {"space": "H4"}),
-    "S4": ("kappa-gcn", {"space": "S4"}),
+    "S4": ("kappa-gcn", {"space": "S4", "relative": True}),
     "H2xS2": ("kappa-gcn", {"space": "H2xS2", "num_layers": 2}),
     "node": ("kappa-gcn", {"space": "H4", "aggregation": "tangential-node", "adjacency_norm": "row"}),
     "frechet": ("kappa-gcn", {"space": "H4", "aggregation": "frechet"}),
@@ -59,7 +59,7 @@ def main(out, names):
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     data, split = prepared()
-    found = {}
+    results = {}
     with process_group(60) as communicator:
         for method in ("metis", "hash"):
             owner = partition(data.edge_index, NODES, communicator.world_size, method=method)
@@ -71,12 +71,12 @@ def main(out, names):
                     model = network(name)
                     result = fit(model, data, split, CONFIG, strategy=Partitioned(communicator, method))
                     weights = {key: t.flatten().tolist() for key, t in model.state_dict().items()}
-                    found[f"{name} {method}"] = {"first": first, "history": result.history, "weights": weights}
-        found["boundary"] = boundary(data, owner, communicator)
-        found["embedding"] = embedding(communicator)
+                    results[f"{name} {method}"] = {"first": first, "history": result.history, "weights": weights}
+        results["boundary"] = boundary(data, owner, communicator)
+        results["embedding"] = embedding(communicator)
     if communicator.rank == 0:
         with open(out, "w") as file:
-            json.dump(found, file)
+            json.dump(results, file)
 
 
 def boundary(data, owner, communicator):

@@ -2,12 +2,12 @@
 
 import functools
 import json
-import os
 import signal
-import subprocess
-import sys
 
 import pytest
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from typer.testing import CliRunner
 
 import cli_worker
@@ -33,10 +33,10 @@ def alone(tmp_path_factory):
     return json.loads(result.stdout)
 
 
-def agrees(found, alone):
-    assert found["accuracy"] == pytest.approx(alone["accuracy"], abs=0.0101), "two of 200 nodes"
-    assert found["epochs"] == alone["epochs"]
-    assert found["curvatures"] == pytest.approx(alone["curvatures"], rel=0.02)
+def agrees(result, alone):
+    assert result["accuracy"] == pytest.approx(alone["accuracy"], abs=0.0101), "two of 200 nodes"
+    assert result["epochs"] == alone["epochs"]
+    assert result["curvatures"] == pytest.approx(alone["curvatures"], rel=0.02)
 
 
 def test_a_killed_worker_is_named_and_other_numbers_of_workers_go_on_to_the_same_numbers(tmp_path, alone):
@@ -52,7 +52,7 @@ def test_a_killed_worker_is_named_and_other_numbers_of_workers_go_on_to_the_same
     assert not (folder / "summary.json").exists()
     (out, words, code), *others = (worker.ended() for worker in started(folder, 3, "--resume", "--json"))
     assert code == 0, words
-    assert all(found == ("", "", 0) for found in others), "one worker alone speaks"
+    assert all(result == ("", "", 0) for result in others), "one worker alone speaks"
     agrees(json.loads(out), alone)
 
 
@@ -81,13 +81,15 @@ def test_a_worker_that_is_stuck_alive_is_named_and_so_is_the_keeper_of_the_list(
 
 
 def test_under_torchrun_a_refusal_is_said_once(tmp_path):
+    """By torchrun's own launcher, whose processes are forked from one that has imported the package."""
     (tmp_path / "run").write_text("mine")
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    arguments = ["-m", "kappagcn", *COMMAND, "--distributed", "--out", str(tmp_path / "run")]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode != 0
-    said = [line for line in done.stderr.splitlines() if line.startswith("kappagcn: ")]
+    logs = DefaultLogsSpecs(log_dir=str(tmp_path / "logs"), redirects=Std.ALL)
+    config = LaunchConfig(1, 1, 2, rdzv_backend="c10d", rdzv_endpoint="localhost:0", max_restarts=0, logs_specs=logs)
+    config.start_method = workers.CONTEXT.get_start_method()
+    with pytest.raises(ChildFailedError):
+        elastic_launch(config, cli_worker.main)([*COMMAND, "--distributed", "--out", str(tmp_path / "run")])
+    lines = [line for file in (tmp_path / "logs").rglob("stderr.log") for line in file.read_text().splitlines()]
+    said = [line for line in lines if line.startswith("kappagcn: ")]
     assert len(said) == 1
     assert "expected a folder for the run, found a file" in said[0]
     assert (tmp_path / "run").read_text() == "mine"

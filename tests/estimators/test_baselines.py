@@ -44,6 +44,12 @@ def test_a_difference_within_the_error_of_few_test_nodes_is_none():
     assert verdict([0.6], {"majority": records(0.5)}, 2000, "gcn").startswith("Better")
 
 
+def test_splits_that_share_test_nodes_say_less():
+    theirs = {"majority": records(0.4, 0.4, 0.4), "gcn": records(0.79, 0.80, 0.81)}
+    assert "level" not in verdict([0.8, 0.83, 0.82], theirs, 500, "kappa-gcn")
+    assert "level with a GCN" in verdict([0.8, 0.83, 0.82], theirs, 500, "kappa-gcn", overlap=1.0)
+
+
 def test_baselines_share_the_splits_and_are_kept(tmp_path):
     data = disease(120)
     splits = [random_split(data.y, seed) for seed in range(2)]

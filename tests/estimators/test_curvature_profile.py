@@ -16,10 +16,10 @@ def classifier():
 
 def loss_with(classifier, number, kappa):
     model, data = classifier.model_, classifier._data
-    raw = model.curvatures()[number].raw
-    kept = raw.detach().clone()
+    curvature = model.curvatures()[number]
+    raw, kept = curvature.raw, curvature.raw.detach().clone()
     with torch.no_grad():
-        raw.fill_(kappa)
+        raw.fill_(kappa / curvature.unit)
         nodes = classifier._validation
         value = float(cross_entropy(model(data.x, data.edge_index)[nodes], data.y[nodes]))
         raw.copy_(kept)

@@ -5,23 +5,27 @@ import torch
 
 from command_runs import message_of, run
 from kappagcn.errors import ConfigError
-from kappagcn.estimators import GraphEmbedder, KappaGCNClassifier, classifier, embedding_run
+from kappagcn.estimators import (
+    GraphEmbedder,
+    KappaGCNClassifier,
+    KappaGCNLinkPredictor,
+    classifier,
+    embedding_run,
+    link_predictor,
+)
 from kappagcn.estimators.devices import resolve_device
 from kappagcn.graphs import path
 
 
 def having(monkeypatch, *kinds):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: "cuda" in kinds)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: "mps" in kinds)
 
 
-def test_auto_takes_cuda_then_mps_then_cpu(monkeypatch):
-    for kinds, wanted in ((("cuda", "mps"), "cuda"), (("mps",), "mps"), ((), "cpu")):
+def test_auto_takes_cuda_if_there_is_one(monkeypatch):
+    for kinds, wanted in ((("cuda",), "cuda"), ((), "cpu")):
         having(monkeypatch, *kinds)
         assert resolve_device("auto").type == wanted
         assert resolve_device("cpu").type == "cpu"
-    having(monkeypatch, "mps")
-    assert resolve_device("auto", double=True).type == "cpu"
     having(monkeypatch, "cuda")
     assert resolve_device("auto", on_cpu="several processes").type == "cpu"
 
@@ -30,20 +34,20 @@ def test_a_device_that_is_not_there_is_refused(monkeypatch):
     having(monkeypatch)
     with pytest.raises(ConfigError, match=r"\(cpu\), found 'cuda': no cuda that torch can use"):
         resolve_device("cuda")
-    having(monkeypatch, "mps")
     with pytest.raises(ConfigError, match="no float64"):
-        resolve_device("mps", double=True)
+        resolve_device("mps")
     with pytest.raises(ConfigError, match="expected cpu for several processes"):
         resolve_device("cuda", on_cpu="several processes")
-    with pytest.raises(ConfigError, match="expected auto, cuda, mps, cpu, found 'tpu'"):
+    with pytest.raises(ConfigError, match="expected auto, cpu, cuda, mps, found 'tpu'"):
         resolve_device("tpu")
+    having(monkeypatch, "cuda")
     with pytest.raises(ConfigError, match="expected cpu for the method kappa-gcn"):
         GraphEmbedder("H2", method="kappa-gcn", device="cuda").fit(path(4))
 
 
 def test_the_command_line_refuses_it_in_one_line(monkeypatch, tmp_path):
     having(monkeypatch)
-    for command in ("embed", "classify"):
+    for command in ("embed", "classify", "link"):
         words = message_of(run(command, "karate", "--device", "cuda", "--epochs", "1", "--out", tmp_path / "run"))
         assert "device: expected a device of this machine" in words
 
@@ -72,3 +76,13 @@ def test_points_are_moved(monkeypatch):
     monkeypatch.setattr(embedding_run, "resolve_device", lambda name, **_: torch.device("meta"))
     with pytest.raises(Moved, match=r"{'meta'}"):
         GraphEmbedder("H2", verbose=False).fit(path(5))
+
+
+def test_a_link_predictor_is_moved(monkeypatch, data):
+    def stop(model, graph, *_, **__):
+        raise Moved({t.device.type for t in (*model.parameters(), graph.x, graph.edge_index)})
+
+    monkeypatch.setattr(link_predictor, "fit_links", stop)
+    monkeypatch.setattr(link_predictor, "resolve_device", lambda name, **_: torch.device("meta"))
+    with pytest.raises(Moved, match=r"{'meta'}"):
+        KappaGCNLinkPredictor("H4", verbose=False).fit(data)

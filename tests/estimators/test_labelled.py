@@ -81,8 +81,8 @@ def test_features_and_labels_in_many_forms(data):
     matrix = sp.csr_array(adjacency(data))
     plain = KappaGCNClassifier("S4", feature_norm="rows", **FEW).fit(matrix, data.y, x=data.x).predict_proba()
     for x in (sp.csr_array(data.x.numpy()), data.x.to_sparse_csr(), data.x.clone().requires_grad_(), data.x.double()):
-        found = KappaGCNClassifier("S4", feature_norm="rows", dropout=0.0, l2=0.0, **FEW).fit(matrix, data.y, x=x)
-        np.testing.assert_allclose(found.predict_proba(), plain, atol=1e-5)
+        classifier = KappaGCNClassifier("S4", feature_norm="rows", dropout=0.0, l2=0.0, **FEW).fit(matrix, data.y, x=x)
+        np.testing.assert_allclose(classifier.predict_proba(), plain, atol=1e-5)
     dense = KappaGCNClassifier("S4", **FEW).fit(matrix, data.y, x=data.x)
     sparse = dense.predict_proba(matrix, sp.csr_array(data.x.numpy()))
     np.testing.assert_allclose(sparse, dense.predict_proba(), atol=1e-6)

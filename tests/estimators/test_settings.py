@@ -1,6 +1,7 @@
 """One definition of every setting: what is made from the fields, and what a new field brings with it."""
 
 import inspect
+import json
 import os
 import shutil
 import subprocess
@@ -49,7 +50,7 @@ def test_text_of_the_command_line_becomes_settings():
         ({"epochs": True}, "epochs: expected a whole number in"),
         ({"split_input": 1}, "split_input: expected True or False"),
         ({"space": 3}, "space: expected a word"),
-        ({"feature_norm": "some"}, "feature_norm: expected rows, lengths, columns, none, auto, found 'some'"),
+        ({"feature_norm": "some"}, "feature_norm: expected auto, rows, lengths, columns, none, found 'some'"),
         ({"num_neighbors": "a"}, "--num-neighbors: expected a number, or some separated by commas"),
         ({"seed": 2**32}, "random_state: expected a whole number in"),
     ],
@@ -61,12 +62,18 @@ def test_values_that_a_field_does_not_allow_are_named(values, words):
 
 LINE = '    dummy: float = setting(0.25, "A setting that a test adds.", range="[0, 1]")\n'
 SHOW = """
-import inspect
+import inspect, json, sys
+from typer.testing import CliRunner
 from kappagcn import KappaGCNClassifier
+from kappagcn.cli import app
 from kappagcn.estimators.settings import ClassificationSettings, settings_table
-print(inspect.signature(KappaGCNClassifier).parameters["dummy"])
-print("dummy: A setting that a test adds." in KappaGCNClassifier.__doc__)
-print([line for line in settings_table(ClassificationSettings).splitlines() if "dummy" in line])
+commands = [["--help"], ["--dummy", "0.5", "--dry-run"], ["--config", sys.argv[1], "--dry-run"]]
+print(json.dumps({
+    "commands": [CliRunner().invoke(app, ["classify", "disease", *words]).stdout for words in commands],
+    "argument": str(inspect.signature(KappaGCNClassifier).parameters["dummy"]),
+    "docstring": KappaGCNClassifier.__doc__,
+    "table": [line for line in settings_table(ClassificationSettings).splitlines() if "dummy" in line],
+}))
 """
 
 
@@ -80,19 +87,14 @@ def test_a_new_setting_is_one_line_in_one_file(tmp_path):
     path.write_text(text[:start] + LINE + text[start:])
     (tmp_path / "mine.toml").write_text("dummy = 0.75\n")
 
-    def run(*arguments):
-        environment = {**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "200"}
-        command = [sys.executable, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
-
-    help_text = run("-m", "kappagcn", "classify", "--help")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "200"}
+    command = [sys.executable, "-c", SHOW, str(tmp_path / "mine.toml")]
+    shown = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
+    help_text, by_flag, by_file = shown["commands"]
     assert "--dummy" in help_text
     assert "A setting that a test adds." in help_text
-    assert "dummy = 0.5\n" in run("-m", "kappagcn", "classify", "disease", "--dummy", "0.5", "--dry-run")
-    config = ["--config", str(tmp_path / "mine.toml")]
-    assert "dummy = 0.75\n" in run("-m", "kappagcn", "classify", "disease", *config, "--dry-run")
-    assert run("-c", SHOW).splitlines() == [
-        "dummy: 'float' = 0.25",
-        "True",
-        "['| `dummy` | `--dummy` | `0.25` | A setting that a test adds. |']",
-    ]
+    assert "dummy = 0.5\n" in by_flag
+    assert "dummy = 0.75\n" in by_file
+    assert shown["argument"] == "dummy: 'float' = 0.25"
+    assert "dummy: A setting that a test adds." in shown["docstring"]
+    assert shown["table"] == ["| `dummy` | `--dummy` | `0.25` | A setting that a test adds. |"]

@@ -5,7 +5,7 @@ import pytest
 from kappagcn import GraphEmbedder
 from kappagcn.errors import SignatureError
 from kappagcn.estimators.embedding_run import EmbeddingRun
-from kappagcn.estimators.space_choice import SpaceChoice, candidate_spaces
+from kappagcn.estimators.space_choice import Candidate, SpaceChoice, _reason, candidate_spaces
 from kappagcn.geometry.signature import parse_signature
 from kappagcn.graphs import balanced_tree, cycle, path
 
@@ -24,7 +24,7 @@ def test_no_dimension_is_refused():
 
 @pytest.mark.parametrize(("graph", "sign"), [(balanced_tree(4, 3), -1), (cycle(24), 1)], ids=["tree", "cycle"])
 def test_trees_get_hyperbolic_spaces_and_cycles_spheres(graph, sign):
-    embedder = GraphEmbedder("auto", dim=2, epochs=200, verbose=False).fit(graph)
+    embedder = GraphEmbedder("auto", dim=2, epochs=200, verbose=False, intervals=False).fit(graph)
     assert max(sign * kappa for kappa in embedder.curvatures_) > 0
     assert embedder.choice_.space == embedder.choice_.candidates[0].space
     assert embedder.choice_.space in embedder.choice_.reason
@@ -32,12 +32,14 @@ def test_trees_get_hyperbolic_spaces_and_cycles_spheres(graph, sign):
     assert embedder.d_avg_ <= 1.05 * best, "the objective is another one, and D_avg need not fall with it"
 
 
-def test_the_better_half_goes_on_and_all_are_reported():
-    choice = GraphEmbedder("auto", dim=6, epochs=200, verbose=False).fit(balanced_tree(3, 2)).choice_
+def test_the_better_ones_go_on_and_all_are_reported():
+    choice = GraphEmbedder("auto", dim=6, epochs=120, verbose=False, intervals=False).fit(balanced_tree(3, 2)).choice_
     assert [each.space for each in choice.candidates[:2]].count(choice.space) == 1
     epochs = sorted((each.epochs for each in choice.candidates), reverse=True)
     assert len(epochs) == 8
     assert epochs[0] > epochs[-1]
+    second_round = {each.space for each in choice.candidates if each.epochs > 30}
+    assert len(second_round) <= 5, "one of H6, S6; one of H3xS3, H3^2, S3^2; E6; H3xE3; H2^3"
 
 
 def test_where_all_fit_perfectly_flat_space_is_taken():
@@ -46,12 +48,20 @@ def test_where_all_fit_perfectly_flat_space_is_taken():
     assert choice.reason.startswith("Flat space is as good as any")
 
 
+def test_the_reason_says_when_another_one_was_slightly_better():
+    best, other, flat = Candidate("H10", 200, 0.0758), Candidate("S5^2", 200, 0.0750), Candidate("E10", 100, 0.0773)
+    reason = _reason(best, [best, other, flat])
+    assert "close to the least" in reason
+    assert "least" not in reason.replace("close to the least", "")
+    assert _reason(other, [other, best, flat]).startswith("S5^2 has the least D_avg")
+
+
 def test_each_candidate_has_one_trainer(monkeypatch):
     """Making one runs the trials of its starts."""
-    made, own = [], EmbeddingRun.trainer
-    monkeypatch.setattr(EmbeddingRun, "trainer", lambda run, **o: made.append(run.settings.space) or own(run, **o))
-    GraphEmbedder("auto", dim=6, epochs=100, verbose=False).fit(cycle(10))
-    assert sorted(made[:-1]) == sorted(candidate_spaces(6)), "and one for the run itself"
+    made, own = [], EmbeddingRun.tried_trainer
+    monkeypatch.setattr(EmbeddingRun, "tried_trainer", lambda run: made.append(run.settings.space) or own(run))
+    GraphEmbedder("auto", dim=6, epochs=50, verbose=False).fit(cycle(10))
+    assert sorted(made) == sorted(candidate_spaces(6))
 
 
 def test_the_choice_is_kept_and_taken_up_again(tmp_path, monkeypatch):

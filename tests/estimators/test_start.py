@@ -20,9 +20,10 @@ def curvatures(start):
 
 
 def test_silent_factors_start_nearly_flat_with_the_sign_of_their_letter():
-    flat, curved = starts("H2xS2xE1", SCALING, "graph", 0)
+    flat, curved, strong = starts("H2xS2xE1", SCALING, "graph", 0)
     assert [round(k * 3**2, 6) for k in curvatures(flat)] == [-0.01, 0.01, 0]
     assert [round(k * 3**2, 4) for k in curvatures(curved)] == [-10, 0.01, 0]
+    assert [round(k * 3**2, 2) for k in curvatures(strong)] == [-1000, 0.01, 0]
     assert flat.points.shape == (40, 5)
 
 

@@ -42,10 +42,10 @@ def labelled(nodes=40):
     }
 
 
-def saved(folder, told, summary, metrics):
+def saved(folder, arrays, summary, metrics):
     folder.mkdir()
     save_json(folder / "config.json", {})
     save_json(folder / "summary.json", {"graph": "some tree", "best_epoch": 2} | summary)
     (folder / "metrics.jsonl").write_text("".join(json.dumps(each) + "\n" for each in metrics))
-    save_embedded(folder / "embedding.npz", told)
+    save_embedded(folder / "embedding.npz", arrays)
     return SavedRun(folder)

@@ -8,23 +8,23 @@ from kappagcn.run_folder import Embedded
 
 
 def test_drawn_nodes_are_where_they_were_embedded():
-    told = embedded()
+    arrays = embedded()
     with styled(LIGHT):
-        figure = embedding(LIGHT, told, "title")
+        figure = embedding(LIGHT, arrays, "title")
     disk, plane, globe = figure.axes[:3]
     for axis, columns in ((disk, slice(0, 2)), (plane, slice(2, 4))):
         drawn = np.concatenate([each.get_offsets() for each in axis.collections if len(each.get_offsets()) > 1])
-        np.testing.assert_allclose(np.sort(drawn[:, 0]), np.sort(told.points[:, columns.start]), atol=1e-9)
+        np.testing.assert_allclose(np.sort(drawn[:, 0]), np.sort(arrays.points[:, columns.start]), atol=1e-9)
     assert "shows" in globe.get_title()
     assert "κ = −1" in disk.get_title()
 
 
 @pytest.mark.parametrize("dims", [(1,), (2,), (2, 2, 2)])
 def test_odd_graphs_are_drawn(dims, tmp_path):
-    told = embedded(dims, nodes=3)
-    alone = Embedded(**{**vars(told), "edges": np.zeros((0, 2), np.int64)})
+    arrays = embedded(dims, nodes=3)
+    alone = Embedded(**{**vars(arrays), "edges": np.zeros((0, 2), np.int64)})
     with styled(LIGHT):
-        for each in (told, alone):
+        for each in (arrays, alone):
             embedding(LIGHT, each, "few").savefig(tmp_path / "few.png")
 
 

@@ -14,9 +14,9 @@ CELLS = [(name, dtype) for name in accuracy.CASES for dtype in accuracy.TARGETS]
 def test_values_and_slopes_are_within_the_targets(name, dtype):
     value_target, slope_target = accuracy.targets(name, dtype)
     for kappa in accuracy.KAPPAS:
-        found = accuracy.measure(name, kappa, dtype, count=25, seed=7)["kappagcn"]
-        assert found["value"] <= value_target, (kappa, found)
-        assert found["slope"] <= slope_target, (kappa, found)
+        measured = accuracy.measure(name, kappa, dtype, count=25, seed=7)["kappagcn"]
+        assert measured["value"] <= value_target, (kappa, measured)
+        assert measured["slope"] <= slope_target, (kappa, measured)
 
 
 # A dozen roundings of the points, each worth ε·cosh²(r/2) at distance r from the origin; three are seen at most.
@@ -41,6 +41,6 @@ def test_near_antipodes_only_directions_lose_digits(name, dtype):
 
 def test_the_comparison_can_fail():
     """geoopt's distance misses the float32 target near zero curvature: the measure sees what it should."""
-    found = accuracy.measure("dist", -1e-6, torch.float32, count=25)["geoopt"]
-    assert found["value"] > accuracy.TARGETS[torch.float32][0]
-    assert found["slope"] > 1
+    measured = accuracy.measure("dist", -1e-6, torch.float32, count=25)["geoopt"]
+    assert measured["value"] > accuracy.TARGETS[torch.float32][0]
+    assert measured["slope"] > 1

@@ -57,13 +57,13 @@ def test_where_values_cannot_be_read_bad_rows_are_nan_and_others_right(name, bad
     f = lambda x: POINTS[name](x, k=-1.0)  # noqa: E731
     row = lambda x: f(x.expand(2, 2))[0] if name not in ("lambda_x",) else f(x)  # noqa: E731
     if name in ("lambda_x", "dist0", "logmap0", "to_ambient", "scale", "matmul_right"):
-        found = torch.func.vmap(f)(bad)
-        assert found[0].isnan().any()
-        torch.testing.assert_close(found[1], f(bad[1:])[0])
+        actual = torch.func.vmap(f)(bad)
+        assert actual[0].isnan().any()
+        torch.testing.assert_close(actual[1], f(bad[1:])[0])
     else:
-        found = torch.func.vmap(row)(bad)
-        assert found[0].isnan().any()
-        torch.testing.assert_close(found[1], row(bad[1]))
+        actual = torch.func.vmap(row)(bad)
+        assert actual[0].isnan().any()
+        torch.testing.assert_close(actual[1], row(bad[1]))
 
 
 @pytest.mark.parametrize("f", [G.expmap0, G.lift], ids=["expmap0", "lift"])
@@ -72,9 +72,9 @@ def test_bad_tangent_vectors_are_refused(f):
         f(NAN, k=-1.0)
     with pytest.raises(GeometryError, match="v: expected finite vectors"):
         G.expmap(X, NAN, k=-1.0)
-    found = torch.func.vmap(lambda v: f(v, k=-1.0))(NAN)
-    assert found[0].isnan().any()
-    assert found[1].isfinite().all()
+    actual = torch.func.vmap(lambda v: f(v, k=-1.0))(NAN)
+    assert actual[0].isnan().any()
+    assert actual[1].isfinite().all()
 
 
 @pytest.mark.parametrize("name", TWO)

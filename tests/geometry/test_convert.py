@@ -19,7 +19,7 @@ TOL = {"rtol": 1e-10, "atol": 1e-11}
 @given(spaces(**RIGHT))
 def test_agreement_with_geoopt(space):
     x, y, z = (space.points(6, reach=0.8) for _ in range(3))
-    v = space.vectors(6, size=0.2 / max(1, space.s))
+    v = space.tangents(6, reach=0.6)
     k = torch.tensor(space.k, dtype=space.dtype)
     for ours, theirs in (
         (G.lambda_x(x, k=k), math.lambda_x(x, k=k, keepdim=True)),

@@ -57,8 +57,8 @@ def test_mean_commutes_with_isometries(space):
 def test_gradients_are_those_of_the_solution(k):
     """By differences of the solved mean: points, weights and κ, first and second derivatives."""
     generator = torch.Generator().manual_seed(0)
-    x = G.random_uniform(5, 3, radius=1.0, k=k, dtype=torch.float64, generator=generator).requires_grad_()
-    w = (torch.rand(5, dtype=torch.float64, generator=generator) + 0.2).requires_grad_()
+    x = G.random_uniform(4, 2, radius=1.0, k=k, dtype=torch.float64, generator=generator).requires_grad_()
+    w = (torch.rand(4, dtype=torch.float64, generator=generator) + 0.2).requires_grad_()
     kappa = torch.tensor(k, dtype=torch.float64, requires_grad=True)
     f = lambda x, w, k: G.frechet_mean(x, w, k=k)  # noqa: E731
     assert torch.autograd.gradcheck(f, (x, w, kappa))
@@ -70,9 +70,9 @@ def test_where_convergence_cannot_be_read_all_steps_are_taken():
     generator = torch.Generator().manual_seed(3)
     x = G.random_uniform(4, 5, 3, radius=8.0, k=-1.0, dtype=torch.float64, generator=generator)
     w = torch.rand(4, 5, dtype=torch.float64, generator=generator) ** 3 + 1e-3
-    found = torch.func.vmap(lambda x, w: G.frechet_mean(x, w, k=-1.0))(x, w)
+    actual = torch.func.vmap(lambda x, w: G.frechet_mean(x, w, k=-1.0))(x, w)
     expected = torch.stack([G.frechet_mean(a, b, k=-1.0) for a, b in zip(x, w, strict=True)])
-    assert_same_points(found, expected, k=-1.0, atol=1e-7)
+    assert_same_points(actual, expected, k=-1.0, atol=1e-7)
 
 
 def test_equal_points_and_zero_weights():

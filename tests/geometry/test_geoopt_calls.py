@@ -41,11 +41,11 @@ def with_k(call):
     return re.sub(r"(?<![.\w])([a-z]\w+)\(([^()]*)\)", r"\1(\2, k=k)", call)
 
 
-def compare(found, expected):
+def compare(actual, expected):
     if isinstance(expected, bool):
-        assert bool(found) is expected
+        assert bool(actual) is expected
     else:
-        torch.testing.assert_close(found, expected.detach().as_subclass(torch.Tensor).double(), **TOL)
+        torch.testing.assert_close(actual, expected.detach().as_subclass(torch.Tensor).double(), **TOL)
 
 
 @pytest.mark.parametrize(

@@ -22,17 +22,17 @@ def as_mp(x):
     return [mpf(a) for a in x.tolist()]
 
 
-def relative_error(found, expected):
-    gap = R.length([mpf(a) - b for a, b in zip(found.tolist(), expected, strict=True)])
+def relative_error(actual, expected):
+    gap = R.length([mpf(a) - b for a, b in zip(actual.tolist(), expected, strict=True)])
     return float(gap / R.length(expected))
 
 
 @given(spaces())
 def test_coaddition_is_its_definition(space):
     x, y = space.points(N, reach=1.0), space.points(N, reach=1.0)
-    for a, b, found in zip(x, y, G.coadd(x, y, k=space.k), strict=True):
+    for a, b, actual in zip(x, y, G.coadd(x, y, k=space.k), strict=True):
         expected = R.coadd(as_mp(a), as_mp(b), mpf(space.k))
-        gap = R.length([mpf(s) - t for s, t in zip(found.tolist(), expected, strict=True)])
+        gap = R.length([mpf(s) - t for s, t in zip(actual.tolist(), expected, strict=True)])
         assert float(gap) <= space.tol()
 
 
@@ -46,10 +46,10 @@ def test_the_derivative_of_coaddition_by_the_curvature(dtype, k):
     total = G.coadd(x, y, k=kappa)
     slopes = torch.stack([torch.autograd.grad(t.sum(), kappa, retain_graph=True)[0] for t in total.unbind(-1)], -1)
     bound = {torch.float32: 2e-5, torch.float64: 1e-10}[dtype]
-    for a, b, value, found in zip(x, y, total.detach(), slopes, strict=True):
+    for a, b, value, actual in zip(x, y, total.detach(), slopes, strict=True):
         a, b = as_mp(a), as_mp(b)
         expected = R.slope(lambda c, a=a, b=b: R.coadd(a, b, c), mpf(float(kappa[0].detach())))
-        gap = R.length([mpf(s) - t for s, t in zip(found.tolist(), expected, strict=True)])
+        gap = R.length([mpf(s) - t for s, t in zip(actual.tolist(), expected, strict=True)])
         unit = max(R.length(expected), 0.05 * R.length(as_mp(value)) * max(R.dot(a, a), R.dot(b, b)))
         assert float(gap / unit) <= bound
 
@@ -90,9 +90,9 @@ def test_coaddition_near_the_boundary(dtype, radius):
         G.expmap0(radius / 2 * v / v.norm(dim=-1, keepdim=True), k=-1.0).to(dtype) for v in (u, w, u + 1e-3 * w)
     )
     for y, bound in ((apart, 2 * math.cosh(radius / 2) ** 2), (close, 8)):
-        for a, b, found in zip(x, y, G.coadd(x, y, k=-1.0), strict=True):
+        for a, b, actual in zip(x, y, G.coadd(x, y, k=-1.0), strict=True):
             expected = R.coadd(as_mp(a), as_mp(b), mpf(-1))
-            assert relative_error(found, expected) <= bound * torch.finfo(dtype).eps
+            assert relative_error(actual, expected) <= bound * torch.finfo(dtype).eps
 
 
 @EACH

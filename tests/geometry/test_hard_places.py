@@ -137,13 +137,13 @@ def test_on_and_beyond_the_equator(dtype, size):
     eps = torch.finfo(dtype).eps
     as_mp = lambda t: [[mpf(a) for a in row] for row in t.tolist()]  # noqa: E731
     d, _ = gradients(G.dist, x, y, k=1.0)
-    for a, b, found in zip(as_mp(x), as_mp(y), d.tolist(), strict=True):
-        assert found == pytest.approx(float(R.dist(a, b, mpf(1))), rel=8 * eps)
+    for a, b, actual in zip(as_mp(x), as_mp(y), d.tolist(), strict=True):
+        assert actual == pytest.approx(float(R.dist(a, b, mpf(1))), rel=8 * eps)
     for f, exact, second in ((G.logmap, R.logmap, y), (G.expmap, R.expmap, v)):
         value, _ = gradients(f, x, second, k=1.0)
-        for a, b, found in zip(as_mp(x), as_mp(second), value.tolist(), strict=True):
+        for a, b, actual in zip(as_mp(x), as_mp(second), value.tolist(), strict=True):
             expected = exact(a, b, mpf(1))
-            gap = R.length([mpf(s) - t for s, t in zip(found, expected, strict=True)])
+            gap = R.length([mpf(s) - t for s, t in zip(actual, expected, strict=True)])
             # Points measured on the sphere, where a coordinate of 1e4 is 2e-4 from the pole.
             unit = 2 / (1 + R.dot(expected, expected)) if f is G.expmap else 1 / R.length(expected)
             assert float(gap * unit) <= 200 * eps
@@ -154,8 +154,8 @@ def test_points_of_very_different_norm(dtype):
     x, y = torch.tensor([[1e4, 0.0]], dtype=dtype), torch.tensor([[1e-4, 0.0]], dtype=dtype)
     for sign in (1, -1):
         expected = float(R.dist([mpf(1e4), mpf(0)], [sign * mpf(float(y[0, 0])), mpf(0)], mpf(1)))
-        found, _ = gradients(G.dist, x, sign * y, k=1.0)
-        assert float(found) == pytest.approx(expected, rel=8 * torch.finfo(dtype).eps)
+        actual, _ = gradients(G.dist, x, sign * y, k=1.0)
+        assert float(actual) == pytest.approx(expected, rel=8 * torch.finfo(dtype).eps)
         assert float(G.cdist(x, sign * y, k=1.0)) == pytest.approx(expected, rel=8 * torch.finfo(dtype).eps)
 
 
@@ -228,9 +228,9 @@ def test_distances_up_to_sixty_from_tangent_vectors_in_float32(k):
     for other in (v, close):
         d, (g, _, _) = gradients(G.tangent_dist, u, other, k=k)
         assert d.max() > 3
-        for a, b, found, slope in zip(u.tolist(), other.tolist(), d.tolist(), g.tolist(), strict=True):
+        for a, b, actual, slope in zip(u.tolist(), other.tolist(), d.tolist(), g.tolist(), strict=True):
             a, b = [mpf(t) for t in a], [mpf(t) for t in b]
-            assert found == pytest.approx(float(R.tangent_dist(a, b, mpf(k))), rel=2e-6)
+            assert actual == pytest.approx(float(R.tangent_dist(a, b, mpf(k))), rel=2e-6)
             step = lambda h, a=a, b=b: R.tangent_dist([a[0] + h, *a[1:]], b, mpf(k))  # noqa: E731
             assert slope[0] == pytest.approx(float(R.slope(step, mpf(0))), rel=2e-5, abs=2e-6)
     assert float(G.tangent_dist(u[-1], -u[-1], k=k)) == pytest.approx(60 / s, rel=1e-6)

@@ -20,28 +20,28 @@ def papers_logit(x, p, a, k):
 @given(spaces(kappas=[-5.0, -1.0, -0.3, 0.3, 1.0, 5.0], dtypes=[torch.float64]))
 def test_logits_are_the_papers(space):
     x, p, a = space.points(N, reach=1.2), space.points(C, reach=0.5), space.vectors(C)
-    found = G.logits(x, p, a, k=space.k)
-    assert found.shape == (N, C)
+    actual = G.logits(x, p, a, k=space.k)
+    assert actual.shape == (N, C)
     for c in range(C):
         expected = papers_logit(x, p[c].expand_as(x), a[c].expand_as(x), space.k)
         inside = expected.abs() < 1.4 / space.s * G.norm(p[c], a[c], k=space.k)  # away from arcsine's end
-        torch.testing.assert_close(found[:, c][inside], expected[inside], rtol=1e-9, atol=1e-10)
+        torch.testing.assert_close(actual[:, c][inside], expected[inside], rtol=1e-9, atol=1e-10)
 
 
 @given(spaces())
 def test_logits_are_scaled_distances(space):
     x, p, a = space.points(N, reach=1.0), space.points(C, reach=0.5), space.vectors(C)
-    found = G.logits(x, p, a, k=space.k)
+    actual = G.logits(x, p, a, k=space.k)
     expected = torch.stack([G.dist2plane(x, p[c].expand_as(x), a[c].expand_as(x), k=space.k) for c in range(C)], -1)
     torch.testing.assert_close(
-        found, G.norm(p, a, k=space.k) * expected, rtol=space.tol(30), atol=space.tol(30) * max(1, space.s)
+        actual, G.norm(p, a, k=space.k) * expected, rtol=space.tol(30), atol=space.tol(30) * max(1, space.s)
     )
 
 
 @given(spaces())
 def test_the_plane_is_at_distance_zero_and_the_normal_leads_away(space):
     p, a = space.points(N, reach=0.5), space.vectors(N)
-    v = space.vectors(N, size=0.2 / max(1, space.s))
+    v = space.tangents(N, reach=0.7)
     across = v - (v * a).sum(-1, keepdim=True) / a.square().sum(-1, keepdim=True) * a
     on = G.expmap(p, across, k=space.k)
     assert G.dist2plane(on, p, a, k=space.k).abs().max() <= space.tol(20)

@@ -45,12 +45,12 @@ def test_methods_are_the_functions(name, k):
 def test_a_product_of_one_factor_is_the_factor(name, k):
     args = arguments(name, k)
     space = Stereographic(k, dim=3)
-    found, expected = getattr(ProductManifold([space]), name)(*args), getattr(space, name)(*args)
+    actual, expected = getattr(ProductManifold([space]), name)(*args), getattr(space, name)(*args)
     if name == "lambda_x":
-        found = found.squeeze(-1)
+        actual = actual.squeeze(-1)
     if name == "dist2plane":  # a product's has no sign
         expected = expected.abs()
-    torch.testing.assert_close(found, expected, equal_nan=name == "antipode")
+    torch.testing.assert_close(actual, expected, equal_nan=name == "antipode")
 
 
 def test_curvature_learns_through_every_method():

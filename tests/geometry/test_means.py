@@ -136,9 +136,9 @@ def test_right_multiplication(space):
     alpha = product.norm(dim=-1, keepdim=True) / length
     stretched = alpha * length * artanc(s * length * length)
     formula = stretched * tanc(s * stretched * stretched) * product / product.norm(dim=-1, keepdim=True)
-    found = G.matmul_right(x, w, k=k)
-    assert_same_points(found, formula, k=k, atol=space.tol(20))
-    assert_same_points(G.matmul_right(found, v, k=k), G.matmul_right(x, w @ v, k=k), k=k, atol=space.tol(20))
+    actual = G.matmul_right(x, w, k=k)
+    assert_same_points(actual, formula, k=k, atol=space.tol(20))
+    assert_same_points(G.matmul_right(actual, v, k=k), G.matmul_right(x, w @ v, k=k), k=k, atol=space.tol(20))
 
 
 @given(spaces(kappas=[0.0]))
@@ -164,9 +164,9 @@ def test_sparse_is_dense(k):
     grads = torch.autograd.grad(expected.square().sum(), [x, kappa])
     assert (expected[2] == 0).all()
     for a in (dense.to_sparse(), dense.to_sparse_csr()):
-        found = G.matmul_left(a, x, k=kappa)
-        torch.testing.assert_close(found, expected)
-        for g, e in zip(torch.autograd.grad(found.square().sum(), [x, kappa]), grads, strict=True):
+        actual = G.matmul_left(a, x, k=kappa)
+        torch.testing.assert_close(actual, expected)
+        for g, e in zip(torch.autograd.grad(actual.square().sum(), [x, kappa]), grads, strict=True):
             torch.testing.assert_close(g, e)
 
 
@@ -205,11 +205,11 @@ def test_undefined_midpoints_are_refused(k, x, w):
     with pytest.raises(UndefinedMidpointError, match="non-negative weights"):
         G.midpoint(x, w, k=k)
     if w.any():
-        found = torch.func.vmap(lambda w: G.midpoint(x, w, k=k))(
+        actual = torch.func.vmap(lambda w: G.midpoint(x, w, k=k))(
             torch.stack([w, torch.ones(2) + w.abs()[:1] * torch.tensor([1.0, 0])])
         )
-        assert found[0].isnan().all()
-        assert found[1].isfinite().all()
+        assert actual[0].isnan().all()
+        assert actual[1].isfinite().all()
     else:
         assert (G.matmul_left(w.unsqueeze(0), x, k=k) == 0).all()
 

@@ -70,15 +70,15 @@ def test_inverse_functions():
 def test_arsinh_of_large_arguments():
     """geoopt's float32 arsinh of −1e4 is −34.5; the true value is −9.90."""
     r = torch.tensor([-1e4, -1e6, 1e4])
-    found = numerics.arsin_k(r, k=torch.tensor(-1.0))
-    torch.testing.assert_close(found.double(), r.double().asinh(), rtol=2e-7, atol=0)
+    actual = numerics.arsin_k(r, k=torch.tensor(-1.0))
+    torch.testing.assert_close(actual.double(), r.double().asinh(), rtol=2e-7, atol=0)
 
 
 def test_arsin_beyond_its_domain_is_the_end_of_its_domain():
     r = torch.tensor([1.0, 1.0 + 1e-7, 2.0, -1.0], requires_grad=True)
-    found = numerics.arsin_k(r, k=torch.tensor(1.0))
-    torch.testing.assert_close(found, math.pi / 2 * torch.tensor([1.0, 1.0, 1.0, -1.0]), rtol=1e-6, atol=0)
-    assert torch.autograd.grad(found.sum(), r)[0].isfinite().all()
+    actual = numerics.arsin_k(r, k=torch.tensor(1.0))
+    torch.testing.assert_close(actual, math.pi / 2 * torch.tensor([1.0, 1.0, 1.0, -1.0]), rtol=1e-6, atol=0)
+    assert torch.autograd.grad(actual.sum(), r)[0].isfinite().all()
 
 
 def test_norm_neither_underflows_nor_overflows_where_it_need_not():

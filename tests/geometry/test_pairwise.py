@@ -29,14 +29,14 @@ def test_gradients_are_those_of_the_distances(k, dtype, monkeypatch):
         leaves = [t.clone().requires_grad_() for t in tensors]
         return torch.autograd.grad((weight.to(leaves[0].dtype) * f(*leaves)).sum(), leaves)
 
-    found = gradients(lambda x, y, k: G.cdist(x, y, k=k), x, y, torch.tensor(k, dtype=dtype))
+    actual = gradients(lambda x, y, k: G.cdist(x, y, k=k), x, y, torch.tensor(k, dtype=dtype))
     expected = gradients(
         lambda x, y, k: G.dist(x[:, None], y[None], k=k),
         x.double(),
         y.double(),
         torch.tensor(k, dtype=dtype).double(),
     )
-    for f, e in zip(found, expected, strict=True):
+    for f, e in zip(actual, expected, strict=True):
         tol = 2e-5 if dtype == torch.float32 else 1e-11
         torch.testing.assert_close(f.double(), e, rtol=tol, atol=tol)
 
@@ -51,10 +51,10 @@ def test_coincident_pairs_leave_the_other_gradients_alone(k, dtype):
     x[6] = x[5] + torch.tensor([0, 0, 1e-15])  # equal but for one tiny coordinate
     x[5, 2] = 0
     weight = torch.rand(7, 7, dtype=dtype, generator=generator)
-    found, expected = x.clone().requires_grad_(), x.double().requires_grad_()
-    (weight * G.cdist(found, found, k=k)).sum().backward()
+    actual, expected = x.clone().requires_grad_(), x.double().requires_grad_()
+    (weight * G.cdist(actual, actual, k=k)).sum().backward()
     (weight.double() * G.dist(expected[:, None], expected[None], k=k)).sum().backward()
-    torch.testing.assert_close(found.grad.double(), expected.grad, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(actual.grad.double(), expected.grad, rtol=1e-5, atol=1e-5)
 
 
 def test_second_derivatives():

@@ -18,7 +18,7 @@ N = 8
 def test_exponential_map_by_sine_and_cosine(space):
     """Proof of theorem 2: exp_x(v) from the geodesic of the sphere, written with sin_κ and cos_κ for every sign."""
     x = space.points(N, reach=1.0)
-    v = space.vectors(N, size=0.3 / max(1, space.s)) / G.lambda_x(x, k=space.k, keepdim=True)
+    v = space.tangents(N, reach=1.0) / G.lambda_x(x, k=space.k, keepdim=True)
     k = torch.tensor(space.k, dtype=space.dtype)
     factor = G.lambda_x(x, k=space.k, keepdim=True)
     length = v.norm(dim=-1, keepdim=True)
@@ -90,14 +90,14 @@ def test_the_three_star_fits_the_hyperbolic_plane_and_not_the_euclidean_one():
     angle = 2 * math.pi / 3 * torch.arange(3, dtype=torch.float64)
     leaves = torch.stack([angle.cos(), angle.sin()], -1)
     paths = torch.tensor([[0, 1, 1, 1], [1, 0, 2, 2], [1, 2, 0, 2], [1, 2, 2, 0]], dtype=torch.float64)
-    found = []
+    results = []
     for reach in (1.0, 5.0, 15.0):  # tangent vectors, so that "r → 1" may go far
         v = torch.cat([torch.zeros(1, 2, dtype=torch.float64), reach * leaves])
-        found.append(distortion(G.tangent_dist(v[:, None], v[None], k=-1.0), paths))
+        results.append(distortion(G.tangent_dist(v[:, None], v[None], k=-1.0), paths))
         # sin(60°) is exactly what the Euclidean star loses.
         assert distortion(G.tangent_dist(v[:, None], v[None], k=0.0), paths) == pytest.approx(2 / math.sqrt(3))
-    assert found[0] > found[1] > found[2]
-    assert found[2] == pytest.approx(1, abs=0.01)
+    assert results[0] > results[1] > results[2]
+    assert results[2] == pytest.approx(1, abs=0.01)
 
 
 @pytest.mark.parametrize("n", [3, 4, 7, 12])

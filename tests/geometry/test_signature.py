@@ -59,8 +59,8 @@ factors = st.builds(Factor, st.just("H"), st.integers(1, 30), st.sampled_from([-
 
 
 @given(st.lists(factors, min_size=1, max_size=6))
-def test_round_trip(found):
-    assert parse_signature(format_signature(found)) == found
+def test_round_trip(actual):
+    assert parse_signature(format_signature(actual)) == actual
 
 
 @given(st.text(alphabet="HSEUx^()-.0123456789 ", max_size=12))

@@ -17,9 +17,23 @@ def test_no_function_is_left_out():
     assert functions == set(CASES) | OTHERS
 
 
+class Arguments(dict):
+    """Tensors by name, and the names of those that were asked for."""
+
+    def __init__(self, tensors):
+        super().__init__(tensors)
+        self.used = []
+
+    def __getitem__(self, name):
+        self.used.append(name)
+        return super().__getitem__(name)
+
+
 @EACH
 def test_gradients_by_everything_through_zero(name):
-    leaves = {key: t.requires_grad_() for key, t in tensors().items()}
+    arguments = Arguments(tensors())
+    CASES[name](arguments, KAPPAS[0])
+    leaves = {key: t.requires_grad_() for key, t in arguments.items() if key in arguments.used}
     for kappa in KAPPAS:
         k = kappa.clone().requires_grad_()
         f = lambda k, *args: CASES[name](dict(zip(leaves, args, strict=True)), k)  # noqa: E731
@@ -70,15 +84,20 @@ TRACED = {**CASES, "frechet_mean": lambda t, k: G.frechet_mean(t["x"], t["w"], k
 ONE_STEP = pytest.mark.filterwarnings("ignore:frechet_mean:kappagcn.errors.ConvergenceWarning")
 
 
+# aot_eager traces the backward too, at four times the cost; these go through every backward that the geometry defines.
+WITH_BACKWARD = ("add", "dist", "dist0", "cdist", "cdist2", "midpoint", "logits")
+
+
 @ONE_STEP
 @EACH
 def test_compiles_as_one_graph(name):
-    """fullgraph=True fails on any Python branch on a value; aot_eager traces the backward too and needs no compiler."""
+    """fullgraph=True fails on any Python branch on a value; neither backend needs a compiler."""
     torch._dynamo.reset()
-    compiled = torch.compile(TRACED[name], fullgraph=True, backend="aot_eager")
+    backend = "aot_eager" if name in WITH_BACKWARD else "eager"
+    compiled = torch.compile(TRACED[name], fullgraph=True, backend=backend)
     for kappa in (-0.8, 0.6):
-        found, expected = [], []
-        for f, results in ((compiled, found), (TRACED[name], expected)):
+        values, expected = [], []
+        for f, results in ((compiled, values), (TRACED[name], expected)):
             t = {key: value.requires_grad_() for key, value in tensors().items()}
             k = torch.tensor(kappa, dtype=torch.float64, requires_grad=True)
             value = f(t, k)
@@ -86,30 +105,30 @@ def test_compiles_as_one_graph(name):
                 value.square().sum(), [k, *t.values()], allow_unused=True, materialize_grads=True
             )
             results.extend([value.detach(), *grads])
-        for f, e in zip(found, expected, strict=True):
+        for f, e in zip(values, expected, strict=True):
             torch.testing.assert_close(f, e, **CLOSE)
 
 
 @EACH
 def test_vmap_over_curvatures_and_points(name):
     t = tensors()
-    found = torch.func.vmap(lambda k: CASES[name](t, k))(KAPPAS)
+    actual = torch.func.vmap(lambda k: CASES[name](t, k))(KAPPAS)
     # Eager, the Fréchet mean stops when it has converged; under vmap it takes all its steps.
     close = {"rtol": 1e-10, "atol": 1e-11} if name == "frechet_mean" else CLOSE
-    torch.testing.assert_close(found, torch.stack([CASES[name](t, k) for k in KAPPAS]), **close)
+    torch.testing.assert_close(actual, torch.stack([CASES[name](t, k) for k in KAPPAS]), **close)
     many = {key: torch.stack([value, 0.5 * value, 0.9 * value]) for key, value in t.items()}
-    found = torch.func.vmap(lambda t: CASES[name](t, KAPPAS[0]))(many)
+    actual = torch.func.vmap(lambda t: CASES[name](t, KAPPAS[0]))(many)
     one = [CASES[name]({key: value[i] for key, value in many.items()}, KAPPAS[0]) for i in range(3)]
-    torch.testing.assert_close(found, torch.stack(one), **close)
+    torch.testing.assert_close(actual, torch.stack(one), **close)
 
 
 @EACH
 def test_jacrev_by_curvature_under_vmap(name):
     t = tensors()
     f = lambda k: CASES[name](t, k)  # noqa: E731
-    found = torch.func.vmap(torch.func.jacrev(f))(KAPPAS)
+    actual = torch.func.vmap(torch.func.jacrev(f))(KAPPAS)
     h = 1e-6
-    for slope, k in zip(found, KAPPAS, strict=True):
+    for slope, k in zip(actual, KAPPAS, strict=True):
         torch.testing.assert_close(slope, (f(k + h) - f(k - h)) / (2 * h), rtol=1e-5, atol=1e-6)
 
 

@@ -34,11 +34,11 @@ def networks(draw, least=1, most=14, connected=False):
 
 def lengths(graph):
     """All distances by NetworkX, −1 where there is no path."""
-    found = np.full((len(graph), len(graph)), -1)
+    result = np.full((len(graph), len(graph)), -1)
     for u, reached in nx.all_pairs_shortest_path_length(graph):
         for v, d in reached.items():
-            found[u, v] = d
-    return found
+            result[u, v] = d
+    return result
 
 
 def as_data(graph, **more):

@@ -38,10 +38,10 @@ def test_the_torus_joins_by_the_wrapped_distance():
     gap = np.abs(points[:, None] - points)
     gap = np.minimum(gap, 1 - gap)
     near = (np.sqrt((gap**2).sum(-1)) < 0.15) & ~np.eye(300, dtype=bool)
-    found = np.zeros_like(near)
-    found[tuple(data.edge_index.numpy())] = True
-    assert (near == found).all()
-    assert (np.abs(points[:, None] - points).max(-1) > 0.5)[found].any()  # some edges go around
+    result = np.zeros_like(near)
+    result[tuple(data.edge_index.numpy())] = True
+    assert (near == result).all()
+    assert (np.abs(points[:, None] - points).max(-1) > 0.5)[result].any()  # some edges go around
 
 
 def test_the_torus_has_the_papers_counts_up_to_chance():
@@ -56,9 +56,9 @@ def test_the_sphere_joins_by_angle_and_is_connected():
     points = data.pos.double().numpy()
     angle = 2 * np.arcsin(np.clip(np.linalg.norm(points[:, None] - points, axis=-1) / 2, 0, 1))
     near = (angle < 0.3) & ~np.eye(len(points), dtype=bool)
-    found = np.zeros_like(near)
-    found[tuple(data.edge_index.numpy())] = True
-    assert (near == found).all()
+    result = np.zeros_like(near)
+    result[tuple(data.edge_index.numpy())] = True
+    assert (near == result).all()
     assert nx.is_connected(as_networkx(data))
 
 
@@ -144,7 +144,7 @@ def test_impossible_graphs_are_refused(call, words):
         call()
 
 
-def least_distortion(data, dim, starts=12, steps=3000):
+def least_distortion(data, dim, starts=12, steps=1000):
     """The smallest worst-case distortion, max ratio over min ratio of distances, found by descent from many starts."""
     n = data.num_nodes
     i, j = torch.triu_indices(n, n, 1)
@@ -152,13 +152,13 @@ def least_distortion(data, dim, starts=12, steps=3000):
     points = torch.randn(starts, n, dim, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     points.requires_grad_()
     optimiser = torch.optim.Adam([points], lr=0.02)
-    schedule = torch.optim.lr_scheduler.ExponentialLR(optimiser, 0.998)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimiser, 0.994)
     best = math.inf
     for step in range(steps):
         optimiser.zero_grad()
         ratio = (points[:, i] - points[:, j]).norm(dim=-1).clamp_min(1e-9).log() - want.log()
         best = min(best, float((ratio.amax(dim=1) - ratio.amin(dim=1)).detach().min().exp()))
-        sharp = 20 * 1.0025**step  # a smooth maximum that sharpens
+        sharp = 20 * 1.0075**step  # a smooth maximum that sharpens
         spread = (torch.logsumexp(sharp * ratio, dim=1) + torch.logsumexp(-sharp * ratio, dim=1)) / sharp
         spread.sum().backward()
         optimiser.step()
@@ -169,8 +169,8 @@ def least_distortion(data, dim, starts=12, steps=3000):
 @pytest.mark.parametrize("dim", [2, 3, 5])
 @pytest.mark.parametrize(("data", "bound"), [(star(3), 2 / math.sqrt(3)), (cycle(4), math.sqrt(2))])
 def test_the_bound_holds_and_is_attained(data, bound, dim):
-    found = least_distortion(data, dim)
-    assert bound - 1e-9 <= found <= bound + 2e-3
+    result = least_distortion(data, dim)
+    assert bound - 1e-9 <= result <= bound + 2e-3
 
 
 @pytest.mark.parametrize(("data", "bound"), [(star(3), 2 / math.sqrt(3)), (cycle(4), math.sqrt(2))])

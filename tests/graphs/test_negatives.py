@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kappagcn.errors import SplitError
-from kappagcn.graphs import NegativeSampler, classic, star
+from kappagcn.graphs import NegativeSampler, classic, negatives, star
 from kappagcn.graphs.negatives import pair_keys
 
 
@@ -73,3 +73,16 @@ def test_distinct_pairs_are_distinct_and_repeatable():
     assert torch.equal(one, two)
     assert len(keys(one, 34)) == 400
     assert NegativeSampler(torch.empty(2, 0, dtype=torch.int64), 3).distinct(3).shape == (2, 3)
+
+
+@pytest.mark.parametrize("distribution", ["uniform", "degree"])
+def test_many_pairs_are_the_same_in_order(monkeypatch, distribution):
+    edges = torch.randint(50, (2, 200), generator=torch.Generator().manual_seed(0))
+    sampler = NegativeSampler(edges, 50, distribution)
+    drawn = sampler.sample(300, torch.Generator().manual_seed(1))
+    monkeypatch.setattr(negatives, "MANY", 300)
+    ordered = pair_keys(sampler.sample(300, torch.Generator().manual_seed(1)), 50)
+    assert torch.equal(pair_keys(drawn, 50).sort().values, ordered.sort().values)
+    assert (ordered[:200].diff() >= 0).all(), "those of later rounds follow"
+    different = pair_keys(sampler.distinct(300, torch.Generator().manual_seed(1)), 50)
+    assert (different.diff() < 0).any(), "the first of a draw are taken, so that it must not be sorted"

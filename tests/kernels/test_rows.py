@@ -17,7 +17,7 @@ KAPPAS = [-4.0, -1.0, -1e-3, -1e-9, 0.0, 1e-9, 1e-3, 1.0, 4.0]
 
 def both(v, adjacency, kappas, dims, double=False):
     """Results and gradients by v and κ, compiled and by torch."""
-    found = []
+    results = []
     for plain in (False, True):
         x = v.clone().requires_grad_()
         k = torch.tensor(kappas, dtype=v.dtype, requires_grad=True)
@@ -30,8 +30,8 @@ def both(v, adjacency, kappas, dims, double=False):
             assert compiled("rows")
             out = midpoints(x, adjacency, k, dims, double=double)
             grads = torch.autograd.grad((out * torch.linspace(-1, 2, out.shape[1], dtype=v.dtype)).sum(), (x, k))
-        found.append((out.detach(), *grads))
-    return zip(*found, strict=True)
+        results.append((out.detach(), *grads))
+    return zip(*results, strict=True)
 
 
 @given(
@@ -67,16 +67,16 @@ def test_results_do_not_depend_on_the_number_of_threads():
     edge_index = torch.randint(n, (2, 2 * n), generator=generator)
     adjacency = normalized_adjacency(edge_index, num_nodes=n)
     v = 0.5 * torch.randn(n, 5, generator=generator)
-    before, found = torch.get_num_threads(), []
+    before, results = torch.get_num_threads(), []
     try:
         for threads in (1, 3):
             torch.set_num_threads(threads)
             x, k = v.clone().requires_grad_(), torch.tensor([-1.0, 1.0], requires_grad=True)
             out = midpoints(x, adjacency, k, [3, 2])
-            found.append((out.detach(), *torch.autograd.grad(out.square().sum(), (x, k))))
+            results.append((out.detach(), *torch.autograd.grad(out.square().sum(), (x, k))))
     finally:
         torch.set_num_threads(before)
-    for one, other in zip(*found, strict=True):
+    for one, other in zip(*results, strict=True):
         assert torch.equal(one, other)
 
 

@@ -45,6 +45,16 @@ def test_the_embedding_is_what_the_logits_see(data):
     assert model.capped_rows(1000 * data.x, data.edge_index) > 0
 
 
+def test_curvatures_in_units_follow_the_rows(data):
+    outs = []
+    for size in (1.0, 100.0):
+        torch.manual_seed(0)
+        model = APPNP(10, 2, "H4xS4", relative=True)
+        outs.append(model(size * data.x, data.edge_index) / size)
+        assert all(0 < abs(c.value) * c.mean_square < 0.02 for c in model.curvatures())
+    torch.testing.assert_close(outs[0], outs[1], rtol=1e-4, atol=1e-5)
+
+
 def test_curvatures_are_trained(data):
     model = APPNP(10, 2, "H4xS4")
     model(data.x, data.edge_index).square().sum().backward()

@@ -7,9 +7,9 @@ from kappagcn.errors import GraphError
 from kappagcn.graphs import balanced_tree, cycle
 from kappagcn.models import FreePoints, KappaGCN, NetworkPoints, hidden_space
 from kappagcn.training import (
+    CheckpointFolder,
     EmbeddingTask,
     GraphDistances,
-    RunFolder,
     Trainer,
     TrainingConfig,
     distortion,
@@ -32,15 +32,15 @@ def trained(points, distances, epochs, lr=0.02):
 
 @pytest.mark.parametrize("make", [FreePoints, NetworkPoints], ids=["free", "network"])
 def test_a_tree_fits_the_hyperbolic_space_better_than_the_plane(make):
-    distances, found = GraphDistances.of(TREE), {}
+    distances, results = GraphDistances.of(TREE), {}
     for space in ("H4", "E4"):
         with seeded(0):
             points = make(TREE if make is NetworkPoints else TREE.num_nodes, space)
         history = trained(points, distances, 400)
-        found[space] = measure(points(), points.manifold, distances).distortion
-        assert found[space] == pytest.approx(min(each["distortion"] for each in history), rel=1e-6)
-    assert found["H4"] < 0.05, "20 seeds show 0.03 at most"
-    assert found["H4"] < 0.6 * found["E4"], "and 0.38"
+        results[space] = measure(points(), points.manifold, distances).distortion
+        assert results[space] == pytest.approx(min(each["distortion"] for each in history), rel=1e-6)
+    assert results["H4"] < 0.05, "20 seeds show 0.03 at most"
+    assert results["H4"] < 0.6 * results["E4"], "and 0.38"
 
 
 def test_one_pass_an_epoch_gives_the_numbers_of_two():
@@ -50,13 +50,13 @@ def test_one_pass_an_epoch_gives_the_numbers_of_two():
         def loss(self):
             return distortion(self.points(), self.points.manifold, self.distances)
 
-    found = []
+    results = []
     for kind in (EmbeddingTask, Twice):
         with seeded(1):
             points = NetworkPoints(TREE, "H2xS2")
         trainer = Trainer(points, kind(points, distances), TrainingConfig(epochs=20, patience=20, l2=0))
-        found.append([each["distortion"] for each in train(trainer)])
-    assert found[0] == pytest.approx(found[1], rel=1e-4)
+        results.append([each["distortion"] for each in train(trainer)])
+    assert results[0] == pytest.approx(results[1], rel=1e-4)
 
 
 def test_the_networks_points_are_the_kappa_gcns():
@@ -89,13 +89,13 @@ def test_embedding_goes_on_after_an_interruption_to_the_same_numbers(tmp_path):
 
     whole = train(trainer())
     half = trainer()
-    folder = RunFolder(tmp_path / "run")
+    folder = CheckpointFolder(tmp_path / "run")
     history = folder.start({"graph": "cycle"}, half)
     for _ in range(11):
         history.append(half.run_epoch())
     folder.save(half, history)
     second = trainer()
-    folder = RunFolder(tmp_path / "run")
+    folder = CheckpointFolder(tmp_path / "run")
     history = folder.start({"graph": "cycle"}, second, resume=True)
     assert len(history) == 11
     assert train(second, folder=folder, history=history) == whole

@@ -36,8 +36,16 @@ def test_layers(name, graphgym, monkeypatch):
 
 def test_network(graphgym):
     pytest.importorskip("yacs", reason="GraphGym's networks need yacs")
-    from torch_geometric.graphgym.config import cfg, set_cfg
+    from torch_geometric.graphgym.config import assert_cfg, cfg, set_cfg
 
     set_cfg(cfg)
+    cfg.kappagcn.manifold = "S"
+    assert_cfg(cfg)  # as load_cfg does: the head is that of the task
     network = graphgym.KappaNetwork(3, 2)
+    assert cfg.gnn.layer_type == "kappagcnconv"
     assert sum(isinstance(module, KappaGCNConv) for module in network.modules()) == cfg.gnn.layers_mp
+    batch = Batch.from_data_list([Data(**GRAPH.to_dict(), y=torch.arange(4), train_mask=torch.arange(4) > 0)])
+    batch.split = "train"
+    predictions, labels = network(batch)
+    assert predictions.shape == (3, 2)
+    assert labels.tolist() == [1, 2, 3]

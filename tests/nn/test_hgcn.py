@@ -121,8 +121,8 @@ def test_hgcns_bias_is_finite_at_any_distance(size):
     k = torch.tensor(-1.06, requires_grad=True)
     out = translated(v, b, k)
     out.sum().backward()
-    for found in (out, v.grad, b.grad, k.grad):
-        assert torch.isfinite(found).all()
+    for result in (out, v.grad, b.grad, k.grad):
+        assert torch.isfinite(result).all()
     assert (out - v).norm(dim=1).max() < 1.01 * b.norm() + 1e-6 * size
     near, farther = translated(v.detach()[:1] * (80 / size), b, k), translated(v.detach()[:1] * (90 / size), b, k)
     assert torch.allclose(farther - near, v.detach()[:1] * (10 / size), atol=1e-3)  # no seam where rows are cut

@@ -61,11 +61,11 @@ def test_logits_are_finite_wherever_points_and_planes_lie(kappa, size, path):
     a = torch.ones(4, 3).index_fill_(0, torch.tensor([0, 3]), 0.0 if size <= 5 else 0.1)  # some planes have no normal
     a.requires_grad_()
     with PATHS[path]():
-        found = logits(v, p, a, manifold)
-        found.tanh().sum().backward()
-    for tensor in (found, v.grad, a.grad, p.grad, manifold.curvature.raw.grad):
+        result = logits(v, p, a, manifold)
+        result.tanh().sum().backward()
+    for tensor in (result, v.grad, a.grad, p.grad, manifold.curvature.raw.grad):
         assert torch.isfinite(tensor).all()
-    assert size > 5 or (found[:, [0, 3]] == 0).all()
+    assert size > 5 or (result[:, [0, 3]] == 0).all()
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -78,9 +78,9 @@ def test_logits_of_a_plane_through_the_antipode_of_the_origin_vanish(path, dtype
     p = (directions * ((math.pi / 2 + beyond) / k.item() ** 0.5)[:, None]).to(dtype).requires_grad_()
     v, a = (draw(generator, n, 3, size=1.0).to(dtype).requires_grad_() for n in (20, 5))
     with PATHS[path]():
-        found = hyperplane_logits(v, p, a, k, [3])
-        found.sum().backward()
-    assert found.abs().max() < 1e-4
+        result = hyperplane_logits(v, p, a, k, [3])
+        result.sum().backward()
+    assert result.abs().max() < 1e-4
     for tensor in (v, p, a, k):
         assert torch.isfinite(tensor.grad).all()
         assert tensor.grad.abs().max() < 1

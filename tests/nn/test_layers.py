@@ -64,9 +64,9 @@ def test_dropout_keeps_sparse_sparse_and_is_off_in_evaluation():
     torch.manual_seed(0)
     dense, sparse = layer(x), layer(SparseMatrix.from_tensor(x))
     assert isinstance(sparse, SparseMatrix)
-    for found in (dense, sparse.to_dense()):
-        assert found.unique().tolist() == [0.0, pytest.approx(4 / 3)]
-        assert (found != 0).float().mean() == pytest.approx(0.75, abs=5 * (0.1875 / 1000) ** 0.5)
+    for result in (dense, sparse.to_dense()):
+        assert result.unique().tolist() == [0.0, pytest.approx(4 / 3)]
+        assert (result != 0).float().mean() == pytest.approx(0.75, abs=5 * (0.1875 / 1000) ** 0.5)
     layer.eval()
     assert layer(x) is x
 
@@ -89,14 +89,14 @@ def test_pool_is_the_midpoint_of_each_graph(signature, weighted, seed):
     v = draw(generator, 10, 3)
     batch = torch.randint(4, (10,), generator=generator)
     weight = torch.rand(10, generator=generator, dtype=DOUBLE) + 0.1 if weighted else None
-    found = pool(v, batch, manifold, num_graphs=5, weight=weight)
-    assert torch.equal(found[4], torch.zeros(3, dtype=DOUBLE))
+    actual = pool(v, batch, manifold, num_graphs=5, weight=weight)
+    assert torch.equal(actual[4], torch.zeros(3, dtype=DOUBLE))
     x = manifold.expmap0(v)
     for graph in range(4):
         own = batch == graph
         if own.any():
             want = manifold.midpoint(x[own], None if weight is None else weight[own])
-            assert torch.allclose(manifold.expmap0(found[graph]), want, atol=1e-10)
+            assert torch.allclose(manifold.expmap0(actual[graph]), want, atol=1e-10)
 
 
 def test_flat_pool_is_global_mean_pool():

@@ -181,6 +181,7 @@ def test_edge_masks_weigh_edges_as_gcnconvs():
 
 @pytest.mark.parametrize("algorithm", ["gnn", "captum"])
 @pytest.mark.filterwarnings("ignore:Some weight gradients are None:UserWarning")
+@pytest.mark.filterwarnings("ignore:Input Tensor 0 did not already require gradients:UserWarning")
 def test_explainers_give_masks_of_edges_and_features(algorithm):
     if algorithm == "captum":
         pytest.importorskip("captum")

@@ -52,9 +52,9 @@ def computed(v, weights, kappa, grad, path):
 def test_far_midpoints_are_those_of_fifty_digits(radius, dtype, path):
     """In float32 they were a fifth off at radius 10."""
     v, weights, grad = far_graph(radius, dtype)
-    found = computed(v, weights, -1.0, grad, path)[0]
+    actual = computed(v, weights, -1.0, grad, path)[0]
     want = [exact_midpoint(row[row > 0].tolist(), v[row > 0].tolist(), -1.0) for row in weights]
-    error = (found - torch.tensor(want, dtype=DOUBLE)).norm(dim=1) / torch.tensor(want, dtype=DOUBLE).norm(dim=1)
+    error = (actual - torch.tensor(want, dtype=DOUBLE)).norm(dim=1) / torch.tensor(want, dtype=DOUBLE).norm(dim=1)
     assert error.max() < 8 * torch.finfo(dtype).eps + 4 * torch.finfo(DOUBLE).eps * math.cosh(radius) ** 2
 
 
@@ -67,8 +67,8 @@ def test_float32_gradients_far_out_are_those_of_float64(radius, path):
         double = computed(v.double(), weights.double(), -1.0, grad.double(), path)
         # Parts of ∂/∂κ cancel for points near each other; beside this it is small.
         scale = double[0].norm() * grad.norm() * v.norm(dim=1).max() ** 2
-        for found, want, slack in zip(single, double, (0, 0, 2e-6 * scale), strict=True):
-            assert (found - want).norm() < 2e-5 * want.norm() + slack
+        for actual, want, slack in zip(single, double, (0, 0, 2e-6 * scale), strict=True):
+            assert (actual - want).norm() < 2e-5 * want.norm() + slack
 
 
 @BOTH
@@ -127,14 +127,14 @@ def test_far_rows_beside_near_ones_and_other_factors(dtype):
     weights = (torch.rand(20, 30, generator=generator) * (torch.rand(20, 30, generator=generator) < 0.1)).to(dtype)
     weights[0], weights[:, 0] = 0, 0.1
     kappas, dims, grad = [-1.0, 1.0, -0.3], [2, 1, 3], torch.randn(20, 6, generator=generator).to(dtype)
-    found = []
+    results = []
     for path in PATHS.values():
         x, k = v.clone().requires_grad_(), torch.tensor(kappas, dtype=dtype, requires_grad=True)
         with path():
             out = midpoints(x, SparseMatrix.from_tensor(weights), k, dims)
-            found.append([out.detach(), *torch.autograd.grad((out * grad).sum(), (x, k))])
+            results.append([out.detach(), *torch.autograd.grad((out * grad).sum(), (x, k))])
     tolerance = 2e-5 if dtype == torch.float32 else 1e-7
-    for one, other in zip(*found, strict=True):
+    for one, other in zip(*results, strict=True):
         assert torch.allclose(one, other, rtol=tolerance, atol=tolerance)
 
 

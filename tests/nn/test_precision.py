@@ -10,7 +10,7 @@ from graph_samples import DOUBLE, EDGES, X, random_graph, space
 from kappagcn import KappaGCNConv
 from kappagcn.kernels.dispatch import torch_only
 from kappagcn.nn import KappaLogits, KappaPool, aggregate, logits, pool
-from kappagcn.nn.functional import AGGREGATIONS
+from kappagcn.nn.aggregation import AGGREGATIONS
 from kappagcn.nn.hgcn import translated
 from kappagcn.nn.precision import at_least_single, is_lowered
 from kappagcn.sparse import SparseMatrix, normalized_adjacency
@@ -38,10 +38,10 @@ def results(function, inputs, context):
 
 def assert_same(function, *inputs):
     """As without autocast: an error of bfloat16 would be a thousand times the tolerance."""
-    for found, want in zip(results(function, inputs, lowered), results(function, inputs, nullcontext), strict=True):
+    for actual, want in zip(results(function, inputs, lowered), results(function, inputs, nullcontext), strict=True):
         if want is not None:
-            assert found.dtype == want.dtype
-            assert torch.allclose(found, want, rtol=4e-6, atol=4e-6 * float(want.abs().max()))
+            assert actual.dtype == want.dtype
+            assert torch.allclose(actual, want, rtol=4e-6, atol=4e-6 * float(want.abs().max()))
 
 
 def rows(dtype=torch.float32, n=20):
@@ -69,11 +69,11 @@ def test_logits_are_not_lowered(signature, dtype, path):
     p, a = (torch.randn(4, 3, generator=generator, dtype=DOUBLE).to(dtype) for _ in range(2))
     manifold = space(signature, dtype)
     with path(), lowered():
-        found = logits(v, p, a, manifold)
+        actual = logits(v, p, a, manifold)
     with path():
         want = logits(v, p, a, manifold)
-    assert found.dtype == dtype
-    assert torch.allclose(found, want, rtol=1e-6 if dtype == torch.float32 else 1e-12)
+    assert actual.dtype == dtype
+    assert torch.allclose(actual, want, rtol=1e-6 if dtype == torch.float32 else 1e-12)
 
 
 @PATHS
@@ -85,8 +85,8 @@ def test_gradients_of_logits_taken_outside_are_not_lowered(path):
         with path(), context():
             out = logits(*inputs, manifold)
         grads.append(torch.autograd.grad(out.square().sum(), inputs))
-    for found, want in zip(*grads, strict=True):
-        assert torch.allclose(found, want, rtol=1e-5, atol=1e-5 * float(want.abs().max()))
+    for actual, want in zip(*grads, strict=True):
+        assert torch.allclose(actual, want, rtol=1e-5, atol=1e-5 * float(want.abs().max()))
 
 
 @pytest.mark.parametrize("signature", SIGNATURES)
@@ -109,9 +109,9 @@ def test_half_precision_is_computed_in_single(dtype):
     adjacency = normalized_adjacency(torch.randint(600, (2, 1800), generator=torch.Generator().manual_seed(1)))
     rounded = v.to(dtype)
     for function in (lambda v: aggregate(v, adjacency, manifold), KappaPool(manifold)):
-        found, want = function(rounded), function(rounded.float())
-        assert found.dtype == dtype
-        assert torch.allclose(found.float(), want, rtol=torch.finfo(dtype).eps, atol=1e-6)
+        actual, want = function(rounded), function(rounded.float())
+        assert actual.dtype == dtype
+        assert torch.allclose(actual.float(), want, rtol=torch.finfo(dtype).eps, atol=1e-6)
 
 
 def test_what_is_lowered():

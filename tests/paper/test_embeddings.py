@@ -32,16 +32,6 @@ def test_a_record_says_everything_and_is_the_same_twice():
     assert other["distortion"] != first["distortion"]
 
 
-def test_runs_over_processes_give_the_records_of_one(tmp_path):
-    jobs = [EmbeddingJob(SHORT, seed) for seed in range(3)]
-    alone, several = (RecordFile(tmp_path / f"{name}.jsonl", EmbeddingJob) for name in "ab")
-    run_all([(job, alone) for job in jobs])
-    run_all([(job, several) for job in jobs], processes=2)
-    ours, theirs = ({key: without_time(r) for key, r in file.finished().items()} for file in (alone, several))
-    assert len(ours) == 3
-    assert ours == theirs
-
-
 def test_an_interrupted_run_goes_on_and_leaves_nothing(tmp_path, monkeypatch):
     job = EmbeddingJob(SHORT, scratch=tmp_path / "running")
     file = RecordFile(tmp_path / "records.jsonl", EmbeddingJob)
@@ -81,8 +71,8 @@ def test_arguments_that_there_are_not_are_named():
 def test_the_table_has_the_papers_cells_in_both_starts():
     plan = EmbeddingPlan("table1", [], Path("nowhere"))
     assert {cell.name for cell in plan.cells} == {f"{graph}/{row}" for graph in GRAPHS for row in ROWS}
-    found = [(cell.name, e.options["method"], e.options["start"]) for cell, e in plan.experiments()]
-    assert all((cell.name, "kappa-gcn", start) in found for cell in plan.cells for start in ("graph", "paper"))
+    result = [(cell.name, e.options["method"], e.options["start"]) for cell, e in plan.experiments()]
+    assert all((cell.name, "kappa-gcn", start) in result for cell in plan.cells for start in ("graph", "paper"))
     for _, each in plan.experiments():
         if each.options["method"] == "kappa-gcn":
             assert (each.options["epochs"], each.options["lr"], each.options["curvature_lr"]) == (10_000, 0.01, 1e-4)
@@ -102,10 +92,10 @@ def test_the_sweep_holds_curvatures_and_has_the_plane_beside_them():
 
 def test_a_quick_table_runs_and_is_printed(tmp_path):
     plan = reproduce.plan("table1", ["sphere/H10"], tmp_path, quick=True)
-    told = []
-    plan.run(report=lambda record, done, count: told.append((reproduce.line(record), done, count)))
-    assert [each[1:] for each in told] == [(1, 2), (2, 2)]
-    assert told[0][0].startswith("sphere H10, kappa-gcn, start: graph: distortion 0.")
+    output = []
+    plan.run(report=lambda record, done, count: output.append((reproduce.line(record), done, count)))
+    assert [each[1:] for each in output] == [(1, 2), (2, 2)]
+    assert output[0][0].startswith("sphere H10, kappa-gcn, start: graph: distortion 0.")
     (records,) = plan.records().values()
     assert of_way(records, "graph")["embedding"]["start"] == "graph"
     ((graph, space, ours, started, free, paper),) = plan.table().rows

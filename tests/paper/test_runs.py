@@ -13,6 +13,7 @@ from kappagcn.errors import GraphError, RecordError
 from kappagcn.estimators import ClassificationSettings
 from kappagcn.graphs import Split
 from kappagcn.paper import Experiment, Job, RecordFile, run, run_all, runs
+from kappagcn.paper.embeddings import EmbeddingExperiment, EmbeddingJob
 from workers import wait_until
 
 CURVED = Experiment(
@@ -23,7 +24,7 @@ CURVED = Experiment(
 
 
 def without_time(record):
-    return {key: value for key, value in record.items() if "seconds" not in key and key != "machine"}
+    return {key: v for key, v in record.items() if "seconds" not in key and key not in ("machine", "memory_gib")}
 
 
 def test_the_same_run_gives_the_same_digits_whatever_the_threads(monkeypatch):
@@ -65,13 +66,19 @@ def test_a_run_that_diverges_is_a_record_that_says_so():
 
 
 def test_runs_over_processes_give_the_records_of_one(tmp_path):
-    jobs = [Job(CURVED, split) for split in range(3)]
-    alone, several = RecordFile(tmp_path / "1.jsonl"), RecordFile(tmp_path / "2.jsonl")
-    run_all([(job, alone) for job in jobs])
-    run_all([(job, several) for job in jobs], processes=2)
-    ours, theirs = ({key: without_time(r) for key, r in file.finished().items()} for file in (alone, several))
-    assert len(ours) == 3
-    assert ours == theirs
+    """Of both kinds at once: a process takes seconds to start."""
+    embedding = EmbeddingExperiment("karate", {"space": "H2xS2", "method": "kappa-gcn", "epochs": 12})
+    kinds = {
+        Job: [Job(CURVED, split) for split in range(3)],
+        EmbeddingJob: [EmbeddingJob(embedding, seed) for seed in range(3)],
+    }
+    results = []
+    for processes in (1, 2):
+        files = {kind: RecordFile(tmp_path / f"{kind.__name__}-{processes}.jsonl", kind) for kind in kinds}
+        run_all([(job, files[kind]) for kind, jobs in kinds.items() for job in jobs], processes=processes)
+        results.append([{k: without_time(r) for k, r in file.finished().items()} for file in files.values()])
+    assert [len(records) for records in results[0]] == [3, 3]
+    assert results[0] == results[1]
 
 
 def test_finished_runs_are_not_done_again_and_a_torn_line_is(tmp_path, monkeypatch):

@@ -23,11 +23,11 @@ EVERY = cells()
 
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_all_networks_have_the_same_budget_and_draws(dataset):
-    found = {row: settings(Cell(dataset, row)) for row in ROWS}
+    result = {row: settings(Cell(dataset, row)) for row in ROWS}
     draws = BUDGETS[dataset].draws
-    for each in found.values():
+    for each in result.values():
         assert len({json.dumps(e.record()) for e in each}) == draws
-    curved = {row: each for row, each in found.items() if row != "gcn" or dataset != "airport"}  # too few to draw from
+    curved = {row: each for row, each in result.items() if row != "gcn" or dataset != "airport"}  # too few to draw from
     for one in zip(*curved.values(), strict=True):
         own = [e.settings for e in one]
         assert len({(s.feature_norm, s.feature_map, s.feature_scale) for s in own}) == 1
@@ -37,11 +37,11 @@ def test_all_networks_have_the_same_budget_and_draws(dataset):
             assert experiment.model == (row if row in ("gcn", "hgcn") else "kappa-gcn")
             build = experiment.build(30, 3)
             assert build.hidden[0].lin.weight.numel() == 30 * 16 or (row == "prod" and experiment.settings.split_input)
-    assert settings(Cell(dataset, "H16")) == found["H16"]
-    drawn = [e.settings.lr for e in found["gcn"][1:]]
+    assert settings(Cell(dataset, "H16")) == result["H16"]
+    drawn = [e.settings.lr for e in result["gcn"][1:]]
     assert abs(drawn.count(0.01) - drawn.count(0.02)) <= 1
-    assert [f.kappa < 0 for e in found["H16"] for f in parse_signature(e.settings.space)] == [True] * draws
-    assert [f.kappa > 0 for e in found["S16"] for f in parse_signature(e.settings.space)] == [True] * draws
+    assert [f.kappa < 0 for e in result["H16"] for f in parse_signature(e.settings.space)] == [True] * draws
+    assert [f.kappa > 0 for e in result["S16"] for f in parse_signature(e.settings.space)] == [True] * draws
 
 
 @needs_data
@@ -68,8 +68,10 @@ def test_the_search_keeps_the_best_of_one_split_and_chooses_the_best_mean(tmp_pa
 
     def add(experiment, split, score):
         job = Job(experiment, split, 0, "validation")
-        found = {} if score is None else {"validation_accuracy": score}
-        file.append({"experiment": job.experiment.record(), "purpose": "validation", "split": split, "run": 0, **found})
+        results = {} if score is None else {"validation_accuracy": score}
+        file.append(
+            {"experiment": job.experiment.record(), "purpose": "validation", "split": split, "run": 0, **results}
+        )
 
     for i, experiment in enumerate(every):
         add(experiment, 0, None if first[i] == 0.19 else first[i])  # the best diverged

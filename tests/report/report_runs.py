@@ -33,11 +33,11 @@ def embedded(tangent, dims, curvatures, edges, **more):
     return Embedded(tangent, tangent, np.array(dims), np.array(curvatures, float), np.asarray(edges), **more)
 
 
-def save_run(folder, told, summary=None, metrics=None):
+def save_run(folder, arrays, summary=None, metrics=None):
     folder.mkdir(parents=True, exist_ok=True)
-    save_embedded(folder / "embedding.npz", told)
+    save_embedded(folder / "embedding.npz", arrays)
     save_json(folder / "config.json", {})
-    curvatures = told.curvatures.tolist()
+    curvatures = arrays.curvatures.tolist()
     plain = {
         "graph": "made",
         "space": "X",
@@ -55,8 +55,8 @@ def save_run(folder, told, summary=None, metrics=None):
 def tree_run(folder, nodes=121, names=None, **more):
     ratios = {"ratio_edges": np.linspace(0, 2, 51), "ratio_counts": np.arange(50)}
     names = None if names is None else np.array(names)
-    told = embedded(tree_vectors(nodes), [2], [-1.0], tree_edges(nodes), names=names, **ratios, **more)
-    return save_run(folder, told)
+    arrays = embedded(tree_vectors(nodes), [2], [-1.0], tree_edges(nodes), names=names, **ratios, **more)
+    return save_run(folder, arrays)
 
 
 def film_run(folder, frames=6, nodes=40):
@@ -76,7 +76,7 @@ def classified_run(folder, nodes=90, classes=3, seed=0):
     middles = rng.normal(size=(classes, 4))
     tangent = middles[labels] + 0.3 * rng.normal(size=(nodes, 4))
     scores = np.exp(-3 * ((tangent[:, None] - middles) ** 2).sum(-1))
-    told = embedded(
+    arrays = embedded(
         tangent,
         [2, 2],
         [-0.8, 0.3],
@@ -115,7 +115,7 @@ def classified_run(folder, nodes=90, classes=3, seed=0):
         }
         for t in range(1, 21)
     ]
-    return save_run(folder, told, summary, metrics)
+    return save_run(folder, arrays, summary, metrics)
 
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"

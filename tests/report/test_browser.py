@@ -96,11 +96,11 @@ def test_the_plane_is_moved_and_zoomed_about_the_pointer(page, folder):
 def test_curves_and_bars_tell_their_values(page, tree):
     page.open(tree[1])
     for chart, words in (("#curves .chart", "epoch"), ("#histogram .chart", "pairs")):
-        told = page.run(
+        arrays = page.run(
             "const s = document.querySelector(arguments[0] + ' svg'), b = s.getBoundingClientRect();"
             "s.dispatchEvent(new PointerEvent('pointermove', {clientX: b.left + b.width / 2, clientY: b.top + 50}));"
             "return document.querySelector(arguments[0] + ' .chart-tip').textContent",
             chart,
         )
-        assert words in told
+        assert words in arrays
     assert page.run("return document.querySelectorAll('#curves svg .line').length") == 2

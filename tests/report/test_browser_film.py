@@ -49,7 +49,7 @@ def test_points_between_frames_are_where_both_say(page, film):
     v = made.tangent[2:4].astype(float).mean(0)
     size = np.linalg.norm(v, axis=1, keepdims=True)
     expected = np.divide(v, size, out=np.zeros_like(v), where=size > 0) * np.tanh((-k) ** 0.5 * size)
-    assert np.allclose(page.at(), expected, atol=1e-6)
+    assert np.allclose(page.at(), expected, atol=1e-4)  # frames have 16 bits
 
 
 def test_it_plays_and_pauses(page, film):

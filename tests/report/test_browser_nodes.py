@@ -121,6 +121,8 @@ def test_search_centres_what_it_finds_and_says_what_it_does_not(page, tree):
     page.type("nODE-77\n")
     assert np.abs(page.at()[77]).max() < 1e-9
     assert page.state()["selected"] == 77
+    page.type("node-1\n")
+    assert page.text("#search-says") == ""  # the list it spoke of is gone
     page.type("node-1")
     assert page.texts("#matches span")[:3] == ["Node-1", "Node-10", "Node-11"]
     page.type("nobody\n")
@@ -184,7 +186,7 @@ def test_nodes_are_coloured_by_what_is_chosen(page, papers):
 def test_without_classes_the_colour_is_graph_distance_from_the_centre(page, tree):
     page.open(tree[1])
     assert page.state()["colouring"] == "depth"
-    assert page.texts("#legend .ends span") == ["0 (Node-0)", "4"]
+    assert page.texts("#legend .ends span") == ["0: node Node-0", "4"]
     shown = page.run("return [0, 1, 13, 120].map((i) => { kappagcnView.pick(i); return i })")
     made = tree[0].embedded
     page.pointer(page.screen(13))

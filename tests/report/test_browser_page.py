@@ -73,6 +73,18 @@ def test_long_class_names_are_whole_at_400_pixels(page, folder):
             assert right <= 400
 
 
+def test_the_table_of_baselines_is_whole_at_400_pixels(page, folder):
+    run = classified_run(folder / "measured")
+    each = {"accuracy": 0.827, "balanced_accuracy": 0.831, "macro_f1": 0.817, "auc": 0.968}
+    run.summary.update(each, baselines=dict.fromkeys(("majority", "features", "gcn"), each), verdict="Level.")
+    page.open(write_report(run, folder / "measured.html"), width=400)
+    wide, inside = page.run(
+        "const b = document.querySelector('#baselines .wide'); return [b.clientWidth, b.scrollWidth]"
+    )
+    assert inside <= wide
+    assert len(page.texts("#baselines tbody tr")) == 4
+
+
 def touch(page, kind, *points):
     box = page.run("const b = document.querySelector('.stage canvas').getBoundingClientRect(); return [b.left, b.top]")
     places = [{"x": box[0] + x, "y": box[1] + y, "id": i} for i, (x, y) in enumerate(points)]
@@ -229,3 +241,17 @@ def test_five_thousand_nodes_move(page, folder):
     assert page.state()["drawn"] > drawn + 30
     assert np.abs(page.at() - before).max() > 0.1
     assert page.errors() == []
+
+
+def test_a_ring_on_a_sphere_is_seen_from_the_side(page, folder):
+    angles = 2 * np.pi * np.arange(60) / 60
+    unit = np.column_stack([np.cos(angles), np.zeros(60), np.sin(angles)])  # a great circle through the origin
+    half = np.arccos(np.clip(unit[:, 2], -1, 1)) / 2
+    tangent = np.column_stack([np.sign(unit[:, 0]) * half, np.zeros(60)])
+    tangent = np.concatenate([tangent, tangent[[40, 40, 40]]])  # somewhat more nodes on one side
+    run = save_run(folder / "ring", embedded(tangent, [2], [1.0], np.column_stack([np.arange(59), np.arange(1, 60)])))
+    page.open(write_report(run, folder / "ring.html"))
+    wide, high = np.ptp(page.at()[:, :2], axis=0)
+    assert wide > 1.9
+    assert 0.6 < high < 1.4  # neither a line nor the outline of the ball
+    assert page.at()[40, 2] > 0  # which is in front

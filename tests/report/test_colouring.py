@@ -28,7 +28,12 @@ def test_numbers_of_nodes():
 
 
 def test_nodes_without_a_path_have_no_depth():
-    made = embedded(np.zeros((3, 2)), [2], [-1.0], np.array([[0, 1]]))
-    depth = colourings(made, np.arange(3), 0)[0]
-    assert np.isnan(array(depth["values"])[2])
-    assert depth["ends"] == [0, 1]
+    made = embedded(np.zeros((4, 2)), [2], [-1.0], np.array([[0, 1], [1, 2]]))
+    depth = colourings(made, np.arange(4), 0)[0]
+    assert np.isnan(array(depth["values"])[3])
+    assert depth["ends"] == [0, 2]
+
+
+def test_where_all_nodes_are_neighbours_of_the_central_one_degrees_come_first():
+    made = embedded(np.zeros((4, 2)), [2], [-1.0], np.array([[0, 1], [0, 2], [0, 3], [1, 2]]))
+    assert [way["key"] for way in colourings(made, np.arange(4), 0)][:2] == ["degree", "depth"]

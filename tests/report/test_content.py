@@ -11,8 +11,8 @@ from report_runs import Tags, embedded, save_run, tree_edges, tree_run, tree_vec
 TYPES = {"f8": np.float64, "f4": np.float32, "u2": np.uint16, "i4": np.int32}
 
 
-def array(told):
-    ((kind, text),) = told.items()
+def array(arrays):
+    ((kind, text),) = arrays.items()
     return np.frombuffer(base64.b64decode(text), TYPES[kind])
 
 

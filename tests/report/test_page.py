@@ -26,16 +26,16 @@ def test_a_run_of_each_kind_is_one_page_with_its_data(tmp_path):
 def test_hostile_names_are_only_text(tmp_path):
     names = NAMES + [f"n{i}" for i in range(13 - len(NAMES))]
     more = {"labels": np.arange(13) % 2, "class_names": np.array([HOSTILE, "b"])}
-    told = embedded(tree_vectors(13), [2], [-1.0], tree_edges(13), names=np.array(names), **more)
+    arrays = embedded(tree_vectors(13), [2], [-1.0], tree_edges(13), names=np.array(names), **more)
     summary = {"graph": HOSTILE, "space": HOSTILE, "distortion": 0.1, HOSTILE: HOSTILE, "more": {HOSTILE: 1}}
-    text = written(save_run(tmp_path / "<b>run", told, summary), tmp_path)
-    found = Tags(text)
-    assert not [tag for tag, _ in found.tags if tag == "img"]
+    text = written(save_run(tmp_path / "<b>run", arrays, summary), tmp_path)
+    tags = Tags(text)
+    assert not [tag for tag, _ in tags.tags if tag == "img"]
     assert HOSTILE not in text
-    assert json.loads(found.data)["view"]["names"][0] == HOSTILE
-    assert json.loads(found.data)["view"]["names"][:4] == NAMES[:4]
-    assert HOSTILE in found.title
-    assert [dict(attrs) for tag, attrs in found.tags if tag == "script"] == [
+    assert json.loads(tags.data)["view"]["names"][0] == HOSTILE
+    assert json.loads(tags.data)["view"]["names"][:4] == NAMES[:4]
+    assert HOSTILE in tags.title
+    assert [dict(attrs) for tag, attrs in tags.tags if tag == "script"] == [
         {"type": "application/json", "id": "data"},
         {},
     ]

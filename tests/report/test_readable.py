@@ -52,7 +52,7 @@ def test_spoiled_files_are_refused_in_one_line(tmp_path, spoiled):
     ],
 )
 def test_impossible_contents_are_refused(tmp_path, change, words):
-    told = embedded(tree_vectors(5), [2], [-1.0], tree_edges(5))
-    run = save_run(tmp_path / "run", type(told)(**(vars(told) | change)))
+    arrays = embedded(tree_vectors(5), [2], [-1.0], tree_edges(5))
+    run = save_run(tmp_path / "run", type(arrays)(**(vars(arrays) | change)))
     with pytest.raises(CheckpointError, match=words):
         write_report(run, tmp_path / "report.html")

@@ -31,7 +31,11 @@ def test_a_classifier_that_was_not_tested(tmp_path):
 def test_a_sign_that_is_not_determined_is_said_beside_the_curvature(tmp_path):
     run = tree_run(tmp_path / "run")
     run.summary["curvature_intervals"] = [{"identified": False}]
-    assert sentences(run).endswith("The sign of its curvature is not determined by this graph.")
+    doubt = "The sign of the curvature is not determined by this graph: the other sign would do as well."
+    assert sentences(run).endswith(doubt)
+    assert "suits" not in sentences(run)
+    run.summary["curvature_intervals"] = [{"identified": False}, {"identified": True}]
+    assert "suits trees and hierarchies. The sign of 1 of the 2 curvatures" in sentences(run)
     run.summary["curvature_intervals"] = [{"identified": True}, None]
     assert "sign" not in sentences(run)
 
@@ -41,5 +45,17 @@ def test_an_unbounded_distortion_says_how_many_nodes_share_a_place(tmp_path):
     run.summary.update(worst_distortion=1.385e16, coincident_nodes=7)
     worst = next(fact for fact in facts(run) if fact.label == "Worst-case distortion")
     assert worst[1:] == ("unbounded", "7 nodes share a place with another node")
+    run.summary.update(worst_distortion=123_100.0)
+    worst = next(fact for fact in facts(run) if fact.label == "Worst-case distortion")
+    assert worst[1] == "123,100"
+    assert "all but share a place" in worst[2]
     run.summary.update(worst_distortion=2.5)
     assert ("Worst-case distortion", "2.5") in [fact[:2] for fact in facts(run)]
+
+
+def test_an_embedding_trained_on_ranks_is_judged_by_them(tmp_path):
+    run = tree_run(tmp_path / "tree")
+    run.summary.update(objective="neighbours", map=0.895)
+    assert "mean average precision of 89.5 %" in sentences(run)
+    assert "distortion" not in sentences(run)
+    assert facts(run)[0].label == "Mean average precision"

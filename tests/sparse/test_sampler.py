@@ -52,8 +52,8 @@ def test_sums_of_lifts_and_of_rows_are_right_on_average(normalization, kappa):
     lifted = torch.cat([lift_rows(v, torch.tensor(kappa).double()), torch.ones(NODES, 1).double()], 1)
     sampler = NeighbourSampler(adjacency, (3,))
     sample = sampler.sample(torch.arange(NODES).repeat(draws))  # each node again and again, drawn for anew
-    found = sample.blocks[0].product(lifted[sample.nodes]).view(draws, NODES, -1)
-    assert_right_on_average(found, adjacency.product(lifted))
+    result = sample.blocks[0].product(lifted[sample.nodes]).view(draws, NODES, -1)
+    assert_right_on_average(result, adjacency.product(lifted))
 
 
 def test_every_subset_is_as_likely_as_any_other():
@@ -177,12 +177,12 @@ def test_layers_on_a_loaders_batches_give_what_they_give_on_the_whole_graph(work
     seen = []
     for batch in loader:
         hidden = first(batch.x, batch.edge_index, batch.edge_weight).relu()
-        found = second(hidden, batch.edge_index, batch.edge_weight)[: batch.batch_size]
-        assert torch.allclose(found, want[batch.n_id[: batch.batch_size]], atol=1e-5)
+        actual = second(hidden, batch.edge_index, batch.edge_weight)[: batch.batch_size]
+        assert torch.allclose(actual, want[batch.n_id[: batch.batch_size]], atol=1e-5)
         assert torch.equal(batch.y, batch.n_id)
         assert sum(batch.num_sampled_nodes) == batch.num_nodes
         assert sum(batch.num_sampled_edges) == batch.num_edges
-        assert torch.isfinite(torch.autograd.grad(found.sum(), first.lin.weight)[0]).all()
+        assert torch.isfinite(torch.autograd.grad(actual.sum(), first.lin.weight)[0]).all()
         seen.append(batch.n_id[: batch.batch_size])
     assert not torch.equal(torch.cat(seen), torch.arange(2, 32))  # shuffled
     assert torch.equal(torch.cat(seen).sort().values, torch.arange(2, 32))

@@ -29,15 +29,15 @@ def test_a_saved_network_predicts_as_the_one_that_was_trained(data, split, tmp_p
 
 def test_the_final_evaluation_counts_right(data, split):
     model = network()
-    found = final_evaluation(model, data, split)
+    metrics = final_evaluation(model, data, split)
     nodes = split.final_test_nodes()
     labels, truth = predict(model, data)[nodes].argmax(1), data.y[nodes]
     f1 = []
     for c in (0, 1):
         hit = int(((labels == c) & (truth == c)).sum())
         f1.append(2 * hit / (int((labels == c).sum()) + int((truth == c).sum())))
-    assert found["accuracy"] == pytest.approx(float((labels == truth).float().mean()))
-    assert found["macro_f1"] == pytest.approx(sum(f1) / 2)
+    assert metrics["accuracy"] == pytest.approx(float((labels == truth).float().mean()))
+    assert metrics["macro_f1"] == pytest.approx(sum(f1) / 2)
     with pytest.raises(TrainingError, match="test nodes for the final evaluation, found none"):
         final_evaluation(model, data, Split([0], [], [], []))
 

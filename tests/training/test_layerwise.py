@@ -51,15 +51,15 @@ def test_a_batch_with_all_neighbours_gives_scores_and_gradients_of_the_whole_gra
     want = model(x, data.edge_index)[seeds]
     weights = [p for p in model.parameters() if p.requires_grad]
     slopes = torch.autograd.grad(want.square().sum(), weights, allow_unused=True)
-    found, nodes = None, seeds
+    actual, nodes = None, seeds
     if hops:
         sample = NeighbourSampler(model.adjacency(x, data.edge_index), (-1,) * hops).sample(seeds)
         assert sample.blocks[-1].shape[0] == len(seeds)
-        nodes, found = sample.nodes, model.forward_blocks(x[sample.nodes], sample.blocks)
+        nodes, actual = sample.nodes, model.forward_blocks(x[sample.nodes], sample.blocks)
     else:
-        found = model.forward_blocks(x[nodes], [])
-    assert torch.allclose(found, want, atol=1e-9)
-    for one, other in zip(torch.autograd.grad(found.square().sum(), weights, allow_unused=True), slopes, strict=True):
+        actual = model.forward_blocks(x[nodes], [])
+    assert torch.allclose(actual, want, atol=1e-9)
+    for one, other in zip(torch.autograd.grad(actual.square().sum(), weights, allow_unused=True), slopes, strict=True):
         assert (one is None) == (other is None)
         assert one is None or torch.allclose(one, other, atol=1e-9)
 
@@ -80,12 +80,12 @@ def test_layer_by_layer_gives_what_the_whole_forward_gives(name, kind, data):
 def test_layer_by_layer_is_in_evaluation_and_leaves_the_network_as_it_was(data):
     model = network()
     assert model.training
-    found = layerwise(model, data.x, data.edge_index)
+    result = layerwise(model, data.x, data.edge_index)
     assert model.training
-    assert not found.requires_grad
-    assert torch.allclose(found, model.eval()(data.x, data.edge_index), atol=1e-6)
+    assert not result.requires_grad
+    assert torch.allclose(result, model.eval()(data.x, data.edge_index), atol=1e-6)
     given = model.adjacency(data.x, data.edge_index)
-    assert torch.allclose(layerwise(model, SparseMatrix.from_tensor(data.x), given), found, atol=1e-6)
+    assert torch.allclose(layerwise(model, SparseMatrix.from_tensor(data.x), given), result, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["hyperbolic", "hgcn", "gcn"])
@@ -115,8 +115,8 @@ def test_only_what_the_nodes_need_is_looked_at(data):
         near[data.edge_index[1][near[data.edge_index[0]]]] = True
     assert not near.all()
     x = data.x.masked_fill(~near.unsqueeze(1), torch.nan)
-    found = layerwise(model, x, data.edge_index, nodes=torch.tensor([0]))
-    assert torch.allclose(found, model(data.x, data.edge_index)[:1], atol=1e-6)
+    result = layerwise(model, x, data.edge_index, nodes=torch.tensor([0]))
+    assert torch.allclose(result, model(data.x, data.edge_index)[:1], atol=1e-6)
 
 
 def test_other_wrong_input(data, split):

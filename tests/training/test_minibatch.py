@@ -261,6 +261,6 @@ def test_wrong_arguments(options, message, data, split):
 
 def test_attention_needs_all_neighbours(data, split):
     config = TrainingConfig(epochs=2)
-    with pytest.raises(TrainingError, match="without attention, whose shares need all neighbours"):
+    with pytest.raises(TrainingError, match="without attention, whose weights need all neighbours"):
         fit_minibatch(HGCN(10, 2, attention=True), data, split, config, num_neighbors=10)
     assert fit_minibatch(HGCN(10, 2, attention=True), data, split, config, num_neighbors=-1).epochs == 2

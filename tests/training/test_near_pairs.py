@@ -31,8 +31,8 @@ def slopes(v, manifold, distances):
     v = v.detach().requires_grad_()
     kappas = [f.curvature.raw for f in manifold.factors if f.curvature.raw.requires_grad]
     loss = distortion(v, manifold, distances)
-    found = torch.autograd.grad(loss, [v, *kappas])
-    return loss.detach(), found[0], torch.stack(found[1:]) if kappas else torch.zeros(0)
+    result = torch.autograd.grad(loss, [v, *kappas])
+    return loss.detach(), result[0], torch.stack(result[1:]) if kappas else torch.zeros(0)
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -66,13 +66,13 @@ def test_compiled_and_torch_agree(signature, seed):
 def test_distances_are_those_of_the_space(path, signature, seed):
     v, manifold = points(signature, 30, seed)
     with PATHS[path]():
-        found = distances_from(v, manifold, [3, 29])
+        result = distances_from(v, manifold, [3, 29])
     squares = sum(
         tangent_dist(x[[3, 29], None], x[None], k=factor.k) ** 2
         for x, factor in zip(v.split(manifold.dims, 1), manifold.factors, strict=True)
     )
-    torch.testing.assert_close(found, squares.sqrt().detach(), rtol=1e-9, atol=1e-7)
-    assert found[0, 3] == 0
+    torch.testing.assert_close(result, squares.sqrt().detach(), rtol=1e-9, atol=1e-7)
+    assert result[0, 3] == 0
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -81,15 +81,15 @@ def test_measured_from_some_sources_with_its_error(path):
     lengths = shortest_paths(TREE).double()
     with PATHS[path]():
         ratio = (distances_from(v, manifold, range(TREE.num_nodes)) / lengths.fill_diagonal_(1)).fill_diagonal_(1)
-        found = measure(v, manifold, GraphDistances.of(TREE, [1, 2, 30]))
+        measured = measure(v, manifold, GraphDistances.of(TREE, [1, 2, 30]))
         whole = measure(v, manifold, GraphDistances.of(TREE))
     rows = (ratio.square() - 1).square().mean(1)
     chosen = rows[[1, 2, 30]]
-    assert found.distortion == pytest.approx(chosen.mean().item(), rel=1e-6)
-    assert found.distortion_std_error == pytest.approx(chosen.std().item() / 3**0.5, rel=1e-6)
+    assert measured.distortion == pytest.approx(chosen.mean().item(), rel=1e-6)
+    assert measured.distortion_std_error == pytest.approx(chosen.std().item() / 3**0.5, rel=1e-6)
     some = ratio[[1, 2, 30]]
     some = torch.cat([row[torch.arange(len(row)) != i] for row, i in zip(some, [1, 2, 30], strict=True)])
-    assert found.worst_distortion == pytest.approx((some.max() / some.min()).item(), rel=1e-6)
+    assert measured.worst_distortion == pytest.approx((some.max() / some.min()).item(), rel=1e-6)
     assert whole.distortion == pytest.approx(rows.mean().item(), rel=1e-6)
     assert whole.distortion_std_error == 0
 
@@ -99,8 +99,8 @@ def test_pairs_without_a_path_do_not_count():
     distances = GraphDistances.of(graph, [0, 3])
     assert (distances.pairs, distances.unreachable_pairs) == (2, 4)
     v = torch.tensor([[0.0], [0.5], [7.0], [7.25]])
-    found = measure(v, ProductManifold.from_signature("E1"), distances)
-    assert found.distortion == pytest.approx((0 + (0.25 - 1) ** 2) / 8)
+    measured = measure(v, ProductManifold.from_signature("E1"), distances)
+    assert measured.distortion == pytest.approx((0 + (0.25 - 1) ** 2) / 8)
 
 
 def test_rows_must_be_those_of_the_sources():
@@ -118,11 +118,11 @@ def test_near_pairs_are_those_within_a_few_steps():
     for per_node in (2, 6, 20, 100):
         near = NearPairs.of(TREE, per_node=per_node)
         assert len(near.others) <= per_node * TREE.num_nodes
-        found = torch.zeros(TREE.num_nodes, TREE.num_nodes)
+        actual = torch.zeros(TREE.num_nodes, TREE.num_nodes)
         rows = torch.repeat_interleave(torch.arange(TREE.num_nodes), near.places.diff())
-        found[rows, near.others] = near.weights
+        actual[rows, near.others] = near.weights
         wanted = torch.where((lengths > 0) & (lengths <= near.steps), lengths.double().pow(-2), 0).float()
-        assert torch.equal(found, wanted)
+        assert torch.equal(actual, wanted)
         wider = (lengths > 0) & (lengths <= near.steps + 1)
         assert wider.sum() > per_node * TREE.num_nodes or near.steps == lengths.max()
         drawn = torch.tensor([7, 0, 39])

@@ -14,6 +14,7 @@ from kappagcn.graphs import balanced_tree, cycle, from_scipy
 from kappagcn.kernels.dispatch import torch_only
 from kappagcn.objectives import PAIR_OBJECTIVES
 from kappagcn.training import GraphDistances, NearPairs, distortion, measure, pair_loss
+from kappagcn.training.pair_objectives import smoothed_loss
 
 PATHS = {"compiled": contextlib.nullcontext, "torch": torch_only}
 SIGNATURES = [
@@ -54,11 +55,11 @@ def ours(v, signature, lengths):
     return loss.detach(), v.grad, [f.curvature.raw.grad for f in manifold.factors if f.curvature.raw.requires_grad]
 
 
-def agree(found, wanted, tolerance):
-    assert found[0].double() == pytest.approx(wanted[0].item(), rel=tolerance, abs=1e-300)
+def agree(actual, wanted, tolerance):
+    assert actual[0].double() == pytest.approx(wanted[0].item(), rel=tolerance, abs=1e-300)
     size = wanted[1].abs().max().item()
-    assert (found[1].double() - wanted[1]).abs().max() <= tolerance * size + 1e-300
-    for one, other in zip(found[2], wanted[2], strict=True):
+    assert (actual[1].double() - wanted[1]).abs().max() <= tolerance * size + 1e-300
+    for one, other in zip(actual[2], wanted[2], strict=True):
         assert one.item() == pytest.approx(0.0 if other is None else other.item(), rel=tolerance, abs=1e-12)
 
 
@@ -188,7 +189,23 @@ def test_shares_of_near_pairs_add_up_to_all(path):
 def loss_of(v, k, dims, distances, objective="distortion"):
     from kappagcn.training.pair_objectives import _Pairs
 
-    return _Pairs.apply(v, k, dims, distances, objective, distances.row_norm(objective))
+    return _Pairs.apply(v, k, dims, distances, objective, distances.row_norm(objective), 0.0)[0]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_smoothed_objective_has_exact_gradients_and_tends_to_the_relative_one(path):
+    graph, manifold = balanced_tree(3, 2), ProductManifold.from_signature("H2xS1(0.2)").double()
+    v = torch.randn(graph.num_nodes, 3, generator=torch.Generator().manual_seed(9), dtype=torch.float64)
+    distances = GraphDistances.of(graph)
+    with PATHS[path]():
+        assert torch.autograd.gradcheck(
+            lambda x: smoothed_loss(x, manifold, distances, 0.05)[0], v.clone().requires_grad_(), eps=1e-6, atol=1e-6
+        )
+        relative = float(pair_loss(v, manifold, distances, "relative"))
+        for width in (0.1, 1e-3, 1e-6):
+            smooth, sharp = (float(value) for value in smoothed_loss(v, manifold, distances, width))
+            assert sharp == pytest.approx(relative, rel=1e-12)
+            assert relative - width <= smooth < relative
 
 
 def test_through_zero_the_loss_is_smooth():
@@ -209,9 +226,9 @@ def test_one_and_two_nodes_and_none():
         if n == 2:
             v[1] = 1.0  # two apart, three in the graph
         lengths = 3 * (1 - torch.eye(n, dtype=torch.int64))
-        found = distortion(v.requires_grad_(), Stereographic(0.0).double(), GraphDistances(lengths))
-        found.backward()
-        assert found.item() == pytest.approx(wanted)
+        actual = distortion(v.requires_grad_(), Stereographic(0.0).double(), GraphDistances(lengths))
+        actual.backward()
+        assert actual.item() == pytest.approx(wanted)
     assert np.isnan(measure(torch.zeros(1, 1), Stereographic(0.0), GraphDistances(torch.zeros(1, 1))).worst_distortion)
 
 
@@ -222,10 +239,10 @@ def test_pairs_without_a_path_are_left_out_and_reported(path):
     assert (distances.pairs, distances.unreachable_pairs) == (12, 18)
     v = torch.tensor([[0.0], [0.5], [1.0], [0.0], [0.5], [1.0]])
     with PATHS[path]():
-        found = measure(v, Stereographic(0.0), distances)
-    assert found.distortion == pytest.approx(0, abs=1e-12)
-    assert found.worst_distortion == pytest.approx(1)
-    assert found.unreachable_pairs == 18
+        measured = measure(v, Stereographic(0.0), distances)
+    assert measured.distortion == pytest.approx(0, abs=1e-12)
+    assert measured.worst_distortion == pytest.approx(1)
+    assert measured.unreachable_pairs == 18
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -236,34 +253,34 @@ def test_worst_case_is_the_largest_stretch_over_the_smallest(path):
     d = manifold.double().tangent_dist(v[:, None].double(), v[None].double())
     stretch = (d / lengths)[lengths > 0]
     with PATHS[path]():
-        found = measure(v, manifold, GraphDistances(lengths))
-    assert found.worst_distortion == pytest.approx((stretch.max() / stretch.min()).item(), rel=1e-5)
-    assert found.distortion == pytest.approx(((stretch**2 - 1) ** 2).sum().item() / 400, rel=1e-5)
+        measured = measure(v, manifold, GraphDistances(lengths))
+    assert measured.worst_distortion == pytest.approx((stretch.max() / stretch.min()).item(), rel=1e-5)
+    assert measured.distortion == pytest.approx(((stretch**2 - 1) ** 2).sum().item() / 400, rel=1e-5)
 
 
 def test_a_cycle_on_a_circle_has_no_distortion():
     n = 40
     angles = torch.arange(n) * torch.pi / n - torch.pi / 2  # halves, from −π/2: tangent vectors of a circle
     kappa = (2 * torch.pi / n) ** 2
-    found = measure(angles[:, None] / kappa**0.5, Stereographic(kappa), GraphDistances.of(cycle(n)))
-    assert found.distortion < 1e-10
-    assert found.worst_distortion == pytest.approx(1, abs=1e-4)
+    measured = measure(angles[:, None] / kappa**0.5, Stereographic(kappa), GraphDistances.of(cycle(n)))
+    assert measured.distortion < 1e-10
+    assert measured.worst_distortion == pytest.approx(1, abs=1e-4)
 
 
 def test_threads_do_not_change_digits():
     generator = torch.Generator().manual_seed(6)
     v, lengths = 0.5 * torch.randn(700, 3, generator=generator), lengths_of(700, generator)
-    before, found = torch.get_num_threads(), []
+    before, results = torch.get_num_threads(), []
     try:
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            found.append(ours(v, "H2xS1", lengths))
+            results.append(ours(v, "H2xS1", lengths))
     finally:
         torch.set_num_threads(before)
-    for other in found[1:]:
-        assert torch.equal(other[0], found[0][0])
-        assert torch.equal(other[1], found[0][1])
-        assert other[2] == found[0][2]
+    for other in results[1:]:
+        assert torch.equal(other[0], results[0][0])
+        assert torch.equal(other[1], results[0][1])
+        assert other[2] == results[0][2]
 
 
 def test_blocks_and_chunks_of_any_size_cover_all_pairs():
@@ -275,8 +292,8 @@ def test_blocks_and_chunks_of_any_size_cover_all_pairs():
         lengths = (torch.arange(n)[:, None] - torch.arange(n)[None]).abs()
         d = 2 * (v - v.T).abs()
         wanted = ((d / lengths.clamp(min=1)) ** 2 - 1).square()[lengths > 0].sum() / n**2
-        found = distortion(v, Stereographic(0.0).double(), GraphDistances(lengths))
-        assert found.item() == pytest.approx(wanted.item(), rel=1e-6)
+        actual = distortion(v, Stereographic(0.0).double(), GraphDistances(lengths))
+        assert actual.item() == pytest.approx(wanted.item(), rel=1e-6)
 
 
 def test_wrong_input_is_refused():

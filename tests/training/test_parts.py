@@ -21,13 +21,13 @@ def together(workers, out, names):
 @pytest.mark.filterwarnings("ignore::kappagcn.errors.PrecisionWarning")
 @pytest.mark.parametrize(("workers", "names"), [(2, list(part_worker.MODELS)), (4, ["H4", "S4", "H2xS2"])])
 def test_workers_have_the_numbers_of_one_process(workers, names, tmp_path):
-    found = together(workers, tmp_path / "found.json", names)
-    boundary, embedding = found.pop("boundary"), found.pop("embedding")
+    actual = together(workers, tmp_path / "found.json", names)
+    boundary, embedding = actual.pop("boundary"), actual.pop("embedding")
     for key, value in embedding["ours"].items():
         assert embedding["theirs"][key] == pytest.approx(value, rel=1e-6, abs=1e-9), key
     assert embedding["watched"] == pytest.approx(embedding["alone"], rel=1e-9)
-    assert len(found) == len(names) + 1, "METIS for all, hashes for one"
-    for case, theirs in found.items():
+    assert len(actual) == len(names) + 1, "METIS for all, hashes for one"
+    for case, theirs in actual.items():
         _compare(case, theirs)
     worst, exact = boundary["worst"]
     assert exact < 1e-12

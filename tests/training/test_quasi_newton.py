@@ -9,7 +9,7 @@ import torch
 from kappagcn.errors import DivergedError
 from kappagcn.graphs import balanced_tree, cycle
 from kappagcn.models import FreePoints
-from kappagcn.training import EmbeddingTask, GraphDistances, QuasiNewtonTrainer, RunFolder, TrainingConfig, train
+from kappagcn.training import CheckpointFolder, EmbeddingTask, GraphDistances, QuasiNewtonTrainer, TrainingConfig, train
 
 TREE = balanced_tree(3, 3)
 
@@ -53,12 +53,12 @@ def test_a_run_goes_on_after_an_interruption_to_the_same_numbers(tmp_path):
     torch.manual_seed(0)
     whole = train(trainer(epochs=20))
     torch.manual_seed(0)
-    half, folder = trainer(epochs=20), RunFolder(tmp_path / "run")
+    half, folder = trainer(epochs=20), CheckpointFolder(tmp_path / "run")
     history = folder.start({}, half)
     for _ in range(9):
         history.append(half.run_epoch())
     folder.save(half, history)
-    again, folder = trainer(epochs=20), RunFolder(tmp_path / "run")
+    again, folder = trainer(epochs=20), CheckpointFolder(tmp_path / "run")
     history = folder.start({}, again, resume=True)
     assert train(again, folder=folder, history=history) == whole
 

@@ -57,6 +57,6 @@ def test_ctrl_c_saves_the_last_whole_epoch(tmp_path):
         if record["epoch"] == 20:
             signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt, match=r"after epoch 20, saved in .*; resume=True goes on from there"):
+    with pytest.raises(KeyboardInterrupt, match=r"after epoch 20, saved in .*; resume=True continues from there"):
         training_worker.train(tmp_path / "run", 100_000, [interrupt], checkpoint_seconds=1000)
     assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 20

@@ -17,9 +17,9 @@ from small_networks import network
 def test_masks_make_a_split(data, split):
     masks = split.masks(200) | {"test_mask": torch.zeros(200, dtype=torch.bool)}
     data.update(masks)
-    found = Split.from_masks(data)
+    result = Split.from_masks(data)
     for part in ("train", "stopping", "validation"):
-        assert torch.equal(getattr(found, part), getattr(split, part).sort().values)
+        assert torch.equal(getattr(result, part), getattr(split, part).sort().values)
     data.train_mask = data.train_mask[:10]
     with pytest.raises(SplitError, match="train_mask: expected booleans"):
         Split.from_masks(data)

@@ -28,7 +28,8 @@ def share_batches(rank, folder):
     data, split = prepared()
     for neighbours, p in ((3, 0.3), (-1, 0.0)):
         with seeded(rank):
-            model = KappaGCN(10, 2, "H2xS2", dropout=p, adjacency_dropout=p, dropconnect=p)
+            dropped = {"dropout": p, "adjacency_dropout": p, "dropconnect": p}
+            model = KappaGCN(10, 2, "H2xS2", relative=neighbours > 0, **dropped)
         strategy = MiniBatch(17, neighbours, group=distributed.group.WORLD)
         folder_of_run = folder / f"run{neighbours}"
         result = fit(model, data, split, TrainingConfig(epochs=5), strategy=strategy, folder=folder_of_run)
@@ -42,7 +43,7 @@ def train(folder, epochs, callbacks=(), checkpoint_seconds=5.0):
     torch.set_num_threads(1)
     data, split = prepared()
     with seeded(0):
-        model = KappaGCN(10, 2, "H2xS2", dropout=0.3, adjacency_dropout=0.2)
+        model = KappaGCN(10, 2, "H2xS2", relative=True, dropout=0.3, adjacency_dropout=0.2)
     config = TrainingConfig(epochs=epochs, patience=10_000)
     options = {"callbacks": callbacks, "checkpoint_seconds": checkpoint_seconds}
     try:

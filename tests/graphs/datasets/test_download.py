@@ -16,8 +16,8 @@ CONTENT = bytes(range(256)) * 40
 
 @pytest.fixture
 def server():
-    with site() as found:
-        yield found
+    with site() as result:
+        yield result
 
 
 @pytest.fixture

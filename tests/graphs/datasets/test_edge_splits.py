@@ -67,8 +67,8 @@ def test_duplicates_directions_and_loops_count_once():
 @pytest.mark.parametrize(
     ("data", "shares", "message"),
     [
-        (path(2), {}, "expected edges left to train on, found 1 edges in all"),
-        (Data(edge_index=torch.empty(2, 0, dtype=torch.int64), num_nodes=4), {}, "found 0 edges in all"),
+        (path(2), {}, "expected edges left to train on, found 1 in all"),
+        (Data(edge_index=torch.empty(2, 0, dtype=torch.int64), num_nodes=4), {}, "found 0 in all"),
         (classic("petersen"), {"validation": 0.6, "test": 0.5}, "sum to less than 1, found 0.6 and 0.5"),
         (Data(edge_index=torch.triu_indices(6, 6, 1), num_nodes=6), {}, "every two are linked"),
     ],

@@ -92,8 +92,8 @@ FIRST = {
 def test_splits_are_ppnps_node_for_node(name):
     dataset = GraphDataset(name, data_folder(), download=False, sparse=True)
     split = dataset.split(2144199730)
-    found = (split.train, split.stopping, split.validation, split.final_test_nodes())
-    for nodes, first, expected in zip(found, FIRST[name], HASHES[name][1:], strict=True):
+    actual = (split.train, split.stopping, split.validation, split.final_test_nodes())
+    for nodes, first, expected in zip(actual, FIRST[name], HASHES[name][1:], strict=True):
         assert nodes[: len(first)].tolist() == first
         assert digest(nodes) == expected
     rng = np.random.RandomState(4143496719)
@@ -122,8 +122,8 @@ def test_public_splits_survive_the_choice_of_component():
 
 @pytest.fixture
 def server():
-    with site() as found:
-        yield found
+    with site() as result:
+        yield result
 
 
 @pytest.fixture
@@ -244,11 +244,11 @@ def test_originals_rebuilt_to_the_byte_travel_all_the_way(name, server, tmp_path
         server.files[f"/{file.name}"] = content
     local = tuple(dataclasses.replace(file, url=f"{server.address}/{file.name}") for file in entry.sources[0])
     monkeypatch.setattr(datasets, "find_entry", lambda _: dataclasses.replace(entry, sources=(local,)))
-    found = GraphDataset(name, cache=tmp_path)[0]
+    result = GraphDataset(name, cache=tmp_path)[0]
     stored_form = GraphDataset(name, data_folder(), download=False)[0]
-    assert torch.equal(found.edge_index, stored_form.edge_index)
+    assert torch.equal(result.edge_index, stored_form.edge_index)
     if name == "disease_nc":
-        assert torch.equal(found.y, stored_form.y)
+        assert torch.equal(result.y, stored_form.y)
 
 
 def npz(**arrays):

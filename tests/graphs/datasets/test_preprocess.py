@@ -19,7 +19,7 @@ from kappagcn.graphs.io.node_data import as_features
 from random_graphs import data_folder, needs_data
 
 MATRIX = sp.random_array(
-    (20, 30), density=0.05, rng=np.random.default_rng(0), data_sampler=np.random.default_rng(1).normal
+    (20, 30), density=0.05, random_state=np.random.default_rng(0), data_sampler=np.random.default_rng(1).normal
 )
 
 

@@ -18,9 +18,9 @@ def write(tmp_path, text, name="graph.csv"):
     return path
 
 
-def edges(found):
-    names = [str(n) for n in found.names]
-    return [(names[u], names[v]) for u, v in zip(found.rows, found.cols, strict=True)]
+def edges(result):
+    names = [str(n) for n in result.names]
+    return [(names[u], names[v]) for u, v in zip(result.rows, result.cols, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def edges(found):
     ],
 )
 def test_edge_lists_as_people_have_them(tmp_path, text, want, weights):
-    found = read_edge_list(write(tmp_path, text))
-    assert edges(found) == want
-    assert (found.weights is None) == (weights is None)
+    graph = read_edge_list(write(tmp_path, text))
+    assert edges(graph) == want
+    assert (graph.weights is None) == (weights is None)
     if weights:
-        assert found.weights.tolist() == weights
+        assert graph.weights.tolist() == weights
 
 
 def test_headings_can_be_said(tmp_path):
@@ -79,17 +79,17 @@ def test_nodes_named_by_integers_are_in_their_order(tmp_path_factory, pairs, mar
     if comment:
         lines.insert(len(lines) // 2 + 1, "# half way")
     path = write(tmp_path_factory.mktemp("edges"), "\n".join(lines) + "\n")
-    found = read_edge_list(path)
-    assert edges(found) == [(str(u), str(v)) for u, v in pairs]
-    assert found.names.tolist() == sorted({n for p in pairs for n in p})
+    graph = read_edge_list(path)
+    assert edges(graph) == [(str(u), str(v)) for u, v in pairs]
+    assert graph.names.tolist() == sorted({n for p in pairs for n in p})
     if weighted:
-        assert found.weights.tolist() == [i + 0.5 for i in range(len(pairs))]
+        assert graph.weights.tolist() == [i + 0.5 for i in range(len(pairs))]
 
 
 def test_far_apart_numbers_are_renumbered_too(tmp_path):
-    found = read_edge_list(write(tmp_path, "1000000000000,5\n5,-7\n"))
-    assert found.names.tolist() == [-7, 5, 10**12]
-    assert edges(found) == [("1000000000000", "5"), ("5", "-7")]
+    graph = read_edge_list(write(tmp_path, "1000000000000,5\n5,-7\n"))
+    assert graph.names.tolist() == [-7, 5, 10**12]
+    assert edges(graph) == [("1000000000000", "5"), ("5", "-7")]
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_a_networkx_edge_list_comes_back(tmp_path):
     nx.write_edgelist(graph, tmp_path / "g.edgelist", data=False)
     data = read_graph(tmp_path / "g.edgelist")
     names = data.get("node_names") or [str(i) for i in range(data.num_nodes)]
-    found = {frozenset((int(names[u]), int(names[v]))) for u, v in data.edge_index.T.tolist()}
-    assert found == {frozenset(e) for e in graph.edges}
+    result = {frozenset((int(names[u]), int(names[v]))) for u, v in data.edge_index.T.tolist()}
+    assert result == {frozenset(e) for e in graph.edges}
     assert (np.array([int(n) for n in names]) == sorted(n for n in graph if graph.degree[n])).all()
 
 
@@ -228,3 +228,20 @@ def test_names_are_numbered_in_order_of_appearance(tmp_path):
     edges = read_edge_list(tmp_path / "g.csv")
     assert edges.names == list(dict.fromkeys(name for pair in pairs for name in pair))
     assert [(edges.names[u], edges.names[v]) for u, v in zip(edges.rows, edges.cols, strict=True)] == pairs
+
+
+@pytest.mark.parametrize("heading", ["quelle;ziel", "Von;Nach", "origen;destino", "sender;receiver"])
+def test_headings_in_other_words(tmp_path, heading):
+    path = tmp_path / "edges.csv"
+    path.write_text(f"{heading}\nanna;bert\nbert;carl\n")
+    assert read_edge_list(path).names == ["anna", "bert", "carl"]
+
+
+def test_a_first_line_that_may_be_a_heading_is_named(tmp_path):
+    path = tmp_path / "edges.csv"
+    path.write_text("kto,komu\nanna,bert\nbert,carl\ncarl,dora\n")
+    edges = read_edge_list(path)
+    assert len(edges.rows) == 4
+    assert "first line (kto, komu) is read as an edge" in edges.notes[0]
+    path.write_text("anna,bert\nbert,carl\ncarl,dora\ndora,anna\n")
+    assert read_edge_list(path).notes == ("no heading",)

@@ -79,7 +79,7 @@ def test_our_own_forms_come_back(tmp_path_factory, graph, weighted, sparse, name
             graph.edges[u, v]["weight"] = i + 0.5
     data = as_data(graph)
     n = data.num_nodes
-    x = sp.random_array((n, 4), density=0.4, rng=np.random.default_rng(n))
+    x = sp.random_array((n, 4), density=0.4, random_state=np.random.default_rng(n))
 
     data.x = as_features(x, sparse=sparse)
     data.y = torch.arange(n) % 3 - 1
@@ -169,7 +169,7 @@ def test_matrices_that_are_none():
 
 
 def test_scipy_matrices():
-    matrix = sp.random_array((20, 20), density=0.2, rng=np.random.default_rng(0), format="csr")
+    matrix = sp.random_array((20, 20), density=0.2, random_state=np.random.default_rng(0), format="csr")
     data = from_scipy(matrix, x=np.ones((20, 3)), y=np.zeros(20, int))
     both = matrix.toarray() - np.diag(matrix.diagonal())
     count = (both > 0).astype(int) + (both.T > 0)

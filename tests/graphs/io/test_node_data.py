@@ -9,7 +9,7 @@ from kappagcn.graphs.io.node_data import as_features, as_labels
 def test_features_stay_sparse_when_asked():
     import scipy.sparse as sp
 
-    matrix = sp.random_array((20, 30), density=0.1, rng=np.random.default_rng(0))
+    matrix = sp.random_array((20, 30), density=0.1, random_state=np.random.default_rng(0))
     dense, sparse = as_features(matrix), as_features(matrix, sparse=True)
     assert sparse.layout == torch.sparse_csr
     assert torch.equal(sparse.to_dense(), dense)

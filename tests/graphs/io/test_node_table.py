@@ -3,6 +3,7 @@ import pytest
 
 from kappagcn import graphs as G
 from kappagcn.errors import GraphFileError
+from kappagcn.estimators.labelled import unlabelled
 from kappagcn.graphs import (
     read_graph,
 )
@@ -115,3 +116,11 @@ def test_bad_tables_are_named(tmp_path, features, labels, words):
         more["labels"] = put(tmp_path, "y.csv", labels)
     with pytest.raises(GraphFileError, match=words):
         read_graph(edges, **more)
+
+
+def test_words_for_a_missing_label_are_no_class(tmp_path):
+    edges = put(tmp_path, "g.csv", "a,b\nb,c\nc,d\n")
+    data = read_graph(edges, labels=put(tmp_path, "y.csv", "node,team\na,red\nb,NA\nc,blue\nd,\n"))
+    assert data.class_names == ["blue", "red"]
+    assert data.y.tolist() == [1, -1, 0, -1]
+    assert unlabelled(np.array(["red", "NA", "nan", "", "na"], object)).tolist() == [False, True, True, True, False]

@@ -64,7 +64,7 @@ def test_saving_makes_the_folder_and_leaves_no_part(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "found",
+    "result",
     [
         {"x": torch.ones(3, 2)},
         {"edge_index": torch.zeros(3, 2, dtype=torch.long)},
@@ -74,8 +74,8 @@ def test_saving_makes_the_folder_and_leaves_no_part(tmp_path):
         {"edge_index": torch.tensor([[0], [1]]), "y": torch.tensor([0, 9])},
     ],
 )
-def test_saved_dicts_that_are_no_graph(tmp_path, found):
-    torch.save(found, tmp_path / "g.pt")
+def test_saved_dicts_that_are_no_graph(tmp_path, result):
+    torch.save(result, tmp_path / "g.pt")
     with pytest.raises(GraphFileError, match="expected"):
         read_graph(tmp_path / "g.pt")
 

@@ -42,15 +42,15 @@ def grid(*sides, periodic=False):
     ],
 )
 def test_the_advice_fits_graphs_whose_geometry_is_known(data, space):
-    found = describe(data, dim=10).advice
-    assert "".join(c for c in found.signature if not c.isdigit()) == space
-    assert sum(int(part[1:]) for part in found.signature.split("x")) == 10
-    assert found.reasons
+    statistics = describe(data, dim=10).advice
+    assert "".join(c for c in statistics.signature if not c.isdigit()) == space
+    assert sum(int(part[1:]) for part in statistics.signature.split("x")) == 10
+    assert statistics.reasons
 
 
 def test_advice_for_the_smallest():
     for nodes in (0, 1):
-        found = advise(
+        result = advise(
             nodes=nodes, edges=0, most_neighbours=0, curvature=np.nan, radius=0, diameter=0, mean_distance=0.0
         )
-        assert found.signature == "E16"
+        assert result.signature == "E16"

@@ -33,34 +33,34 @@ def psi(d, m, b, c, a):
 def by_definition(graph):
     """ψ(m) as exact fractions, None where m has fewer than two neighbours."""
     d = lengths(graph)
-    found = []
+    results = []
     for m in graph:
         others = [a for a in graph if a != m and d[a, m] > 0]
         values = [psi(d, m, b, c, a) for b, c in combinations(graph[m], 2) for a in others]
-        found.append(sum(values) / len(values) if values else None)
-    return found
+        results.append(sum(values) / len(values) if values else None)
+    return results
 
 
 @given(networks(least=2, most=10))
 def test_exact_is_the_definition(graph):
-    found = parallelogram_curvature(as_data(graph))
+    actual = parallelogram_curvature(as_data(graph))
     want = by_definition(graph)
-    for ours, theirs in zip(found.per_node.tolist(), want, strict=True):
+    for ours, theirs in zip(actual.per_node.tolist(), want, strict=True):
         assert np.isnan(ours) if theirs is None else ours == pytest.approx(float(theirs), abs=1e-12)
     known = [value for value in want if value is not None]
     if known:
-        assert found.mean == pytest.approx(float(sum(known) / len(known)), abs=1e-12)
+        assert actual.mean == pytest.approx(float(sum(known) / len(known)), abs=1e-12)
     else:
-        assert np.isnan(found.mean)
-    assert found.standard_error == 0
+        assert np.isnan(actual.mean)
+    assert actual.standard_error == 0
 
 
 @pytest.mark.parametrize("n", [3, 5, 12, 100])
 def test_a_line_is_flat(n):
     """a at t steps on the side of b: t/2 + 4/(8t) − ((t−1)² + (t+1)²)/(4t) = 0."""
-    found = parallelogram_curvature(path(n))
-    assert torch.allclose(found.per_node[1:-1], torch.zeros(n - 2, dtype=torch.float64), atol=1e-12)
-    assert torch.isnan(found.per_node[[0, -1]]).all()
+    result = parallelogram_curvature(path(n))
+    assert torch.allclose(result.per_node[1:-1], torch.zeros(n - 2, dtype=torch.float64), atol=1e-12)
+    assert torch.isnan(result.per_node[[0, -1]]).all()
 
 
 @given(st.integers(2, 40), st.randoms(use_true_random=False))
@@ -69,12 +69,12 @@ def test_in_a_tree_a_node_of_degree_q_has_minus_q_minus_2_over_q(n, random):
     and ψ = t/2 + 1/(2t) − (t+1)²/(2t) = −1. Of the pairs (b, c), the share (q−2)/q misses it."""
     tree = nx.Graph([(random.randrange(j), j) for j in range(1, n)])
     tree = nx.convert_node_labels_to_integers(tree, ordering="sorted")
-    found = parallelogram_curvature(as_data(tree)).per_node
+    result = parallelogram_curvature(as_data(tree)).per_node
     for m, q in tree.degree:
         if q >= 2:
-            assert float(found[m]) == pytest.approx(-(q - 2) / q, abs=1e-12)
+            assert float(result[m]) == pytest.approx(-(q - 2) / q, abs=1e-12)
         else:
-            assert torch.isnan(found[m])
+            assert torch.isnan(result[m])
 
 
 def test_the_papers_tree_and_star():
@@ -171,11 +171,11 @@ def test_a_few_anchors_estimate_the_exact_value(name):
 def test_clustering_is_networkxs(graph, stretch):
     old, curvature.MAX_PRODUCTS = curvature.MAX_PRODUCTS, stretch
     try:
-        found = clustering(as_data(graph))
+        actual = clustering(as_data(graph))
     finally:
         curvature.MAX_PRODUCTS = old
     want = nx.clustering(graph)
-    assert found.tolist() == pytest.approx([want[m] for m in graph])
+    assert actual.tolist() == pytest.approx([want[m] for m in graph])
 
 
 def test_signs_are_as_the_paper_says():

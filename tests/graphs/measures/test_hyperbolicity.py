@@ -22,10 +22,10 @@ def by_definition(graph):
 
 @given(networks(most=9, connected=True))
 def test_exact_is_the_four_point_condition(graph):
-    found = hyperbolicity(as_data(graph), exact=True)
-    assert found.delta == by_definition(graph)
-    assert found.diameter == (nx.diameter(graph) if len(graph) > 1 else 0)
-    assert found.exact
+    estimate = hyperbolicity(as_data(graph), exact=True)
+    assert estimate.delta == by_definition(graph)
+    assert estimate.diameter == (nx.diameter(graph) if len(graph) > 1 else 0)
+    assert estimate.exact
 
 
 @pytest.mark.parametrize("n", range(3, 41))
@@ -36,8 +36,8 @@ def test_cycles_have_their_known_value(n):
 
 
 def test_trees_have_none_and_grids_their_side():
-    found = hyperbolicity(balanced_tree())
-    assert (found.delta, found.diameter, found.exact, found.relative) == (0, 10, True, 0)
+    estimate = hyperbolicity(balanced_tree())
+    assert (estimate.delta, estimate.diameter, estimate.exact, estimate.relative) == (0, 10, True, 0)
     assert hyperbolicity(as_data(nx.grid_2d_graph(6, 9))).delta == 5  # the smaller side less one
 
 
@@ -59,10 +59,10 @@ def test_samples_bound_the_exact_value_from_below(monkeypatch):
 
 
 def test_large_graphs_are_sampled_and_scale_free_delta_is_at_most_one_half():
-    found = hyperbolicity(torus())
-    assert not found.exact
-    assert found.diameter == 9
-    assert 0.3 < found.relative <= 0.5
+    estimate = hyperbolicity(torus())
+    assert not estimate.exact
+    assert estimate.diameter == 9
+    assert 0.3 < estimate.relative <= 0.5
     assert hyperbolicity(as_data(nx.empty_graph(1))).relative == 0
 
 

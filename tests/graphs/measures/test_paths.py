@@ -36,19 +36,19 @@ def test_every_way_of_stepping_gives_the_same(monkeypatch, share, words, workers
 
 def test_the_papers_graphs_agree_with_scipy():
     for data in (balanced_tree(), torus(), sphere()):
-        found = shortest_paths(data)
-        assert found.dtype == torch.int8
-        assert (found.numpy() == csgraph.shortest_path(adjacency(data), unweighted=True)).all()
+        result = shortest_paths(data)
+        assert result.dtype == torch.int8
+        assert (result.numpy() == csgraph.shortest_path(adjacency(data), unweighted=True)).all()
 
 
 @pytest.mark.parametrize(
     ("n", "dtype"), [(100, torch.int8), (128, torch.int8), (129, torch.int16), (40_000, torch.int32)]
 )
 def test_lengths_take_the_smallest_type_that_holds_them(n, dtype):
-    found = shortest_paths(path(n), [0, n - 1])
-    assert found.dtype == dtype
-    assert torch.equal(found[0].long(), torch.arange(n))
-    assert torch.equal(found[1].long(), torch.arange(n).flip(0))
+    result = shortest_paths(path(n), [0, n - 1])
+    assert result.dtype == dtype
+    assert torch.equal(result[0].long(), torch.arange(n))
+    assert torch.equal(result[1].long(), torch.arange(n).flip(0))
 
 
 @given(networks(least=2, connected=False), st.booleans(), st.randoms(use_true_random=False))
@@ -58,15 +58,15 @@ def test_weighted_lengths_are_dijkstras(graph, whole, random):
     data = as_data(graph)
     if "edge_weight" not in data:
         return
-    found = shortest_paths(data)
-    assert found.is_floating_point() is not whole
+    actual = shortest_paths(data)
+    assert actual.is_floating_point() is not whole
     want = dict(nx.all_pairs_dijkstra_path_length(graph))
     for u in graph:
         for v in graph:
             if v in want[u]:
-                assert float(found[u, v]) == pytest.approx(want[u][v], rel=1e-6)
+                assert float(actual[u, v]) == pytest.approx(want[u][v], rel=1e-6)
             else:
-                assert found[u, v] == (-1 if whole else np.inf)
+                assert actual[u, v] == (-1 if whole else np.inf)
     assert (shortest_paths(data, weighted=False).numpy() == lengths(graph)).all()
 
 

@@ -17,20 +17,20 @@ from spaces import few
 @few(30)
 @given(networks(least=1))
 def test_numbers_are_networkxs(graph):
-    found = describe(as_data(graph))
+    result = describe(as_data(graph))
     main = graph.subgraph(max(nx.connected_components(graph), key=lambda c: (len(c), -min(c))))
-    assert (found.nodes, found.edges) == (len(graph), graph.number_of_edges())
-    assert (found.components, found.largest) == (nx.number_connected_components(graph), len(main))
-    assert found.isolated == nx.number_of_isolates(graph)
+    assert (result.nodes, result.edges) == (len(graph), graph.number_of_edges())
+    assert (result.components, result.largest) == (nx.number_connected_components(graph), len(main))
+    assert result.isolated == nx.number_of_isolates(graph)
     degrees = [d for _, d in graph.degree]
-    assert (found.degrees.least, found.degrees.most) == (min(degrees), max(degrees))
-    assert found.degrees.mean == pytest.approx(np.mean(degrees))
-    assert found.degrees.histogram == nx.degree_histogram(graph)
-    assert found.clustering == pytest.approx(nx.average_clustering(graph))
+    assert (result.degrees.least, result.degrees.most) == (min(degrees), max(degrees))
+    assert result.degrees.mean == pytest.approx(np.mean(degrees))
+    assert result.degrees.histogram == nx.degree_histogram(graph)
+    assert result.clustering == pytest.approx(nx.average_clustering(graph))
     if len(main) > 1:
-        assert (found.distances.diameter, found.distances.radius) == (nx.diameter(main), nx.radius(main))
-        assert found.distances.mean == pytest.approx(nx.average_shortest_path_length(main))
-    json.dumps(found.record(), allow_nan=False)
+        assert (result.distances.diameter, result.distances.radius) == (nx.diameter(main), nx.radius(main))
+        assert result.distances.mean == pytest.approx(nx.average_shortest_path_length(main))
+    json.dumps(result.record(), allow_nan=False)
 
 
 def test_large_graphs_are_measured_from_some_nodes_and_say_so(monkeypatch):
@@ -50,21 +50,21 @@ def test_large_graphs_are_measured_from_some_nodes_and_say_so(monkeypatch):
 def test_the_text_and_homophily():
     data = cycle(4)
     data.y = torch.tensor([0, 0, 1, -1])
-    found = describe(data)
-    assert found.homophily == pytest.approx(0.5)
-    assert "50% of edges join nodes of one class" in str(found)
+    result = describe(data)
+    assert result.homophily == pytest.approx(0.5)
+    assert "50% of edges join nodes of one class" in str(result)
     assert "heterophily" not in str(describe(cycle(5)))
     data.x, data.y = torch.ones(4, 2), torch.tensor([0, 1, 0, 1])
     assert "hardly more than by chance (adjusted -1.00): for classify try --self-features" in str(describe(data))
-    assert str(found).splitlines()[0] == "size           4 nodes, 4 edges"
+    assert str(result).splitlines()[0] == "size           4 nodes, 4 edges"
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
 def test_graphs_with_nothing_to_measure_say_so(n):
-    found = G.describe(as_data(nx.empty_graph(n)))
-    assert str(found.curvature) == "none (no node has two neighbours)"
-    assert found.advice.reasons == ("too small to tell spaces apart",)
-    json.dumps(found.record(), allow_nan=False)
+    result = G.describe(as_data(nx.empty_graph(n)))
+    assert str(result.curvature) == "none (no node has two neighbours)"
+    assert result.advice.reasons == ("too small to tell spaces apart",)
+    json.dumps(result.record(), allow_nan=False)
     with pytest.raises(GraphError, match="dimension of at least 1"):
         G.describe(as_data(nx.empty_graph(n)), dim=0)
 

@@ -15,14 +15,14 @@ def test_every_node_is_counted_once_and_the_record_is_made_once(tmp_path, monkey
 
     monkeypatch.setattr(counted, "load_graph", graph)
     path = counted.histograms(tmp_path, "data")
-    told = json.loads(path.read_text())
+    arrays = json.loads(path.read_text())
     assert path == tmp_path / "figures" / "histograms.json"
-    assert list(told["datasets"]) == ["citeseer", "cora_ml", "pubmed", "airport"]
-    assert {"seed", "versions", "machine"} < set(told)
-    for found in told["datasets"].values():
-        spread = found["curvature"]
-        assert sum(found["degrees"].values()) == found["nodes"] == 34
-        assert sum(int(d) * n for d, n in found["degrees"].items()) == 2 * found["edges"] == 156
+    assert list(arrays["datasets"]) == ["citeseer", "cora_ml", "pubmed", "airport"]
+    assert {"seed", "versions", "machine"} < set(arrays)
+    for result in arrays["datasets"].values():
+        spread = result["curvature"]
+        assert sum(result["degrees"].values()) == result["nodes"] == 34
+        assert sum(int(d) * n for d, n in result["degrees"].items()) == 2 * result["edges"] == 156
         assert sum(spread["counts"]) + spread["none"] == 34
         assert len(spread["bins"]) == len(spread["counts"]) + 1
         assert spread["bins"] == sorted(spread["bins"])
@@ -30,4 +30,4 @@ def test_every_node_is_counted_once_and_the_record_is_made_once(tmp_path, monkey
         weighted = sum(m * n for m, n in zip(middles, spread["counts"], strict=True)) / sum(spread["counts"])
         assert weighted == pytest.approx(spread["mean"], abs=1 / 60)
     assert counted.histograms(tmp_path, "elsewhere") == path
-    assert asked == [(name, "data") for name in told["datasets"]]
+    assert asked == [(name, "data") for name in arrays["datasets"]]

@@ -24,8 +24,8 @@ SPREAD = {"bins": [-0.5, -0.1, 0.1, 0.5], "counts": [3, 2, 4], "none": 1, "mean"
 def records(tmp_path_factory):
     """Small records of every kind."""
     folder = tmp_path_factory.mktemp("records")
-    told = {"nodes": 10, "edges": 12, "degrees": {"1": 4, "2": 5, "10": 1}, "curvature": SPREAD}
-    datasets = dict.fromkeys(("citeseer", "cora_ml", "pubmed", "airport"), told)
+    arrays = {"nodes": 10, "edges": 12, "degrees": {"1": 4, "2": 5, "10": 1}, "curvature": SPREAD}
+    datasets = dict.fromkeys(("citeseer", "cora_ml", "pubmed", "airport"), arrays)
     save_json(folder / "figures" / "histograms.json", {"datasets": datasets})
     spaces = {"E10": 0.06} | {f"U10({k})": 0.06 + 0.01 * k for k in (-5.0, -1.0, -0.01, 0.0, 0.01, 1.0, 5.0)}
     lines = [{"embedding": {"space": space}, "distortion": value} for space, value in spaces.items()]
@@ -71,10 +71,10 @@ def test_missing_records_name_the_command_that_makes_them(name, tmp_path):
 
 
 def test_records_that_are_not_what_they_should_be(tmp_path):
-    for text, found in (("[1]", "expected a record"), ('{"datasets": {"citeseer": {}}}', "found no cora_ml")):
+    for text, result in (("[1]", "expected a record"), ('{"datasets": {"citeseer": {}}}', "found no cora_ml")):
         (tmp_path / "figures").mkdir(exist_ok=True)
         (tmp_path / "figures" / "histograms.json").write_text(text)
-        with pytest.raises(RecordError, match=found):
+        with pytest.raises(RecordError, match=result):
             draw_paper_figure("degrees", tmp_path, tmp_path)
 
 
@@ -116,8 +116,8 @@ def test_trees_run_out_of_room_in_the_plane_alone():
     flat, disk = ([trees.leaf_distance(trees.fan(d, k)[0], d, k) for d in trees.DEPTHS] for k in (0.0, -1.0))
     assert flat == sorted(flat, reverse=True)
     assert disk == sorted(disk)
-    for d, told in zip(trees.DEPTHS, flat, strict=True):
-        assert told == pytest.approx(2 * d * math.sin(math.pi / trees.BRANCHING**d))
+    for d, arrays in zip(trees.DEPTHS, flat, strict=True):
+        assert arrays == pytest.approx(2 * d * math.sin(math.pi / trees.BRANCHING**d))
         points, levels, edges = trees.fan(d, -1.0)
         assert len(edges) == len(points) - 1
         assert (levels[edges[:, 0]] == levels[edges[:, 1]] + 1).all()

@@ -13,15 +13,15 @@ from kappagcn.training import distances_from, mean_average_precision
 def by_hand(distances, graph):
     """The definition, set by set."""
     neighbours = {i: set(graph.edge_index[1, graph.edge_index[0] == i].tolist()) for i in range(graph.num_nodes)}
-    found = []
+    results = []
     for a, near in neighbours.items():
         if near:
             shares = []
             for b in near:
                 ball = {c for c in range(graph.num_nodes) if c != a and distances[a, c] <= distances[a, b]}
                 shares.append(len(ball & near) / len(ball))
-            found.append(sum(shares) / len(shares))
-    return sum(found) / len(found)
+            results.append(sum(shares) / len(shares))
+    return sum(results) / len(results)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,0 +1,47 @@
+"""Pairs of nodes in files and in memory."""
+
+import numpy as np
+import pytest
+
+from kappagcn.errors import GraphError, GraphFileError
+from kappagcn.graphs.io.pair_list import as_pairs, read_pairs
+
+INDEX = {"a": 0, "b": 1, "c": 2}
+
+
+def pairs_in(tmp_path, text):
+    (tmp_path / "pairs.csv").write_text(text)
+    return read_pairs(tmp_path / "pairs.csv", INDEX)
+
+
+def test_two_columns_with_and_without_a_heading(tmp_path):
+    assert pairs_in(tmp_path, "a,b\nb,c\n").pairs.tolist() == [[0, 1], [1, 2]]
+    listed = pairs_in(tmp_path, "source,target\nc,a\n")
+    assert (listed.pairs.tolist(), listed.heading, listed.texts) == ([[2], [0]], None, None)
+
+
+def test_a_third_column_comes_as_text_with_its_heading(tmp_path):
+    listed = pairs_in(tmp_path, "source\ttarget\tTime\na\tb\t3\nb\tc\t4\n")
+    assert (listed.heading, listed.texts) == ("time", ["3", "4"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "expected pairs of nodes, one per line, found none"),
+        ("a,b\nb,z\n", "expected nodes of the graph, such as 'a', found 'z'"),
+        ("a,b,1,2\n", "line 1: expected two nodes per line, and perhaps a third column, found 4"),
+    ],
+)
+def test_other_files_are_named(text, words, tmp_path):
+    with pytest.raises(GraphFileError, match=words):
+        pairs_in(tmp_path, text)
+
+
+def test_pairs_in_memory_by_number_or_name():
+    assert as_pairs([("a", "b"), ("b", "c")], INDEX, 3).tolist() == [[0, 1], [1, 2]]
+    assert as_pairs(np.array([[0, 1], [1, 2], [0, 2]]), INDEX, 3).tolist() == [[0, 1, 0], [1, 2, 2]]
+    with pytest.raises(GraphError, match="pairs: expected nodes"):
+        as_pairs([("a", "z")], INDEX, 3)
+    with pytest.raises(GraphError, match="pairs: expected nodes from 0 to 2"):
+        as_pairs(np.array([[0, 3]]), INDEX, 3)

@@ -1,0 +1,42 @@
+"""Encoder and decoder of pairs."""
+
+import pytest
+import torch
+
+from kappagcn.errors import GraphError
+from kappagcn.graphs import cycle
+from kappagcn.models import GCN, FreePoints, KappaGCN, LinkPredictor
+
+EDGES, X = cycle(6).edge_index, torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
+
+
+def test_near_points_are_likely_links():
+    points = torch.tensor([[0.0, 0], [0.1, 0], [3, 0]])
+    model = LinkPredictor(FreePoints(3, "H2", points))
+    near, far = model.decode(model(), torch.tensor([[0, 0], [1, 2]])).tolist()
+    assert near > 0 > far
+
+
+@pytest.mark.parametrize("decoder", ["fermi-dirac", "dot", "bilinear"])
+def test_every_parameter_gets_a_gradient_and_order_does_not_matter(decoder):
+    torch.manual_seed(0)
+    model = LinkPredictor(KappaGCN(4, None, "H3xS2", num_layers=2), decoder)
+    v = model(X, EDGES)
+    scores, turned = model.decode(v, EDGES), model.decode(v, EDGES.flip(0))
+    assert torch.allclose(scores, turned, atol=1e-5)
+    scores.square().sum().backward()
+    curved = decoder == "fermi-dirac"  # inner products do not see the curvature of the last layer
+    gradients = {name: p.grad for name, p in model.named_parameters() if curved or "manifold" not in name}
+    assert all(gradient is not None and gradient.abs().sum() > 0 for gradient in gradients.values())
+
+
+def test_the_last_layer_of_an_encoder_has_no_activation():
+    torch.manual_seed(0)
+    assert (LinkPredictor(GCN(4, None, 8))(X, EDGES) < 0).any()
+
+
+def test_networks_with_classes_and_unknown_decoders_are_refused():
+    with pytest.raises(GraphError, match="expected a network with num_classes=None"):
+        LinkPredictor(GCN(4, 2))
+    with pytest.raises(GraphError, match="decoder: expected fermi-dirac, dot, bilinear, found 'cosine'"):
+        LinkPredictor(GCN(4, None), "cosine")
