@@ -176,10 +176,10 @@ def exact(name: str, args: list[Tensor], k: Tensor) -> tuple[list[Any], list[Any
     return values, slopes
 
 
-def relative_errors(found: Tensor, expected: list[Any], floor: list[float]) -> Tensor:
+def relative_errors(actual: Tensor, expected: list[Any], floor: list[float]) -> Tensor:
     """|found − expected| / max(|expected|, floor), row by row."""
     errors = []
-    for f, e, least in zip(found.tolist(), expected, floor, strict=True):
+    for f, e, least in zip(actual.tolist(), expected, floor, strict=True):
         if not all(abs(a) < float("inf") for a in f):
             errors.append(float("nan"))
             continue
@@ -291,8 +291,8 @@ def far_table(results: list[dict[str, Any]], kappa: float) -> str:
 
 
 def worst(results: list[dict[str, Any]], system: str, what: str) -> float:
-    found = [r[system][what] for r in results if system in r]
-    return float(torch.tensor(found).max()) if found else float("nan")
+    actual = [r[system][what] for r in results if system in r]
+    return float(torch.tensor(actual).max()) if actual else float("nan")
 
 
 def table(results: list[dict[str, Any]]) -> str:
@@ -322,19 +322,19 @@ def by_kappa(results: list[dict[str, Any]], dtype: str) -> str:
     return "\n".join(lines)
 
 
-def page(found: dict[str, Any]) -> str:
+def page(saved: dict[str, Any]) -> str:
     """docs/accuracy.md."""
-    results = found["results"]
+    results = saved["results"]
     return f"""# Accuracy
 
-Largest relative error against {found["digits"]}-digit mpmath, over {len(KAPPAS)} curvatures (0 and ±1e-12 to ±5) and
-{found["count"]} well-conditioned random inputs for each, of values and of derivatives by κ, beside geoopt's on the same
+Largest relative error against {saved["digits"]}-digit mpmath, over {len(KAPPAS)} curvatures (0 and ±1e-12 to ±5) and
+{saved["count"]} well-conditioned random inputs for each, of values and of derivatives by κ, beside geoopt's on the same
 inputs (the script says what well-conditioned is). A derivative that nearly cancels counts relative to
 0.05·|value|·max|x|². Targets: float32
 {TARGETS[torch.float32][0]:g} and {TARGETS[torch.float32][1]:g}, float64 {TARGETS[torch.float64][0]:g} and
 {TARGETS[torch.float64][1]:g}; three times as much for geodesics, which are a logarithm followed by an exponential map.
 
-{record.made_with(found)}
+{record.made_with(saved)}
 
 {table(results)}
 
@@ -346,13 +346,13 @@ other errors come from curvatures near zero, as the distance shows.
 κ = −1; the larger error of points {APART:g} apart and of points in any direction. Errors of vectors are relative, those
 of points and distances are lengths. What is left is the rounding of the points themselves, about ε·cosh²(r/2).
 
-{far_table(found["far"], -1.0)}
+{far_table(saved["far"], -1.0)}
 
 ## By distance from the antipode
 
 κ = 1; from a point to points near its antipode, where every direction leads.
 
-{far_table(found["far"], 1.0)}
+{far_table(saved["far"], 1.0)}
 
 ## The distance by curvature, float32
 

@@ -140,7 +140,7 @@ HEAD = """| work | threads | time | beside a busy core | ratio | processor | pro
 |---|---|---|---|---|---|---|"""
 
 
-def page(found: dict[str, Any]) -> str:
+def page(saved: dict[str, Any]) -> str:
     """docs/busy-core.md."""
     return f"""# Threads beside a busy core
 
@@ -161,15 +161,15 @@ for their share.
 The number of threads is not chosen by the size of the graph, as threads that sleep take about as much processor time as
 one thread does, on small graphs too; `--threads` sets it.
 
-Medians of {found["rounds"]} rounds, the ratio over neighbouring pairs with its range; all ways in turn on the same
-machine. Processor time is that of all threads together. The load of the machine was {found["load"][0]:.1f} at the
-beginning and {found["load"][1]:.1f} at the end, this benchmark's own included; where that is above the number of cores
+Medians of {saved["rounds"]} rounds, the ratio over neighbouring pairs with its range; all ways in turn on the same
+machine. Processor time is that of all threads together. The load of the machine was {saved["load"][0]:.1f} at the
+beginning and {saved["load"][1]:.1f} at the end, this benchmark's own included; where that is above the number of cores
 there was no quiet core to compare with.
 
-{record.made_with(found)}
+{record.made_with(saved)}
 
 {HEAD}
-{chr(10).join(line(r) for r in found["results"])}
+{chr(10).join(line(r) for r in saved["results"])}
 """
 
 

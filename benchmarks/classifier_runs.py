@@ -31,13 +31,13 @@ class Runs:
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         return [record for record in map(json.loads, lines) if record["candidate"] in self.candidates]
 
-    def run(self, datasets: list[str], splits: int, data: str | None) -> None:
-        """Do what is missing, split by split."""
+    def run(self, datasets: list[str], splits: int, data: str | None, names: list[str] | None = None) -> None:
+        """Do what is missing, split by split; all candidates, or those of these names."""
         finished = {(each["dataset"], each["candidate"], each["split"]) for each in self.records()}
         for dataset in datasets:
             benchmark = Benchmark(dataset, data)
             for number in range(splits):
-                for name in self.candidates:
+                for name in names or self.candidates:
                     if (dataset, name, number) not in finished:
                         record = self._run(benchmark, number, name)
                         with self.path.open("a") as file:

@@ -21,33 +21,33 @@ BUILT_IN = ("tree", "torus", "sphere", "disease", "karate", "les_miserables")
 
 
 def row(name: str, folder: str) -> dict[str, Any]:
-    found = graphs.describe(graphs.load_graph(name, root=folder, sparse=True, download=False))
-    print(f"{name}: {found.curvature}", file=sys.stderr)
+    statistics = graphs.describe(graphs.load_graph(name, root=folder, sparse=True, download=False))
+    print(f"{name}: {statistics.curvature}", file=sys.stderr)
     return {
         "name": name,
-        "nodes": found.nodes,
-        "edges": found.edges,
-        "largest": found.largest,
-        "diameter": found.distances.diameter,
-        "diameter_exact": found.distances.exact,
-        "curvature": found.curvature.mean,
-        "standard_error": found.curvature.standard_error,
-        "delta": found.hyperbolicity.delta,
-        "delta_exact": found.hyperbolicity.exact,
-        "relative_delta": found.hyperbolicity.relative,
-        "homophily": None if found.homophily != found.homophily else found.homophily,
-        "advice": found.advice.signature,
-        "reasons": list(found.advice.reasons),
+        "nodes": statistics.nodes,
+        "edges": statistics.edges,
+        "largest": statistics.largest,
+        "diameter": statistics.distances.diameter,
+        "diameter_exact": statistics.distances.exact,
+        "curvature": statistics.curvature.mean,
+        "standard_error": statistics.curvature.standard_error,
+        "delta": statistics.hyperbolicity.delta,
+        "delta_exact": statistics.hyperbolicity.exact,
+        "relative_delta": statistics.hyperbolicity.relative,
+        "homophily": None if statistics.homophily != statistics.homophily else statistics.homophily,
+        "advice": statistics.advice.signature,
+        "reasons": list(statistics.advice.reasons),
     }
 
 
-def page(found: dict[str, Any]) -> str:
+def page(saved: dict[str, Any]) -> str:
     """docs/graph-curvature.md."""
     lines = [
         "| graph | nodes | edges | diameter | curvature | δ | δ/diameter | edges within a class | try first |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for r in found["results"]:
+    for r in saved["results"]:
         error = f" ± {r['standard_error']:.1g}" if r["standard_error"] else ""
         homophily = "–" if r["homophily"] is None else f"{r['homophily']:.0%}"
         lines.append(
@@ -63,7 +63,7 @@ averaged over all nodes with two neighbours or more: exact up to 20,000 nodes, f
 Gromov's: where it says ≥, the largest of 200,000 sampled quadruples. All of the largest component. The last column is a
 rule of thumb with reasons (`kappagcn info NAME` gives them), not a result.
 
-{record.made_with(found)}
+{record.made_with(saved)}
 
 {table}
 """

@@ -5,7 +5,6 @@ python benchmarks/demo.py
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 import time
@@ -15,6 +14,7 @@ from rich.console import Console
 
 import record
 from kappagcn import demo
+from kappagcn.figures.embedding import draw_embeddings
 from kappagcn.figures.film import draw_film
 from kappagcn.run_folder import SavedRun
 
@@ -24,24 +24,24 @@ SEED, EPOCHS = 0, 500
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        found = demo.run(Path(folder), seed=SEED, epochs=EPOCHS, console=Console(stderr=True))
+        results = demo.run(Path(folder), seed=SEED, epochs=EPOCHS, console=Console(stderr=True))
         seconds = round(time.perf_counter() - start, 1)
-        demo.show(found, Console())
-        for name in ("tree.png", "tree-dark.png"):
-            shutil.copyfile(Path(folder) / name, record.DOCS / "images" / name)
-    films()
-    rows = [{"part": part, **row} for part in ("tree", "disease", "small") for row in getattr(found, part)]
+        demo.show(results, Console())
+    pictures()
+    rows = [{"part": part, **row} for part in ("tree", "disease", "small") for row in getattr(results, part)]
     record.save("demo", {"seed": SEED, "epochs": EPOCHS, "seconds": seconds, "results": rows}, ("torch", "kappagcn"))
     return 0
 
 
-def films() -> None:
-    """The README's film of the small tree, in two themes."""
+def pictures() -> None:
+    """The README's pictures of the small tree, in two themes: in three spaces, and as a film."""
+    images = record.DOCS / "images"
     with tempfile.TemporaryDirectory() as folder:
-        demo.embed_small(Path(folder), seed=SEED, epochs=demo.SMALL_EPOCHS)
+        _, panels = demo.embed_small(Path(folder), seed=SEED, epochs=demo.SMALL_EPOCHS)
+        groups = demo.branches(demo.BRANCHING, demo.DEPTH)
         for theme in ("light", "dark"):
-            path = record.DOCS / "images" / f"film-{theme}.webp"
-            draw_film(SavedRun(Path(folder) / "small-tree"), path, theme=theme)
+            draw_embeddings(panels, images / f"tree-{theme}.svg", groups=groups, theme=theme)
+            draw_film(SavedRun(Path(folder) / "small-tree"), images / f"film-{theme}.webp", theme=theme)
 
 
 def parts() -> dict[str, list[dict]]:

@@ -33,17 +33,17 @@ def plan(item: str) -> EmbeddingPlan:
     return EmbeddingPlan(item, [], RESULTS)
 
 
-def value(found: dict | None) -> str:
-    if found is None:
+def value(result: dict | None) -> str:
+    if result is None:
         return ""
-    return "diverged" if "failed" in found else f"{found['distortion']:.4f}"
+    return "diverged" if "failed" in result else f"{result['distortion']:.4f}"
 
 
 def best(records: dict[Cell, list[dict]], cell: Cell) -> float:
     """The lower one of both starts."""
-    found = [of_way(records[cell], way) for way in ("graph", "paper")]
+    result = [of_way(records[cell], way) for way in ("graph", "paper")]
     return min(
-        (each["distortion"] for each in found if each is not None and "failed" not in each), default=float("inf")
+        (each["distortion"] for each in result if each is not None and "failed" not in each), default=float("inf")
     )
 
 
@@ -65,11 +65,11 @@ def table1_rows() -> list[str]:
     return table1(plan("table1").records()).markdown().splitlines()[2:]
 
 
-def worst(found: dict) -> str:
+def worst(result: dict) -> str:
     """Nodes that coincide, which a κ-GCN cannot always tell apart, have no finite one; rounding makes it huge."""
     return (
-        f"{found['worst_distortion']:.2f}"
-        if found["worst_distortion"] is not None and found["worst_distortion"] < 1e9
+        f"{result['worst_distortion']:.2f}"
+        if result["worst_distortion"] is not None and result["worst_distortion"] < 1e9
         else "∞"
     )
 
@@ -80,20 +80,20 @@ def fitting(records: dict[Cell, list[dict]]) -> Table:
     for graph, title in GRAPHS.items():
         for row in ("E10-linear", FITS[graph]):
             for way in WAYS:
-                found = of_way(records[Cell(graph, row)], way)
-                if found is not None and "failed" not in found:
-                    kappas = ", ".join(f"{kappa:+.3f}".replace("-", "−") for kappa in found["curvatures"])
+                result = of_way(records[Cell(graph, row)], way)
+                if result is not None and "failed" not in result:
+                    kappas = ", ".join(f"{kappa:+.3f}".replace("-", "−") for kappa in result["curvatures"])
                     lines.append(
                         [
                             title,
                             ROWS[row][1]["space"],
                             WAYS[way][0],
-                            f"{found['distortion']:.5f}",
-                            worst(found),
-                            f"{found['map']:.3f}",
+                            f"{result['distortion']:.5f}",
+                            worst(result),
+                            f"{result['map']:.3f}",
                             kappas if row != "E10-linear" else "0",
-                            f"{found['embedding']['epochs']:,}",
-                            f"{found['seconds'] / found['epochs'] * 1000:.0f} ms",
+                            f"{result['embedding']['epochs']:,}",
+                            f"{result['seconds'] / result['epochs'] * 1000:.0f} ms",
                         ]
                     )
     return Table(["graph", "space", "how", "average", "worst", "precision", "learned κ", "epochs", "epoch"], lines)
@@ -104,12 +104,12 @@ def learned(records: dict[Cell, list[dict]]) -> list[str]:
     lines = []
     for cell, each in records.items():
         for way in ("graph", "paper"):
-            found = of_way(each, way)
-            if found is None or "failed" in found or cell.row.startswith("E"):
+            result = of_way(each, way)
+            if result is None or "failed" in result or cell.row.startswith("E"):
                 continue
-            wrong = [k for k in found["curvatures"] if (k > 0) == cell.row.startswith("H") and k != 0]
+            wrong = [k for k in result["curvatures"] if (k > 0) == cell.row.startswith("H") and k != 0]
             if wrong:
-                kappas = ", ".join(f"{k:+.3f}".replace("-", "−") for k in found["curvatures"])
+                kappas = ", ".join(f"{k:+.3f}".replace("-", "−") for k in result["curvatures"])
                 lines.append(f"- {GRAPHS[cell.dataset]}, {ROWS[cell.row][0]}, {WAYS[way][0]}: κ = {kappas}")
     return lines
 
@@ -126,9 +126,9 @@ def not_reached(records: dict[Cell, list[dict]]) -> list[str]:
 
 def swept(which: list[float] = SWEEP) -> tuple[list[float], list[float], float]:
     (every,) = plan("sweep").records().values()
-    found = {r["embedding"]["space"]: r["distortion"] for r in every if "failed" not in r}
-    curve = [(kappa, found[f"U10({kappa})"]) for kappa in which if f"U10({kappa})" in found]
-    return [kappa for kappa, _ in curve], [distortion for _, distortion in curve], found["E10"]
+    result = {r["embedding"]["space"]: r["distortion"] for r in every if "failed" not in r}
+    curve = [(kappa, result[f"U10({kappa})"]) for kappa in which if f"U10({kappa})" in result]
+    return [kappa for kappa, _ in curve], [distortion for _, distortion in curve], result["E10"]
 
 
 def page() -> str:
@@ -177,6 +177,12 @@ moves points by the same part of the graph's width. From κ = 1 the torus (diame
 scaling, and free points are trained by L-BFGS: what that comes to is in [quality of
 embeddings](embedding-quality.md).
 
+Half the paper's best values would be 0.0015 on the tree, 0.023 on the torus and 0.017 on the sphere graph. The κ-GCN's
+points are some choice of free points, so it cannot do better than the best of those: in S5xS5 and S10 the best free
+points so far have 0.0265 and 0.0249 (table below), in H10 0.0003. The last two targets are therefore out of reach in
+these spaces, unless free points have a lower minimum than L-BFGS and Adam come to. The table was not run again with
+the new start.
+
 ## Free points, and other measures
 
 `free` trains the points themselves, the classical alternative; worst is the largest d/d_G over the smallest, and
@@ -203,9 +209,10 @@ to 5, {SWEPT["epochs"]:,} epochs each from the same weights, and a Euclidean GCN
 At κ = −5 the distortion is {distortions[0]:.4f}, for the Euclidean network {flat:.4f}, at κ = 5 {distortions[-1]:.4f}.
 Through zero it is smooth, as 41 values in steps of 0.001 show (inset): the slope is {(middle - left) / 0.004:.2f} from
 the left and {(right - middle) / 0.004:.2f} from the right, and κ = 0 has the Euclidean network's value, {middle:.4f}.
-The bend at small positive κ is the sphere's, not arithmetic's: the rows that the second layer averages lie several
-times farther out than the points they come to, and there they reach the equator. (The paper's curve has a kink for
-κ > 0, which it puts down to numerics.) Records: [results/sweep](../results/sweep), by `kappagcn reproduce sweep`.
+The bend near κ = 0.008 is the sphere's, not arithmetic's: the rows that the second layer averages lie several times
+farther out than the points they come to. Their share of the way to the equator grows with √κ up to there, and hardly
+from there on ([record](../benchmarks/results/bend.json), `python benchmarks/bend.py`). (The paper's curve has a kink
+for κ > 0, which it puts down to numerics.) Records: [results/sweep](../results/sweep), by `kappagcn reproduce sweep`.
 
 ## A graph with too many pairs
 

@@ -124,18 +124,18 @@ def table(results: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def page(found: dict[str, Any]) -> str:
+def page(saved: dict[str, Any]) -> str:
     """docs/speed.md."""
     return f"""# Speed of the geometry
 
-Forward and backward (points and κ), float32, {found["threads"]} threads, medians of {found["repeats"]} interleaved
+Forward and backward (points and κ), float32, {saved["threads"]} threads, medians of {saved["repeats"]} interleaved
 runs (a third as many for the slow ones) in one process. `cdist` is compared with `geoopt.Stereographic.dist` on
 broadcast points, `midpoint` with `weighted_midpoint`; memory is the largest sum of live tensor allocations during one
 run.
 
-{record.made_with(found)}
+{record.made_with(saved)}
 
-{table(found["results"])}
+{table(saved["results"])}
 """
 
 

@@ -47,7 +47,7 @@ def peers(data: Any, sources: np.ndarray) -> dict[str, tuple[Callable[[], Any], 
     network = nx.empty_graph(data.num_nodes)
     network.add_edges_from(data.edge_index.T.tolist())
     few = sources[:FEW].tolist()
-    found = {
+    result = {
         "kappagcn": (lambda: graphs.shortest_paths(data, sources), 1.0),
         "scipy": (lambda: csgraph.dijkstra(matrix, indices=sources, unweighted=True), 1.0),
         "networkx": (
@@ -59,8 +59,8 @@ def peers(data: Any, sources: np.ndarray) -> dict[str, tuple[Callable[[], Any], 
         graph = rx.PyGraph()
         graph.add_nodes_from(range(data.num_nodes))
         graph.add_edges_from_no_data([(u, v) for u, v in data.edge_index.T.tolist() if u < v])
-        found["rustworkx"] = (lambda: rx.distance_matrix(graph), 1.0)
-    return found
+        result["rustworkx"] = (lambda: rx.distance_matrix(graph), 1.0)
+    return result
 
 
 def compare(name: str, data: Any, sources: np.ndarray) -> dict[str, Any]:
@@ -69,8 +69,8 @@ def compare(name: str, data: Any, sources: np.ndarray) -> dict[str, Any]:
     for _ in range(REPEATS):
         for peer, (run, scale) in runs.items():
             times[peer].append(seconds(run) * scale)
-    found = {peer: statistics.median(values) for peer, values in times.items()}
-    return {"case": name, "nodes": data.num_nodes, "sources": len(sources), "seconds": found}
+    result = {peer: statistics.median(values) for peer, values in times.items()}
+    return {"case": name, "nodes": data.num_nodes, "sources": len(sources), "seconds": result}
 
 
 def alone(what: str, *arguments: str) -> dict[str, Any]:
@@ -128,9 +128,9 @@ def measure(folder: str) -> dict[str, Any]:
     return {"repeats": REPEATS, "results": rows}
 
 
-def page(found: dict[str, Any]) -> str:
+def page(saved: dict[str, Any]) -> str:
     """docs/graph-speed.md."""
-    head = [r for r in found["results"] if "sources" in r]
+    head = [r for r in saved["results"] if "sources" in r]
     lines = [
         "| | ours | SciPy | NetworkX | rustworkx | best of SciPy and NetworkX / ours |",
         "|---|---|---|---|---|---|",
@@ -142,16 +142,16 @@ def page(found: dict[str, Any]) -> str:
     rest = ["| | time | memory | found |", "|---|---|---|---|"]
     rest += [
         f"| {r['case']} | {r['seconds']:.0f} s | {r['memory'] / 2**30:.1f} GiB | {r['words']} |"
-        for r in found["results"]
+        for r in saved["results"]
         if "memory" in r
     ]
     table, costs = "\n".join(lines), "\n".join(rest)
     return f"""# Speed of the graph part
 
-Lengths of shortest paths in steps; medians of {found["repeats"]} interleaved runs in one process. NetworkX runs from
+Lengths of shortest paths in steps; medians of {saved["repeats"]} interleaved runs in one process. NetworkX runs from
 {FEW} sources, its time scaled to all. rustworkx has all pairs only; its graph is built beforehand, ours is not.
 
-{record.made_with(found)}
+{record.made_with(saved)}
 
 {table}
 

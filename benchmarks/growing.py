@@ -118,7 +118,7 @@ def exact(out: Path, space: str, dtype_name: str) -> None:
             width = columns(16, len(alone.manifold.dims), 3)
             parameters = sum(p.numel() for p in model.parameters() if p.requires_grad)
             size = torch.finfo(dtype).bits // 8
-            told = {
+            output = {
                 "case": "exact",
                 "space": space,
                 "workers": communicator.world_size,
@@ -137,7 +137,7 @@ def exact(out: Path, space: str, dtype_name: str) -> None:
                 "seconds": result.seconds / EPOCHS,
                 "seconds_alone": single.seconds / EPOCHS,
             }
-            out.write_text(json.dumps(told))
+            out.write_text(json.dumps(output))
 
 
 def generated(kind: str, nodes: int, edges: int) -> Any:
@@ -166,8 +166,8 @@ def large(out: Path, kind: str, nodes: int, edges: int) -> None:
         model = KappaGCN(FEATURES, CLASSES, "H16")
     times = [time.perf_counter()]
     config = TrainingConfig(epochs=TIMED, patience=TIMED)
-    fit(model, data, split, config, callbacks=[lambda told: times.append(time.perf_counter())])
-    told = {
+    fit(model, data, split, config, callbacks=[lambda metrics: times.append(time.perf_counter())])
+    output = {
         "case": "large",
         "kind": kind,
         "nodes": nodes,
@@ -176,7 +176,7 @@ def large(out: Path, kind: str, nodes: int, edges: int) -> None:
         "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "seconds": min(b - a for a, b in pairwise(times[1:])),
     }
-    out.write_text(json.dumps(told))
+    out.write_text(json.dumps(output))
 
 
 def boundaries() -> list[dict[str, Any]]:
@@ -198,9 +198,9 @@ def run(start: list[str], part: str, *arguments: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "found.json"
         subprocess.run([sys.executable, *start, str(Path(__file__)), part, str(out), *arguments], check=True)
-        found: dict[str, Any] = json.loads(out.read_text())
-    print(json.dumps(found), flush=True)
-    return found
+        actual: dict[str, Any] = json.loads(out.read_text())
+    print(json.dumps(actual), flush=True)
+    return actual
 
 
 def main() -> int:

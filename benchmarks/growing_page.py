@@ -9,6 +9,7 @@ import math
 import sys
 from typing import Any
 
+import parts_section
 import record
 
 PAGE = record.DOCS / "growing.md"
@@ -126,9 +127,9 @@ def batch_rows() -> tuple[list[list[str]], dict[str, Any]]:
     return memory, next(r for r in rows if r["case"] == "summary")
 
 
-def page(found: dict[str, Any]) -> str:
+def page(saved: dict[str, Any]) -> str:
     """docs/growing.md."""
-    rows = {case: [r for r in found["results"] if r["case"] == case] for case in ("large", "exact", "boundary")}
+    rows = {case: [r for r in saved["results"] if r["case"] == case] for case in ("large", "exact", "boundary")}
     by_node, by_edge = memory_model(rows["large"])
     memory, accuracy = batch_rows()
     first, last = (next(r for r in rows["large"] if (r["kind"], r["edges"]) == ("local", e)) for e in (10**6, 10**7))
@@ -147,6 +148,7 @@ def page(found: dict[str, Any]) -> str:
             ["up to some millions of edges", "the whole graph at each step", "`kappagcn classify`"],
             ["fits, training on all of it does not", "mini-batches", "`kappagcn classify --batch-size 512`"],
             ["fits, training takes too long or too much", "parts on several workers", "`torchrun`, `--distributed`"],
+            ["does not fit", "parts as files", "`kappagcn data partition`, `kappagcn classify DIR`"],
             ["to embed, more than 5000 nodes", "sampled pairs", "`kappagcn embed`, also `--distributed`"],
         ],
     )
@@ -217,11 +219,11 @@ dist.init_process_group("gloo")  # under torchrun; tensors on the CPU need gloo
 KappaGCNClassifier("H16", batch_size=512).fit(data, group=dist.group.WORLD)
 ```
 
-Each worker reads the whole graph before it keeps its part, and the first one evaluates the whole at the end: the memory
-of training is shared, that of reading is not. With dropout, or sampled pairs, what is drawn depends on the number of
-workers; without, it does not matter how many take a run up.
+Each worker of this mode reads the whole graph before it keeps its part, and the first one evaluates the whole at the
+end: the memory of training is shared, that of reading is not; with parts as files, below, both are. With dropout, or
+sampled pairs, what is drawn depends on the number of workers; without, it does not matter how many take a run up.
 
-How far {found["epochs"]} epochs on Pubmed (no dropout) are from one process, the largest relative difference;
+How far {saved["epochs"]} epochs on Pubmed (no dropout) are from one process, the largest relative difference;
 gradients are those of the first step. In float64 workers agree with one process to the last digits. In float32 sums
 in another order differ in the last digit, and training makes that grow, as it does between one thread and two.
 
@@ -243,15 +245,16 @@ fact:
 
 {sent}
 
-## A hundred million nodes
+{parts_section.section(table)}
+## A hundred million nodes on several machines
 
 From these models, for {FAR["nodes"]:,} nodes, {FAR["edges"]:,} edges, {FEATURES} features, H16: memory of each
-machine, bytes of an epoch in all, and their time at 10 Gbit/s a machine. A projection, not a measurement; reading,
-partitioning and evaluating such a graph is not in it.
+machine as of training in memory above, bytes of an epoch in all, and their time at 10 Gbit/s a machine. A projection,
+not a measurement.
 
 {projection}
 
-{record.made_with(found)} Record: [growing.json](../benchmarks/results/growing.json).
+{record.made_with(saved)} Record: [growing.json](../benchmarks/results/growing.json).
 """
 
 

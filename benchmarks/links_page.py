@@ -84,8 +84,8 @@ def _compared(gain: Any) -> str:
     if gain is None:
         return "GCN has no runs"
     low, high = gain.bounds or (gain.mean, gain.mean)
-    said = "better" if low > 0 else "worse" if high < 0 else "no difference"
-    return f"{_signed(gain)}: {said}"
+    verdict = "better" if low > 0 else "worse" if high < 0 else "no difference"
+    return f"{_signed(gain)}: {verdict}"
 
 
 def baselines() -> Table:
@@ -174,6 +174,16 @@ def sizes(rows: list[dict[str, Any]]) -> Table:
     )
 
 
+def growth(rows: list[dict[str, Any]]) -> str:
+    """How far from linear time and memory are between the two largest sizes."""
+    before, last = sorted(rows, key=lambda r: r["edges"])[-2:]
+    edges, step, memory = (last[name] / before[name] for name in ("edges", "step_ms", "memory_gib"))
+    return f"""From the second to the last row edges grow {edges:.0f} times, time {step:.0f} times and memory {memory:.0f} times. A step makes the same number of
+operations for each edge; it takes longer because the rows of a million nodes do not fit into the processor's cache, and the ends of
+random pairs lie anywhere in memory. Many drawn pairs are sorted, so that one of their ends is read in order; the edges of a
+random graph have no order that would help the other. A batch of the larger graph has more different nodes."""
+
+
 def page(results: dict[str, Any]) -> str:
     rows = {case: [r for r in results["results"] if r["case"] == case] for case in ("step", "size", "folds", "split")}
     folds = {(r["norm"], r["folds"]): r["validation_auc"] for r in rows["folds"]}
@@ -244,6 +254,8 @@ Time and memory grow with the number of edges (random graphs, ten edges per node
 edges; one core's time):
 
 {sizes(rows["size"]).markdown()}
+
+{growth(rows["size"])}
 
 {record.made_with(results)}
 

@@ -104,8 +104,8 @@ def memory(nodes: int, way: str) -> None:
 
 def alone(nodes: int, way: str) -> dict[str, Any]:
     command = [sys.executable, __file__, "--memory", str(nodes), "--way", way]
-    found: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    return found
+    result: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return result
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -113,8 +113,8 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     means = {name: bootstrapped([row[name]["accuracy"] for row in rows]) for name in ("whole", "batches")}
     whole = means["whole"]
     inside = whole.interval is not None and abs(means["batches"].mean - whole.mean) <= whole.interval
-    found: dict[str, Any] = {name: {"mean": e.mean, "interval": e.interval} for name, e in means.items()}
-    return {"case": "summary", "runs": len(rows), **found, "batches_within_whole": inside}
+    result: dict[str, Any] = {name: {"mean": e.mean, "interval": e.interval} for name, e in means.items()}
+    return {"case": "summary", "runs": len(rows), **result, "batches_within_whole": inside}
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:

@@ -24,20 +24,20 @@ ROWS_OF = {**ROWS, **WIDER_ROWS}
 
 
 @cache
-def found(item: str) -> dict[Cell, list[dict]]:
+def finished_records(item: str) -> dict[Cell, list[dict]]:
     return Plan(item, [], RESULTS).records()
 
 
 def records(item: str, cell: Cell) -> list[dict]:
-    return found(item)[cell]
+    return finished_records(item)[cell]
 
 
 def differences(item: str, datasets: dict[str, str], rows: dict[str, str]) -> Table:
     """What each curved row has more than GCN, on the same splits and seeds."""
     lines = []
     for row, title in rows.items():
-        found = [difference(records(item, Cell(d, row)), records(item, Cell(d, "gcn"))) for d in datasets]
-        lines.append([title, *(signed(each) for each in found)])
+        result = [difference(records(item, Cell(d, row)), records(item, Cell(d, "gcn"))) for d in datasets]
+        lines.append([title, *(signed(each) for each in result)])
     return Table(["", *datasets.values()], lines)
 
 
@@ -55,12 +55,14 @@ def verdicts(item: str, datasets: dict[str, str], rows: dict[str, str]) -> list[
     """Where curvature helps and where it does not, a line for each dataset."""
     lines = []
     for dataset, title in datasets.items():
-        said: dict[str, list[str]] = {"ahead": [], "level": [], "behind": []}
+        by_verdict: dict[str, list[str]] = {"ahead": [], "level": [], "behind": []}
         for row, name in rows.items():
-            found = difference(records(item, Cell(dataset, row)), records(item, Cell(dataset, "gcn")))
-            said[verdict(found)].append(f"{name.split(' ')[0]} ({signed(found)})")
+            result = difference(records(item, Cell(dataset, row)), records(item, Cell(dataset, "gcn")))
+            by_verdict[verdict(result)].append(f"{name.split(' ')[0]} ({signed(result)})")
         parts = [
-            f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} {word}" for word, names in said.items() if names
+            f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} {word}"
+            for word, names in by_verdict.items()
+            if names
         ]
         lines.append(f"- **{title}**: {'; '.join(parts)}.")
     return lines
@@ -98,30 +100,30 @@ def settings() -> Table:
 def beside_flat() -> str:
     """What curvature itself changed, counted over datasets and spaces."""
     bent = [row for row, (model, space, _) in FURTHER_ROWS.items() if model == "kappa-gcn" and space != "E16"]
-    said = [
+    words = [
         verdict(difference(records("further", Cell(d, row)), records("further", Cell(d, "E16"))))
         for d in FURTHER
         for row in bent
     ]
-    ahead, behind = said.count("ahead"), said.count("behind")
+    ahead, behind = words.count("ahead"), words.count("behind")
     return (
-        f"Beside the κ-GCN with κ = 0, of {len(said)} curved ones {ahead} are ahead and {behind} behind by more than "
+        f"Beside the κ-GCN with κ = 0, of {len(words)} curved ones {ahead} are ahead and {behind} behind by more than "
         "the interval: with defaults, on these graphs, curvature itself changes little."
     )
 
 
 def collapsed() -> str:
     """Runs far below the others of their cell, in words."""
-    found = []
+    results = []
     for cell in cells():
         scores = {(r["split"], r["run"]): r["test"]["accuracy"] for r in records("table2", cell) if "test" in r}
         usual = statistics.median(scores.values())
-        found += [
+        results += [
             f"{ROWS[cell.row]} on {DATASETS[cell.dataset]}, split {split}, run {run}: {score:.3f}; median {usual:.3f}"
             for (split, run), score in sorted(scores.items())
             if score < usual - 0.1
         ]
-    return " and ".join(found) or "none"
+    return " and ".join(results) or "none"
 
 
 def by_split(dataset: str) -> tuple[float, float]:
@@ -223,8 +225,10 @@ the other way, training went through zero.
   processes.
 
 ```
-kappagcn reproduce table2                            # what is in results/ is not run again: prints the table
-kappagcn reproduce table2 cora_ml/S16 --out mine     # one cell anew, into another folder
+# What is in results/ is not run again: prints the table
+kappagcn reproduce table2
+# One cell anew, into another folder
+kappagcn reproduce table2 cora_ml/S16 --out mine
 kappagcn reproduce table3
 ```
 
@@ -259,7 +263,7 @@ Made from records of {every[0]["machine"]}; {versions}.
 
 def wider() -> str:
     """Rows beside the paper's, as far as there are runs."""
-    own = {cell: each for cell, each in found("wider").items() if each}
+    own = {cell: each for cell, each in finished_records("wider").items() if each}
     if not own:
         return ""
     lines = []

@@ -62,11 +62,11 @@ def possible() -> list[str]:
     return [name for name, row in ROWS.items() if not row.needs or native in row.needs]
 
 
-def run(name: str, paths: list[str]) -> dict[str, Any]:
-    """The tests once; what numba compiles goes into a folder of this run, since it depends on the row."""
+def run(name: str, paths: list[str], cache: Path) -> dict[str, Any]:
+    """The tests once. What numba compiles is kept by instruction set in `cache`, which rows share."""
     row = ROWS[name]
     with tempfile.TemporaryDirectory(prefix=f"kappagcn-{name}-") as scratch:
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", **row.environment, "NUMBA_CACHE_DIR": f"{scratch}/numba"}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", **row.environment, "NUMBA_CACHE_DIR": str(cache)}
         if row.without_numba:
             Path(scratch, "numba.py").write_text(HIDDEN)
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, [scratch, os.environ.get("PYTHONPATH")]))
@@ -116,8 +116,8 @@ def keep(result: dict[str, Any]) -> None:
     (record.DOCS / "portability.md").write_text(page(record.load("portable")))
 
 
-def page(found: dict[str, Any]) -> str:
-    rows = {r["row"]: r for r in found["results"]}
+def page(saved: dict[str, Any]) -> str:
+    rows = {r["row"]: r for r in saved["results"]}
     lines = [
         f"| {name} | {ROWS[name].what} | `{r['settings']}` | {r['passed']} | {len(r['failed'])} | {r['skipped']} | "
         f"{r['seconds'] / 60:.1f} | {r['processor']} |"
@@ -161,10 +161,11 @@ def main() -> int:
     parser.add_argument("paths", nargs="*", help="tests to run; all, which are kept, by default")
     arguments = parser.parse_args()
     results = []
-    for name in arguments.row or possible():
-        results.append(run(name, arguments.paths))
-        if not arguments.paths:
-            keep(results[-1])
+    with tempfile.TemporaryDirectory(prefix="kappagcn-numba-") as cache:
+        for name in arguments.row or possible():
+            results.append(run(name, arguments.paths, Path(cache)))
+            if not arguments.paths:
+                keep(results[-1])
     show(results)
     return int(any(r["failed"] for r in results))
 

@@ -37,9 +37,9 @@ def span(values: list[float]) -> str:
 
 
 def speed_rows() -> list[str]:
-    """What, beside whom, how many times as fast."""
+    """Rows of operation, rival and speed-up."""
     rows = [*geometry_rows(), *epoch_rows(), *layers_rows(), *paths_rows()]
-    return [f"| {what} | {whom} | {ratio} |" for what, whom, ratio in rows]
+    return [f"| {what} | {rival} | {ratio} |" for what, rival, ratio in rows]
 
 
 def geometry_rows() -> list[tuple[str, str, str]]:
@@ -51,7 +51,7 @@ def geometry_rows() -> list[tuple[str, str, str]]:
 
 def epoch_rows() -> list[tuple[str, str, str]]:
     rows = record.load("distortion")["results"]
-    ours, theirs = ([r for r in rows if r["who"] == who] for who in ("compiled", "geoopt"))
+    ours, theirs = ([r for r in rows if r["who"] == method] for method in ("compiled", "geoopt"))
     used = [distortion.mebibytes(max(r["memory"] for r in each)) for each in (ours, theirs)]
     what = f"an epoch of embedding the tree, all pairs ({used[0]} against {used[1]})"
     return [(what, "geoopt", span([r["ratio"] for r in ours]))]
@@ -70,9 +70,9 @@ def layers_rows() -> list[tuple[str, str, str]]:
 
 
 def paths_rows() -> list[tuple[str, str, str]]:
-    found = [r for r in record.load("graphs")["results"] if "sources" in r]
-    ratios = [min(r["seconds"]["scipy"], r["seconds"]["networkx"]) / r["seconds"]["kappagcn"] for r in found]
-    names = ", ".join(r["case"].split(",")[0] for r in found)
+    saved = [r for r in record.load("graphs")["results"] if "sources" in r]
+    ratios = [min(r["seconds"]["scipy"], r["seconds"]["networkx"]) / r["seconds"]["kappagcn"] for r in saved]
+    names = ", ".join(r["case"].split(",")[0] for r in saved)
     return [(f"shortest paths: {names}", "the better of SciPy and NetworkX", span(ratios))]
 
 

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from kappagcn.paper.runs import processor
 
 RESULTS = Path(__file__).parent / "results"
@@ -24,7 +26,12 @@ def provenance(packages: tuple[str, ...]) -> dict[str, Any]:
         "command": " ".join(["python", Path(sys.argv[0]).parent.name + "/" + Path(sys.argv[0]).name, *sys.argv[1:]]),
         "python": platform.python_version(),
         "versions": {name: importlib.metadata.version(name) for name in packages},
-        "machine": {"processor": processor(), "cores": os.cpu_count(), "system": platform.system()},
+        "machine": {
+            "processor": processor(),
+            "instructions": torch.backends.cpu.get_cpu_capability(),
+            "cores": os.cpu_count(),
+            "system": platform.system(),
+        },
     }
 
 
@@ -40,12 +47,15 @@ def save(name: str, result: dict[str, Any], packages: tuple[str, ...] = PEERS) -
 
 
 def load(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())
-    return found
+    saved: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())
+    return saved
 
 
 def made_with(record: dict[str, Any]) -> str:
     """A sentence for the docs: command, versions, machine."""
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
-    machine = f"{record['machine']['processor']}, {record['machine']['cores']} cores"
+    machine = ", ".join(
+        str(record["machine"][key]) for key in ("processor", "instructions") if record["machine"].get(key)
+    )
+    machine += f", {record['machine']['cores']} cores"
     return f"Made with `{record['command']}` (Python {record['python']}, {versions}; {machine})."

@@ -22,8 +22,8 @@ def demo() -> Iterator[Target]:
 
 def distortion() -> Iterator[Target]:
     rows = {(r["space"], r["spread"], r["who"]): r for r in record.load("distortion")["results"]}
-    for (space, spread, who), r in rows.items():
-        if who == "compiled":
+    for (space, spread, method), r in rows.items():
+        if method == "compiled":
             theirs = rows[space, spread, "geoopt"]
             yield f"an epoch in {space}, {spread}, by geoopt's", 1 / r["ratio"], 1 / 30
             yield f"memory in {space}, {spread}, by geoopt's", r["memory"] / theirs["memory"], 1 / 10
