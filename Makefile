@@ -26,7 +26,7 @@ demo: $(READY) ## embed a tree, classify an epidemic: two tables, a picture, two
 test: $(READY) ## run all tests, one thread each, in parallel
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-fuzz: $(READY) ## property tests on ten times as many examples, drawn anew each time; SEED=... repeats a run
+fuzz: $(READY) ## property tests on twenty times as many examples, drawn anew each time; SEED=... repeats a run
 	@echo "make fuzz SEED=$(SEED) repeats this run"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m hypothesis \
 		--hypothesis-profile=fuzz --hypothesis-seed=$(SEED)

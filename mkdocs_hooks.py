@@ -25,6 +25,7 @@ DOCTEST = re.compile(r"^(?P<indent> *)>>> .*(?:\n(?! *\n| *$).*)*", re.MULTILINE
 PICTURE = re.compile(
     r'<picture>\s*<source [^>]*srcset="(?P<dark>[^"]+)">\s*<img src="(?P<light>[^"]+)" (?P<rest>[^>]*)>\s*</picture>'
 )
+TABLE_ROW = re.compile(r"^\|.*\|$", re.MULTILINE)
 SETTINGS = re.compile(r"<!-- settings: (?P<task>\w+) -->")
 ESTIMATORS = ("GraphEmbedder", "KappaGCNClassifier", "KappaGCNLinkPredictor")
 FORMULAS = ("mathematics.md",)
@@ -42,11 +43,17 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
             return link[0]
         if config.repo_url:
             return f"[{link['text']}]({config.repo_url.rstrip('/')}/blob/HEAD/{path})"
-        return f"`{path}`" if link["text"].strip("`/") == path else f"{link['text']} (`{path}`)"
+        if link["text"].strip("`/") == path:
+            return f"`{path}`"
+        inside = link.string[link.start() - 1 : link.start()] == "("  # brackets in brackets are hard to read
+        return f"{link['text']}: `{path}`" if inside else f"{link['text']} (`{path}`)"
 
     markdown = without_missing_pages(markdown, PurePosixPath(page.file.src_uri).parent, Path(config.docs_dir))
     if page.file.src_uri in FORMULAS:
         markdown = with_mathml(markdown)
+    markdown = TABLE_ROW.sub(
+        lambda row: row[0].replace(" ± ", "\u00a0±\u00a0").replace("(paper ", "(paper\u00a0"), markdown
+    )
     themes = r'<img src="\g<light>#only-light" \g<rest>><img src="\g<dark>#only-dark" \g<rest>>'
     return with_settings(PICTURE.sub(themes, OUTSIDE.sub(told, markdown)))
 

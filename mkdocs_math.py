@@ -16,8 +16,15 @@ WORDS = {"for", "with", "and"}  # allowed inside a formula
 ACCENT = r"[\u0300-\u036f]"
 TOKEN = re.compile(rf"\s+|[A-Za-z]{ACCENT}+|\d+(?:\.\d+)?|[A-Za-z]+\d?(?=\()|[A-Za-z]+|.{ACCENT}*'?", re.DOTALL)
 CLOSING = {"(": ")", "[": "]", "{": "}", "⟨": "⟩", "|": "|"}
+MINUS = {"-", "−"}
+OPEN = {"<mo>=</mo>", "<mo>,</mo>"}  # a minus after these is a sign
+APPLIED = {"<mi>d</mi>"}  # letters that are functions where a bracket follows at once
+FRACTION = re.compile(r"<mfrac>(?:(?!</?mfrac>).)*</mfrac>")
 RAISED = {"²": "2", "³": "3", "⁴": "4", "⊗": "⊗"}
 TABLE_ROW = re.compile(r"^\|.*\|$", re.MULTILINE)
+PROSE = re.compile(
+    r"```.*?```|`[^`]*`|\]\([^)]*\)|<math.*?</math>|</?[A-Za-z][^>]*>|(?P<other>[^`<\]]+|\]|<)", re.DOTALL
+)
 BLOCK = re.compile(r"^```\n(?P<inside>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -35,7 +42,7 @@ def is_formula(text: str) -> bool:
     >>> is_formula("d(x, y) = 2 artan_κ|−x ⊕ y|"), is_formula("the same for every multiple"), is_formula("H8xS8")
     (True, False, False)
     """
-    if not text.strip() or re.search(r"[`\[]|[A-Z]\d+x[A-Z]", text.replace("gyr[", "gyr(")):
+    if not text.strip() or re.search(r"[`\[]|[A-Z]\d+x[A-Z]|^[HSEU]\d", text.replace("gyr[", "gyr(")):
         return False
     words = {word for word in re.findall(r"[A-Za-z]{3,}", text) if word.rstrip("2") not in FUNCTIONS | WORDS | {"atan"}}
     return not words and bool(re.search(r"[=⊕⊗⊠κλ√⟨|Σ/^²]|[a-z] \+|\w\(", text))
@@ -68,8 +75,13 @@ def _sequence(tokens: list[str], closing: str) -> list[Group]:
         elif tokens[0] == "/" and groups:
             tokens.pop(0)
             _divide(groups, tokens)
+        elif tokens[0] in MINUS and (not groups or groups[-1].text in OPEN):
+            groups.append(Group(f'<mo form="prefix">{tokens.pop(0)}</mo>'))
         else:
-            groups.append(_scripts(tokens))
+            group = _scripts(tokens)
+            applied = bool(groups) and groups[-1].function
+            single = FRACTION.fullmatch(group.bare) and not applied  # (1/2) x needs no brackets
+            groups.append(Group(group.bare) if single else group)
     return groups
 
 
@@ -99,7 +111,8 @@ def _scripts(tokens: list[str]) -> Group:
     while tokens:
         if tokens[0] == "_" and len(tokens) > 1:
             tokens.pop(0)
-            below = _atom(tokens).text
+            braced = tokens[0] == "{" and tokens.pop(0)
+            below = _row(_sequence(tokens, "}")) if braced else _atom(tokens).text
         elif tokens[0] == "^" and len(tokens) > 1:
             tokens.pop(0)
             raised = _atom(tokens)
@@ -108,18 +121,21 @@ def _scripts(tokens: list[str]) -> Group:
             above = f"<mn>{RAISED[tokens.pop(0)]}</mn>"
         else:
             break
+    applied = base.text in APPLIED and bool(tokens) and tokens[0] == "("
     if not (below or above):
-        return base
+        return Group(base.text + _atom(tokens).text) if applied else base
     parts = _one(base.text) + (_one(below) if below else "") + (_one(above) if above else "")
     tag = "msubsup" if below and above else "msub" if below else "msup"
-    return Group(f"<{tag}>{parts}</{tag}>", function=base.function)
+    scripted = f"<{tag}>{parts}</{tag}>"
+    return Group(scripted + _atom(tokens).text) if applied else Group(scripted, function=base.function)
 
 
 def _atom(tokens: list[str]) -> Group:
     token = tokens.pop(0)
     if token in CLOSING:
         inside = _row(_sequence(tokens, CLOSING[token]))
-        brackets = [f'<mo stretchy="false">{escape(each)}</mo>' for each in (token, CLOSING[token])]
+        stretchy = "" if "<mfrac>" in inside else ' stretchy="false"'  # about a fraction brackets are as tall as it is
+        brackets = [f"<mo{stretchy}>{escape(each)}</mo>" for each in (token, CLOSING[token])]
         return Group(f"<mrow>{brackets[0]}{inside}{brackets[1]}</mrow>", bare=inside if token == "(" else "")
     if token == "√":
         inside_root = _scripts(tokens) if tokens else Group("")
@@ -138,8 +154,16 @@ def _atom(tokens: list[str]) -> Group:
 
 
 def with_mathml(markdown: str) -> str:
-    """A page whose plain code blocks and table cells that are formulas are MathML."""
-    return TABLE_ROW.sub(_table_row, BLOCK.sub(_block, markdown))
+    """A page whose plain code blocks and table cells that are formulas are MathML; indices in its sentences are low."""
+    return PROSE.sub(_indices, TABLE_ROW.sub(_table_row, BLOCK.sub(_block, markdown)))
+
+
+def _indices(match: re.Match[str]) -> str:
+    """A piece of a sentence with indices and powers in their places; code, links and formulas stay as they are."""
+    if match["other"] is None:
+        return match[0]
+    low = re.sub(r"(?<=[A-Za-zλκαΣρ])_([A-Za-zκ0]|ij)(?![A-Za-z])", r"<sub>\1</sub>", match["other"])
+    return re.sub(r"(?<=[A-Za-zσ])\^(?:\(([^()]*)\)|([A-Z⊗]))", lambda m: f"<sup>{m[1] or m[2]}</sup>", low)
 
 
 def _block(match: re.Match[str]) -> str:

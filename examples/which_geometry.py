@@ -17,10 +17,10 @@ SPACES = {"H": "hyperbolic", "E": "flat", "S": "spherical"}
 
 def main(name: str = "small_tree", dim: int = 3, epochs: int = 300) -> str:
     graph = largest_component(load_graph(name))
-    found = describe(graph, dim=dim)
+    statistics = describe(graph, dim=dim)
     print(f"{name}: {graph.report}")
-    print(f"curvature {found.curvature}, {found.hyperbolicity}")
-    print(f"first guess: {found.advice}")
+    print(f"curvature {statistics.curvature}, {statistics.hyperbolicity}")
+    print(f"first guess: {statistics.advice}")
     distortion = {}
     for letter in SPACES:
         embedder = GraphEmbedder(f"{letter}{dim}", epochs=epochs, curvature_lr=0, verbose=False).fit(graph)
