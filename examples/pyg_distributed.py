@@ -1,8 +1,6 @@
 """Mini-batches on several processes as in PyG's examples, with layer and loader replaced and nothing else changed.
 
     python examples/pyg_distributed.py
-
-Each process samples neighbourhoods of its share of the training nodes; DistributedDataParallel averages gradients.
 """
 
 import tempfile
@@ -29,11 +27,17 @@ class GCN(torch.nn.Module):
 def run(rank: int, world_size: int, init: str, epochs: int) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=init, rank=rank, world_size=world_size)
+    # The model is gone when this returns: a process group that a DistributedDataParallel outlives can block for ever.
+    train(rank, world_size, epochs)
+    dist.destroy_process_group()
+
+
+def train(rank: int, world_size: int, epochs: int) -> None:
     torch.manual_seed(0)
     data = disease()
     split = random_split(data.y, seed=0)
-    own = split.train[rank::world_size]
-    loader = NeighborLoader(data, num_neighbors=[10, 10], input_nodes=own, batch_size=64, shuffle=True)
+    share = split.train[rank::world_size]
+    loader = NeighborLoader(data, num_neighbors=[10, 10], input_nodes=share, batch_size=64, shuffle=True)
     model = DistributedDataParallel(GCN(data.num_features, 2))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(epochs):
@@ -42,11 +46,9 @@ def run(rank: int, world_size: int, init: str, epochs: int) -> None:
             out = model(batch.x, batch.edge_index)[: batch.batch_size]
             F.cross_entropy(out, batch.y[: batch.batch_size]).backward()
             optimizer.step()
-    with torch.no_grad():
-        right = model.module.eval()(data.x, data.edge_index).argmax(1) == data.y
+    right = model.module.eval()(data.x, data.edge_index).argmax(1) == data.y
     if rank == 0:
         print(f"validation accuracy {right[split.validation].float().mean():.3f} on {world_size} processes")
-    dist.destroy_process_group()
 
 
 def main(epochs: int = 20, world_size: int = 2) -> None:

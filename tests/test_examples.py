@@ -28,7 +28,7 @@ def test_each_is_short():
     ]
     for script in scripts:
         text = script.read_text()
-        assert len(text.splitlines()) < 60
+        assert len(text.splitlines()) <= 60
         assert f"python examples/{script.name}" in text.split('"""')[1]
         assert text.endswith('if __name__ == "__main__":\n    main()\n') or "main(*sys.argv[1:" in text
 
@@ -45,10 +45,12 @@ def test_links_are_predicted_with_the_layer_in_pygs_script(capsys):
 
 
 def test_processes_train_together_with_layer_and_loader_in_pygs_script():
-    """In a process of its own, as processes that it starts import it again; forked ones once hung at their end."""
+    """In a process of its own, as processes that it starts import it again."""
     script = "import sys; sys.path.insert(0, sys.argv[1]); import pyg_distributed; pyg_distributed.main(epochs=1)"
-    done = subprocess.run([sys.executable, "-c", script, str(EXAMPLES)], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", script, str(EXAMPLES)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert "on 2 processes" in done.stdout, done.stderr
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
