@@ -1,6 +1,6 @@
 """Mini-batches on several processes as in PyG's examples, with layer and loader replaced and nothing else changed.
 
-    python examples/pyg_distributed.py
+python examples/pyg_distributed.py
 """
 
 import tempfile
