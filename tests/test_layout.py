@@ -56,12 +56,26 @@ def test_no_module_is_too_long():
     assert not {path: length for path, length in lengths.items() if length > LONGEST}
 
 
-def test_contributing_names_every_module_and_no_other():
-    """A module is named by its file name in the section of its folder, or its folder is named as a whole."""
+def layout_sections() -> dict[str, str]:
+    """The text of CONTRIBUTING about each folder of the package, "" for the package itself."""
     text = CONTRIBUTING.read_text()
-    layout = text[text.index("## How the code is laid out") : text.index("## What a change needs")]
-    named = set(re.findall(r"`(?:[\w./]*/)?(\w+\.py)`", layout))
-    assert named - {"test_imports.py", "test_layout.py"} <= {Path(module).name for module in MODULES}
+    layout = text[text.index("## How the code is laid out") : text.index("Where a change belongs:")]
+    return dict(re.findall(r"`src/kappagcn/?([\w/]*)`(.*?)(?=`src/kappagcn|\Z)", layout, re.DOTALL))
+
+
+def test_contributing_names_every_module_in_the_section_of_its_folder():
+    named = {
+        (Path(folder) / name).as_posix()
+        for folder, section in layout_sections().items()
+        for name in re.findall(r"`([\w/]+\.py)`", section)
+    }
+    assert named <= set(MODULES)
     folders = {"cli", "drawing", "figures", "graphs/measures", "paper/figures", "report", "testing"}
-    missing = {m for m in MODULES if Path(m).name not in named and Path(m).parent.as_posix() not in folders}
-    assert not missing
+    assert {module for module in set(MODULES) - named if Path(module).parent.as_posix() not in folders} == set()
+
+
+def test_no_table_of_contributing_names_a_module_twice():
+    for folder, section in layout_sections().items():
+        rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+        names = re.findall(r"`([\w/]+\.py)`", " ".join(rows))
+        assert len(names) == len(set(names)), folder
