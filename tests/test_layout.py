@@ -21,7 +21,7 @@ TESTED_WITH = {
     "figures/space.py": "figures/test_embedding.py",
     "geometry/difference.py": "geometry/test_stereographic.py",
     "kernels/blocks.py": "kernels/test_rows.py",
-    "distributed/file_exchange.py": "training/test_part_fitting.py",
+    "distributed/halo_file_exchange.py": "training/test_part_fitting.py",
     "kernels/intrinsics.py": "training/test_pair_objectives.py",
     "kernels/listed_distances.py": "nn/test_pair_distances.py",
     "kernels/pair_distances.py": "training/test_pair_objectives.py",

@@ -36,8 +36,8 @@ def plot(
     as_json: AsJson = False,
 ) -> None:
     """Draw a run, or its training as a film; training, curvatures, the embedding, distortion or confusion."""
+    from kappagcn.figures.catalogue import draw_run
     from kappagcn.figures.film import draw_film
-    from kappagcn.figures.run import draw_run
     from kappagcn.run_folder import SavedRun
 
     saved = SavedRun(run)

@@ -5,7 +5,7 @@ than a flat one. Training on parts is `kappagcn.training.Partitioned`.
 """
 
 from kappagcn.distributed.communicator import Communicator
-from kappagcn.distributed.exchange import Exchange
+from kappagcn.distributed.halo_exchange import Exchange
 from kappagcn.distributed.heartbeat import Heartbeat, process_group
 from kappagcn.distributed.matrix import PartMatrix, cut
 from kappagcn.distributed.part_folder import Part, is_partition

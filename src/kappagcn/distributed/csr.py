@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kappagcn.distributed.exchange import Exchange
+from kappagcn.distributed.halo_exchange import Exchange
 from kappagcn.distributed.matrix import PartMatrix
 from kappagcn.sparse.matrix import SparseMatrix, csr_tensor, multiply
 

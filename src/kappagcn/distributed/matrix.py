@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.distributed.communicator import Communicator
-from kappagcn.distributed.exchange import Exchange, gather
+from kappagcn.distributed.halo_exchange import Exchange, gather
 from kappagcn.errors import GraphError
 from kappagcn.sparse import SparseMatrix
 

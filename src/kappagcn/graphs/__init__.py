@@ -31,10 +31,10 @@ from kappagcn.graphs.datasets.splits import (
 )
 from kappagcn.graphs.generators import balanced_tree, cycle, disease, path, sphere, star, torus
 from kappagcn.graphs.io.edge_table import from_edges
-from kappagcn.graphs.io.files import from_scipy, read_graph
 from kappagcn.graphs.io.graphml import from_networkx
 from kappagcn.graphs.io.npz import read_npz, save_npz
 from kappagcn.graphs.io.pyg import from_pyg, save_data
+from kappagcn.graphs.io.reading import from_scipy, read_graph
 from kappagcn.graphs.io.undirected import adjacency, assemble
 from kappagcn.graphs.io.writing import save_graph
 from kappagcn.graphs.measures.advice import Advice, advise

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from kappagcn.distributed import Communicator
 from kappagcn.distributed.csr import CSR, CSRPartMatrix, normalized_rows, transposed
-from kappagcn.distributed.exchange import Exchange
-from kappagcn.distributed.file_exchange import FileExchange, TurnPause, TurnState
+from kappagcn.distributed.halo_exchange import Exchange
+from kappagcn.distributed.halo_file_exchange import FileExchange, TurnPause, TurnState
 from kappagcn.distributed.part_folder import Part
 from kappagcn.errors import GraphFileError, TrainingError
 from kappagcn.models import NodeClassifier
@@ -56,7 +56,7 @@ class PartFilesTask:
     """Node classification on all parts of a graph in a folder of `kappagcn data partition`.
 
     With as many processes as parts, each holds its part and exchanges rows in memory. With fewer, the parts take turns
-    (`kappagcn.distributed.file_exchange`), in the same numbers to round-off.
+    (`kappagcn.distributed.halo_file_exchange`), in the same numbers to round-off.
 
     Args:
         model: The network.

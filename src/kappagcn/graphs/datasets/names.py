@@ -15,9 +15,9 @@ from kappagcn.graphs.datasets.graph_dataset import GraphDataset
 from kappagcn.graphs.datasets.sources import catalogue, suggestion
 from kappagcn.graphs.generators import balanced_tree, cycle, disease, path, sphere, star, torus
 from kappagcn.graphs.io.edge_table import from_edges, is_frame
-from kappagcn.graphs.io.files import from_scipy, read_graph
 from kappagcn.graphs.io.graphml import from_networkx
 from kappagcn.graphs.io.pyg import from_pyg
+from kappagcn.graphs.io.reading import from_scipy, read_graph
 
 CLASSICS: dict[str, tuple[Callable[[], Any], str | None]] = {
     "karate": (nx.karate_club_graph, "club"),

@@ -26,8 +26,8 @@ from kappagcn.graphs.io.array_file import ArrayFile
 from kappagcn.graphs.io.compressed import ending_of
 from kappagcn.graphs.io.delimited import is_number
 from kappagcn.graphs.io.edge_list import INTEGER, named_columns, names_ends
-from kappagcn.graphs.io.files import DELIMITED
 from kappagcn.graphs.io.folder import is_graph_folder
+from kappagcn.graphs.io.reading import DELIMITED
 from kappagcn.graphs.io.undirected import Array, name_source_in_errors
 
 __all__ = ["EdgeBlock", "EdgeStream", "open_edges"]

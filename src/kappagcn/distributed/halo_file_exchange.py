@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.distributed.communicator import Communicator
-from kappagcn.distributed.exchange import Exchange
+from kappagcn.distributed.halo_exchange import Exchange
 from kappagcn.distributed.part_folder import Part
 from kappagcn.errors import TrainingError
 

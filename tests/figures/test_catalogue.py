@@ -1,4 +1,4 @@
-from kappagcn.figures.run import draw_run
+from kappagcn.figures.catalogue import draw_run
 
 
 def names(written):

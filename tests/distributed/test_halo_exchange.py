@@ -2,7 +2,7 @@
 
 import torch
 
-from kappagcn.distributed.exchange import Exchange, gather
+from kappagcn.distributed.halo_exchange import Exchange, gather
 from ranks_in_threads import run_ranks
 
 ROWS = torch.arange(10.0, dtype=torch.float64).view(5, 2)  # rows 0 to 2 on rank 0, 3 and 4 on rank 1
