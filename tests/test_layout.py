@@ -26,6 +26,7 @@ TESTED_WITH = {
     "kernels/listed_distances.py": "nn/test_pair_distances.py",
     "kernels/pair_distances.py": "training/test_pair_objectives.py",
     "kernels/pairs.py": "training/test_pair_objectives.py",
+    "kernels/point_blocks.py": "training/test_pair_objectives.py",
     "kernels/point_pairs.py": "kernels/test_dispatch.py",
     "kernels/ranks.py": "training/test_ranking.py",
     "kernels/vector_math.py": "training/test_pair_objectives.py",

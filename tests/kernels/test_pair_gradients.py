@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
 
 from kappagcn.kernels import pair_distances
-from kappagcn.kernels.pair_distances import BENT, BLOCK, HAVERSINE, SLOPE, SQUARE
+from kappagcn.kernels.point_blocks import BENT, BLOCK, HAVERSINE, SLOPE, SQUARE
 
 SIZES = (
     1e-9,

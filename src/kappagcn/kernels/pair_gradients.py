@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kappagcn.kernels.blocks import aligned_zeros
 from kappagcn.kernels.intrinsics import borrowed
-from kappagcn.kernels.pair_distances import (
+from kappagcn.kernels.point_blocks import (
     B1,
     B2,
     B3,

@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kappagcn.kernels.blocks import parallel_for
-from kappagcn.kernels.pair_distances import (
+from kappagcn.kernels.pair_distances import squared_distances, take_direction
+from kappagcn.kernels.pair_gradients import NOTHING, Sums, add_gradients, added, borrowed_sums, no_sums
+from kappagcn.kernels.point_blocks import (
     ALONE,
     BLOCK,
     CHUNKS,
@@ -31,10 +33,7 @@ from kappagcn.kernels.pair_distances import (
     Work,
     borrowed_points,
     borrowed_work,
-    squared_distances,
-    take_direction,
 )
-from kappagcn.kernels.pair_gradients import NOTHING, Sums, add_gradients, added, borrowed_sums, no_sums
 from kappagcn.kernels.vector_math import compiled, inlined
 from kappagcn.objectives import PAIR_OBJECTIVES
 
