@@ -82,8 +82,8 @@ def test_a_new_setting_is_one_line_in_one_file(tmp_path):
     shutil.copytree(Path(kappagcn.__file__).parent, tmp_path / "kappagcn", ignore=shutil.ignore_patterns("__pycache__"))
     path = tmp_path / "kappagcn" / "estimators" / "settings.py"
     text = path.read_text()
-    mark = "class ClassificationSettings(Settings):"
-    start = text.index("    num_layers", text.index(mark))
+    mark = "class ClassificationSettings(NetworkSettings):"
+    start = text.index("    output", text.index(mark))
     path.write_text(text[:start] + LINE + text[start:])
     (tmp_path / "mine.toml").write_text("dummy = 0.75\n")
 

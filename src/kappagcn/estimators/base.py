@@ -16,8 +16,6 @@ __all__ = ["Estimator"]
 class Estimator(SparseCopies, BaseEstimator, Settings):
     """Base of the estimators, whose constructor takes the fields of their settings."""
 
-    device: str  # a setting of every task
-
     def __init_subclass__(cls, **options: Any) -> None:
         """Describe the arguments in the docstring, before its attributes."""
         super().__init_subclass__(**options)

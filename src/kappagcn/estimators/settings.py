@@ -31,14 +31,7 @@ __all__ = [
 SPACE = "Space, such as H16, S16, H8xS8, or E16 (flat)"
 START = "curvatures start slight, in units of the rows, unless given as in H16(-0.5)."
 SEED_LIMIT = 2**32
-FEATURE_NORM = (
-    "Normalise features: rows to sum 1 (rows) or length 1 (lengths), columns to mean 0 and variance 1 "
-    "(columns); auto: lengths for sparse counts, columns otherwise."
-)
-FEATURE_NORMS = ("auto", "rows", "lengths", "columns", "none")
-L2 = "L² regularisation of the first layer's weights; auto: 5e-4 for sparse counts, otherwise 0."
-DEVICE = "Device for training; auto: cuda if there is one. mps lacks float64. Only cpu was run on hardware."
-DEVICES = ("cpu", "auto", "cuda", "mps")
+EPOCHS = "Maximum number of training epochs."
 
 
 def setting(
@@ -62,7 +55,16 @@ def setting(
 
 @dataclass
 class Settings:
-    """Base of the settings of a task: checks of values against their fields."""
+    """Settings that every task has, and checks of values against their fields."""
+
+    space: str = setting("H16", f"{SPACE}.", kw_only=False)
+    random_state: int = setting(0, "Seed of all random numbers.", range=f"[0, {SEED_LIMIT})", flag="seed")
+    device: str = setting(
+        "cpu",
+        "Device for training; auto: cuda if there is one. mps lacks float64. Only cpu was run on hardware.",
+        choices=("cpu", "auto", "cuda", "mps"),
+    )
+    verbose: bool = setting(True, "Whether to show progress on standard error.", shown=False)
 
     def check(self) -> None:
         """Refuse values that their field does not allow.
@@ -123,13 +125,37 @@ class EmbeddingSettings(Settings):
     intervals: bool = setting(
         True, "Whether to compute an interval of each curvature; in it the result is as good within 1 %."
     )
-    random_state: int = setting(0, "Seed of all random numbers.", range=f"[0, {SEED_LIMIT})", flag="seed")
-    device: str = setting("cpu", DEVICE, choices=DEVICES)
-    verbose: bool = setting(True, "Whether to show progress on standard error.", shown=False)
 
 
 @dataclass
-class ClassificationSettings(Settings):
+class NetworkSettings(Settings):
+    """Settings that all tasks of a network on features have."""
+
+    num_layers: int = setting(1, "Number of hidden layers.", range="[1, inf)")
+    feature_norm: str = setting(
+        "auto",
+        "Normalise features: rows to sum 1 (rows) or length 1 (lengths), columns to mean 0 and variance 1 "
+        "(columns); auto: lengths for sparse counts, columns otherwise.",
+        choices=("auto", "rows", "lengths", "columns", "none"),
+    )
+    l2: float | str = setting(
+        "auto",
+        "L² regularisation of the first layer's weights; auto: 5e-4 for sparse counts, otherwise 0.",
+        range="[0, inf)",
+    )
+    lr: float = setting(0.01, "Adam learning rate of the weights.", range="[0, inf)")
+    curvature_lr: float = setting(0.01, "Learning rate of the curvatures, 0 to keep them.", range="[0, inf)")
+    epochs: int = setting(2000, EPOCHS, range="[1, inf)")
+    batch_size: int | None = setting(
+        None, "Training nodes or edges in a mini-batch; without it each step takes the whole graph.", range="[1, inf)"
+    )
+    num_neighbors: int | Sequence[int] = setting(
+        10, "Neighbours sampled for each node, −1 for all; in mini-batches; or one number for each hop: 10,5."
+    )
+
+
+@dataclass
+class ClassificationSettings(NetworkSettings):
     """Settings of a node classification.
 
     >>> ClassificationSettings("H8", dropout=0.5).dropout
@@ -142,7 +168,6 @@ class ClassificationSettings(Settings):
         "Network: the κ-GCN; APPNP in the space (appnp); or a baseline that takes the dimension of the space alone.",
         choices=("kappa-gcn", "appnp", "gcn", "hgcn", "mlp"),
     )
-    num_layers: int = setting(1, "Number of hidden layers.", range="[1, inf)")
     output: str = setting(
         "midpoint",
         "Output layer: the paper's average of logits, the same with a bias after it, or logits of midpoints.",
@@ -157,7 +182,6 @@ class ClassificationSettings(Settings):
     propagation_steps: int = setting(10, "Number of propagation steps of appnp.", range="[1, inf)")
     alpha: float = setting(0.1, "Share of a node's own row in each step of appnp.", range="[0, 1]")
     split_input: bool = setting(False, "Whether each factor gets only its share of features.")
-    feature_norm: str = setting("auto", FEATURE_NORM, choices=FEATURE_NORMS)
     feature_map: str = setting(
         "tangent",
         "Features are read as: tangent vectors at the origin or, scaled as in the paper, points.",
@@ -171,31 +195,16 @@ class ClassificationSettings(Settings):
     input_dropout: float = setting(0.0, "Dropout of features.", range="[0, 1)")
     adjacency_dropout: float = setting(0.0, "Dropout of edges.", range="[0, 1)")
     dropconnect: float = setting(0.0, "Dropout of weights.", range="[0, 1)")
-    l2: float | str = setting("auto", L2, range="[0, inf)")
-    lr: float = setting(0.01, "Adam learning rate of the weights.", range="[0, inf)")
-    curvature_lr: float = setting(0.01, "Learning rate of the curvatures, 0 to keep them.", range="[0, inf)")
-    epochs: int = setting(2000, "Maximum number of training epochs.", range="[1, inf)")
     patience: int = setting(200, "Epochs without improvement before training stops.", range="[1, inf)")
     stop_by: str = setting(
         "loss",
         "Improvement that patience waits for: on the stopping nodes, a lower loss, or a lower loss or higher accuracy.",
         choices=("loss", "either"),
     )
-    batch_size: int | None = setting(
-        None, "Training nodes in a mini-batch; without it each step takes the whole graph.", range="[1, inf)"
-    )
-    num_neighbors: int | Sequence[int] = setting(
-        10, "Neighbours sampled for each node, −1 for all; in mini-batches; or one number for each hop: 10,5."
-    )
-    random_state: int = setting(
-        0, "Seed of weights, dropout and random splits.", range=f"[0, {SEED_LIMIT})", flag="seed"
-    )
-    device: str = setting("cpu", DEVICE, choices=DEVICES)
-    verbose: bool = setting(True, "Whether to show progress on standard error.", shown=False)
 
 
 @dataclass
-class LinkPredictionSettings(Settings):
+class LinkPredictionSettings(NetworkSettings):
     """Settings of a link prediction.
 
     >>> LinkPredictionSettings("H8", decoder="dot").decoder
@@ -208,15 +217,13 @@ class LinkPredictionSettings(Settings):
         "Source of the points: a network, or free points that are trained as they are.",
         choices=("kappa-gcn", "gcn", "hgcn", "mlp", "free"),
     )
-    num_layers: int = setting(1, "Number of layers of the network.", range="[1, inf)")
+    adjacency_norm: str = setting("row", "Normalise the adjacency matrix.", choices=("symmetric", "row", "none"))
     inputs: str = setting(
         "auto",
         "What the network is given: the features, a column for each node (identity), or both; auto: features where the "
         "graph has some.",
         choices=("auto", "features", "identity", "both"),
     )
-    feature_norm: str = setting("auto", FEATURE_NORM, choices=FEATURE_NORMS)
-    adjacency_norm: str = setting("row", "Normalise the adjacency matrix.", choices=("symmetric", "row", "none"))
     decoder: str = setting(
         "fermi-dirac",
         "How pairs are scored: by distance in the space (fermi-dirac), or by the inner product of tangent vectors.",
@@ -227,10 +234,8 @@ class LinkPredictionSettings(Settings):
         "auto", "Dropout of features; auto: 0.5 for sparse counts, otherwise 0.", range="[0, 1)"
     )
     dropout: float = setting(0.0, "Dropout of hidden rows.", range="[0, 1)")
-    l2: float | str = setting("auto", L2, range="[0, inf)")
     lr: float = setting(0.02, "Adam learning rate of the weights.", range="[0, inf)")
-    curvature_lr: float = setting(0.01, "Learning rate of the curvatures, 0 to keep them.", range="[0, inf)")
-    epochs: int = setting(500, "Maximum number of training epochs.", range="[1, inf)")
+    epochs: int = setting(500, EPOCHS, range="[1, inf)")
     patience: int = setting(
         100, "Epochs without a higher AUC before training stops; on validation pairs.", range="[1, inf)"
     )
@@ -247,17 +252,6 @@ class LinkPredictionSettings(Settings):
     )
     validation: float = setting(0.05, "Share of edges for validation.", range="(0, 1)")
     test: float = setting(0.1, "Share of edges for test.", range="[0, 1)")
-    batch_size: int | None = setting(
-        None, "Training edges in a mini-batch; without it each step takes the whole graph.", range="[1, inf)"
-    )
-    num_neighbors: int | Sequence[int] = setting(
-        10, "Neighbours sampled for each node, −1 for all; in mini-batches; or one number for each layer: 10,5."
-    )
-    random_state: int = setting(
-        0, "Seed of weights, negative pairs and random splits.", range=f"[0, {SEED_LIMIT})", flag="seed"
-    )
-    device: str = setting("cpu", DEVICE, choices=DEVICES)
-    verbose: bool = setting(True, "Whether to show progress on standard error.", shown=False)
 
 
 def flag_of(each: Field[Any]) -> str:

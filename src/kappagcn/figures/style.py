@@ -115,26 +115,8 @@ class Theme:
         return colour, MARKERS[shape]
 
 
-LIGHT = Theme(
-    name="light",
-    background="#ffffff",
-    ink="#1a1a1a",
-    muted="#8c8c8c",
-    grid="#e3e3e3",
-    span=(0.0, 0.88),
-    poles=("#0a5a94", "#c24e00"),
-    middle="#f6f6f4",
-)
-DARK = Theme(
-    name="dark",
-    background="#14171c",
-    ink="#eceff4",
-    muted="#828a96",
-    grid="#2d333c",
-    span=(0.3, 1.0),
-    poles=("#6cc0f5", "#ff9d57"),
-    middle="#20242b",
-)
+LIGHT = Theme("light", "#ffffff", "#1a1a1a", "#8c8c8c", "#e3e3e3", (0.0, 0.88), ("#0a5a94", "#c24e00"), "#f6f6f4")
+DARK = Theme("dark", "#14171c", "#eceff4", "#828a96", "#2d333c", (0.3, 1.0), ("#6cc0f5", "#ff9d57"), "#20242b")
 THEMES = {theme.name: theme for theme in (LIGHT, DARK)}
 
 

@@ -8,7 +8,6 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
 from kappagcn.models.classifier import CommonOptions, NodeClassifier, Step
 from kappagcn.nn import KappaAPPNP, KappaLinear, KappaLogits, capped_rows
@@ -29,7 +28,6 @@ class APPNP(NodeClassifier):
         in_channels: Number of features.
         num_classes: Number of classes C; None for a network that ends in the propagated points.
         space: Signature of the hidden layers, whose points are propagated, such as ``"H16"`` or ``"H8xS8"``.
-        num_layers: Number of hidden layers.
         trainable: Whether curvatures are trained.
         relative: Whether curvatures that the signature gives no number are in units of the rows that they bend, and
             start slight; otherwise they start at ±1.
@@ -39,7 +37,7 @@ class APPNP(NodeClassifier):
         adjacency_norm: Normalisation of the adjacency matrix: ``"symmetric"``, ``"row"`` or ``"none"``.
         bias: Whether hidden layers have a bias. Published APPNP has none: with small features, Adam's first steps of
             the biases could set ReLU units to 0 on every node.
-        **common: Dropout and activation, see `CommonOptions`.
+        **common: Number of layers, dropout and activation, see `CommonOptions`.
 
     >>> from kappagcn.graphs import disease
     >>> data = disease()
@@ -57,7 +55,6 @@ class APPNP(NodeClassifier):
         num_classes: int | None,
         space: str = "H16",
         *,
-        num_layers: int = 1,
         trainable: bool = True,
         relative: bool = False,
         steps: int = 10,
@@ -68,10 +65,8 @@ class APPNP(NodeClassifier):
         **common: Unpack[CommonOptions],
     ) -> None:
         super().__init__(locals(), **common)
-        if num_layers < 1:
-            raise GraphError(f"expected at least one hidden layer, found {num_layers}.")
         manifold = (relative_space if relative else ProductManifold.from_signature)(space, trainable=trainable)
-        sizes = [in_channels, *[manifold.dim] * num_layers]
+        sizes = [in_channels, *[manifold.dim] * self.options["num_layers"]]
         self.hidden = nn.ModuleList(
             KappaLinear(first, second, bias=bias, dropconnect=self.dropconnect) for first, second in pairwise(sizes)
         )

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
-from kappagcn.models.classifier import CommonOptions, NodeClassifier, Step
+from kappagcn.models.classifier import CommonOptions, NodeClassifier
 from kappagcn.nn import HGCNConv, KappaGCNConv, KappaLinear
 from kappagcn.nn.inputs import Adjacency, Features
 
@@ -18,12 +18,9 @@ __all__ = ["GCN", "HGCN", "MLP"]
 def _sizes(
     in_channels: int, hidden_channels: int, num_layers: int, num_classes: int | None = None
 ) -> list[tuple[int, int]]:
-    if not isinstance(hidden_channels, int):
-        raise GraphError(f"hidden_channels: expected a number of columns, found {hidden_channels!r}.")
-    if num_layers < 1 or hidden_channels < 1:
-        raise GraphError(
-            f"expected at least one hidden layer of at least one column, found {num_layers} of {hidden_channels}."
-        )
+    """Columns before and after each layer."""
+    if not isinstance(hidden_channels, int) or hidden_channels < 1:
+        raise GraphError(f"hidden_channels: expected a number of columns from 1, found {hidden_channels!r}.")
     outputs = [] if num_classes is None else [num_classes]
     return list(pairwise([in_channels, *[hidden_channels] * num_layers, *outputs]))
 
@@ -35,11 +32,10 @@ class GCN(NodeClassifier):
         in_channels: Number of features.
         num_classes: Number of classes C; None for a network that ends in its last hidden layer.
         hidden_channels: Dimension of the hidden layers.
-        num_layers: Number of hidden layers.
         adjacency_dropout: Dropout probability of entries of Â.
         adjacency_norm: Normalisation of the adjacency matrix: ``"symmetric"``, ``"row"`` or ``"none"``.
         bias: Whether convolutions have a bias.
-        **common: Dropout and activation, see `CommonOptions`.
+        **common: Number of layers, dropout and activation, see `CommonOptions`.
 
     >>> from kappagcn.graphs import disease
     >>> data = disease()
@@ -55,7 +51,6 @@ class GCN(NodeClassifier):
         num_classes: int | None,
         hidden_channels: int = 16,
         *,
-        num_layers: int = 1,
         adjacency_dropout: float = 0.0,
         adjacency_norm: str = "symmetric",
         bias: bool = True,
@@ -72,16 +67,9 @@ class GCN(NodeClassifier):
                 dropconnect=self.dropconnect,
                 adjacency_dropout=adjacency_dropout,
             )
-            for size in _sizes(in_channels, hidden_channels, num_layers, num_classes)
+            for size in _sizes(in_channels, hidden_channels, self.options["num_layers"], num_classes)
         )
-        self.hidden = layers[:num_layers]
-        self.output = None if num_classes is None else layers[-1]
-
-    def output_step(self) -> Step:
-        """A convolution."""
-        assert self.output is not None
-        output = self.output
-        return Step(lambda v, block: output(self.dropout(v), block), aggregates=True)
+        self.hidden, self.output = (layers, None) if num_classes is None else (layers[:-1], layers[-1])
 
 
 class HGCN(NodeClassifier):
@@ -91,19 +79,19 @@ class HGCN(NodeClassifier):
         in_channels: Number of features.
         num_classes: Number of classes C; None for a network that ends in its last hidden layer.
         hidden_channels: Dimension of the hidden spaces, each with a trained curvature of its own.
-        num_layers: Number of hidden layers.
         curvature: Initial curvature κ, below 0.
         trainable: Whether curvatures are trained.
         attention: Whether edges have learned weights.
         at_node: Whether to aggregate in the tangent space at the node instead of the origin.
         adjacency_norm: Normalisation of the adjacency matrix: ``"row"`` (theirs), ``"symmetric"`` or ``"none"``.
-        **common: Dropout and activation, see `CommonOptions`.
+        **common: Number of layers, dropout and activation, see `CommonOptions`.
 
     >>> len(HGCN(10, 2, num_layers=3).curvatures())
     3
     """
 
     name = "hgcn"
+    output_aggregates = False
 
     def __init__(
         self,
@@ -111,7 +99,6 @@ class HGCN(NodeClassifier):
         num_classes: int | None,
         hidden_channels: int = 16,
         *,
-        num_layers: int = 1,
         curvature: float = -1.0,
         trainable: bool = True,
         attention: bool = False,
@@ -130,21 +117,15 @@ class HGCN(NodeClassifier):
                 normalize=adjacency_norm,
                 dropconnect=self.dropconnect,
             )
-            for size in _sizes(in_channels, hidden_channels, num_layers)
+            for size in _sizes(in_channels, hidden_channels, self.options["num_layers"])
         )
         self.manifold, self.needs_all_neighbors = self.hidden[-1].manifold, attention
-        self.decoder = None if num_classes is None else KappaLinear(hidden_channels, num_classes)
+        self.output = None if num_classes is None else KappaLinear(hidden_channels, num_classes)
 
     def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""
         # Not inherited: torch.compile makes bounds of curvatures variables if networks with other bounds share code.
         return super().forward(x, edge_index, edge_weight)
-
-    def output_step(self) -> Step:
-        """The decoder, without neighbours."""
-        assert self.decoder is not None
-        decoder = self.decoder
-        return Step(lambda v: decoder(self.dropout(v)), aggregates=False)
 
 
 class MLP(NodeClassifier):
@@ -154,8 +135,7 @@ class MLP(NodeClassifier):
         in_channels: Number of features.
         num_classes: Number of classes C; None for a network that ends in its last hidden layer.
         hidden_channels: Dimension of the hidden layers.
-        num_layers: Number of hidden layers.
-        **common: Dropout and activation, see `CommonOptions`.
+        **common: Number of layers, dropout and activation, see `CommonOptions`.
 
     >>> import torch
     >>> MLP(10, 2)(torch.zeros(5, 10)).shape
@@ -164,31 +144,19 @@ class MLP(NodeClassifier):
 
     name = "mlp"
     aggregates = False
+    output_aggregates = False
 
     def __init__(
-        self,
-        in_channels: int,
-        num_classes: int | None,
-        hidden_channels: int = 16,
-        *,
-        num_layers: int = 1,
-        **common: Unpack[CommonOptions],
+        self, in_channels: int, num_classes: int | None, hidden_channels: int = 16, **common: Unpack[CommonOptions]
     ) -> None:
         super().__init__(locals(), **common)
-        sizes = _sizes(in_channels, hidden_channels, num_layers, num_classes)
+        sizes = _sizes(in_channels, hidden_channels, self.options["num_layers"], num_classes)
         layers = nn.ModuleList(KappaLinear(*size, dropconnect=self.dropconnect) for size in sizes)
-        self.hidden = layers[:num_layers]
-        self.output = None if num_classes is None else layers[-1]
+        self.hidden, self.output = (layers, None) if num_classes is None else (layers[:-1], layers[-1])
 
     def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Any:
         """The edges, unchanged."""
         return edge_index
-
-    def output_step(self) -> Step:
-        """A linear layer."""
-        assert self.output is not None
-        output = self.output
-        return Step(lambda v: output(self.dropout(v)), aggregates=False)
 
     def forward(self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""

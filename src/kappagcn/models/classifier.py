@@ -30,6 +30,7 @@ class CommonOptions(TypedDict, total=False):
     """Options that all networks have.
 
     Attributes:
+        num_layers: Number of hidden layers, 1 by default.
         dropout: Dropout probability of hidden rows, 0 by default.
         input_dropout: Dropout probability of features, 0 by default.
         dropconnect: Dropout probability of weights, 0 by default.
@@ -41,6 +42,7 @@ class CommonOptions(TypedDict, total=False):
     'tanh'
     """
 
+    num_layers: int
     dropout: float
     input_dropout: float
     dropconnect: float
@@ -69,10 +71,11 @@ class NodeClassifier(nn.Module):
 
     Args:
         arguments: Arguments of the network's own constructor, as ``locals()`` there.
-        dropout, input_dropout, dropconnect, act: See `CommonOptions`.
+        num_layers, dropout, input_dropout, dropconnect, act: See `CommonOptions`.
 
     Attributes:
         hidden: The hidden layers.
+        output: The layer from the last of them to logits, None without classes.
         manifold: The space of the last hidden layer, None without one.
         options: The arguments that build the same network, as plain numbers and words.
 
@@ -84,9 +87,11 @@ class NodeClassifier(nn.Module):
 
     name: ClassVar[str]
     hidden: Any  # an nn.ModuleList, whose items mypy cannot type
+    output: Any  # an nn.Module, or None
     manifold: Stereographic | ProductManifold | None
     options: dict[str, Any]
-    aggregates = True
+    aggregates = True  # whether hidden layers multiply with the adjacency matrix
+    output_aggregates = True  # whether the output layer does
     needs_all_neighbors = False
     needs_whole_graph = False  # whether it cannot be trained on sampled neighbours
     activates_last = True  # whether the last hidden layer has its activation
@@ -95,6 +100,7 @@ class NodeClassifier(nn.Module):
         self,
         arguments: dict[str, Any],
         *,
+        num_layers: int = 1,
         dropout: float = 0.0,
         input_dropout: float = 0.0,
         dropconnect: float = 0.0,
@@ -103,12 +109,14 @@ class NodeClassifier(nn.Module):
         super().__init__()
         if act not in ACTIVATIONS:
             raise GraphError(f"act: expected {', '.join(ACTIVATIONS)}, found {act!r}.")
+        if num_layers < 1:
+            raise GraphError(f"expected at least one hidden layer, found {num_layers}.")
         for name, p in (("dropout", dropout), ("input_dropout", input_dropout)):
             if not isinstance(p, Real) or not 0 <= p < 1:
                 raise GraphError(f"{name}: expected a probability from 0 to below 1, found {p!r}.")
         own = {key: value for key, value in arguments.items() if key not in ("self", "__class__", "common")}
         common = {"dropout": dropout, "input_dropout": input_dropout, "dropconnect": dropconnect, "act": act}
-        self.options = {**own, **common}
+        self.options = {**own, "num_layers": num_layers, **common}
         self.manifold, self.dropconnect = None, dropconnect
         self.act = ACTIVATIONS[act]
         self.dropout, self.input_dropout = KappaDropout(dropout), KappaDropout(input_dropout)
@@ -145,8 +153,8 @@ class NodeClassifier(nn.Module):
         return self.options.get("num_classes") is not None
 
     def output_step(self) -> Step:
-        """The step from the last hidden layer to logits."""
-        raise NotImplementedError
+        """The step from the last hidden layer to logits: dropout, then the output layer."""
+        return Step(lambda v, *graph: self.output(self.dropout(v), *graph), self.output_aggregates)
 
     def _hidden_step(self, i: int, v: Features, *graph: SparseMatrix) -> Tensor:
         """One hidden layer with its dropout and activation, over the whole graph or over a block of its matrix."""

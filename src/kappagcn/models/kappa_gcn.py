@@ -38,7 +38,6 @@ class KappaGCN(NodeClassifier):
         num_classes: Number of classes C; None for a network that ends in its last hidden layer.
         space: Signature of the hidden layers, such as ``"H16"`` or ``"H8xS8"``, shared by them with its curvatures; or
             one signature for each layer, which then has curvatures of its own.
-        num_layers: Number of hidden layers that share the one signature.
         trainable: Whether curvatures are trained.
         relative: Whether curvatures that the signature gives no number are in units of the rows that they bend, as in
             `KappaGCNConv`, and start slight; otherwise they start at ±1.
@@ -51,7 +50,7 @@ class KappaGCN(NodeClassifier):
         aggregation: Aggregation of neighbours, as in `KappaGCNConv`.
         bias: Whether convolutions have a bias.
         double: Whether to aggregate in float64.
-        **common: Dropout and activation, see `CommonOptions`.
+        **common: Number of layers, dropout and activation, see `CommonOptions`.
 
     Shapes: x (N, in_channels), tangent vectors at the origin; see `kappagcn.nn.TangentFeatures` → (N, C).
 
@@ -70,7 +69,6 @@ class KappaGCN(NodeClassifier):
         num_classes: int | None,
         space: str | Sequence[str] = "H16",
         *,
-        num_layers: int = 1,
         trainable: bool = True,
         relative: bool = False,
         output: str = "paper",
@@ -84,13 +82,14 @@ class KappaGCN(NodeClassifier):
         **common: Unpack[CommonOptions],
     ) -> None:
         super().__init__(locals(), **common)
+        num_layers = self.options["num_layers"]
         spaces = [space] if isinstance(space, str) else space
         if not isinstance(spaces, Sequence) or not all(isinstance(each, str) for each in spaces):
             raise GraphError(f'space: expected a signature such as "H16", or a list of them, found {space!r}.')
         if not isinstance(space, str) and spaces and num_layers not in (1, len(spaces)):
             raise GraphError(f"num_layers: expected {len(space)}, as many as there are signatures, found {num_layers}.")
-        if num_layers < 1 or not spaces:
-            raise GraphError(f"expected at least one hidden layer, found {num_layers if spaces else 0}.")
+        if not spaces:
+            raise GraphError("expected at least one hidden layer, found 0.")
         if output not in OUTPUTS:
             raise GraphError(f"output: expected {', '.join(OUTPUTS)}, found {output!r}.")
         make = relative_space if relative else ProductManifold.from_signature

@@ -50,9 +50,9 @@ class NetworkPoints(nn.Module):
     Args:
         graph: The graph.
         space: Signature of the space.
+        adjacency: Normalised adjacency of the graph, if already computed.
         hidden_channels: Dimension of the hidden layer, divided among as many factors as the space has.
         act: Activation between the layers; the paper has none in curved spaces.
-        adjacency: Normalised adjacency of the graph, if already computed.
 
     >>> from kappagcn.graphs import cycle
     >>> NetworkPoints(cycle(6), "S2^2", hidden_channels=8)().shape
@@ -64,9 +64,9 @@ class NetworkPoints(nn.Module):
         graph: Data,
         space: str,
         *,
+        adjacency: SparseMatrix | None = None,
         hidden_channels: int = 16,
         act: str = "none",
-        adjacency: SparseMatrix | None = None,
     ) -> None:
         super().__init__()
         nodes = graph.num_nodes

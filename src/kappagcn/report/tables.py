@@ -12,15 +12,16 @@ from kappagcn.run_folder import Array, SavedRun
 
 SHADES = 9
 LONGEST, UPRIGHT, ROOM = 40, 4, 20  # letters of a class name; of one that need not be turned; of all in one line
-COLUMNS: dict[str, tuple[str, Any]] = {
-    "split_name": ("Split", number),
-    "run": ("Run", number),
-    "accuracy": ("Test accuracy", percent),
-    "macro_f1": ("Macro F1", percent),
-    "stopping_accuracy": ("Early-stopping accuracy", percent),
-    "epochs": ("Epochs", number),
-    "seconds": ("Seconds", number),
+COLUMNS = {
+    "split_name": "Split",
+    "run": "Run",
+    "accuracy": "Test accuracy",
+    "macro_f1": "Macro F1",
+    "stopping_accuracy": "Early-stopping accuracy",
+    "epochs": "Epochs",
+    "seconds": "Seconds",
 }
+SHARES = ("accuracy", "macro_f1", "stopping_accuracy")  # columns in per cent
 BASELINES = {"majority": "most common class", "features": "MLP on features alone", "gcn": "GCN"}
 MEASURES = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy", "macro_f1": "Macro F1", "auc": "AUC"}
 
@@ -95,12 +96,16 @@ def records_table(run: SavedRun) -> str:
         return ""
     records = [{**record, **record.get("test", {})} for record in records]
     columns = [key for key in COLUMNS if any(key in record for record in records)]
-    head = "".join(f'<th scope="col">{COLUMNS[key][0]}</th>' for key in columns)
+    head = "".join(f'<th scope="col">{COLUMNS[key]}</th>' for key in columns)
     rows = "\n".join(
-        "<tr>" + "".join(f"<td>{escape(COLUMNS[key][1](record.get(key)))}</td>" for key in columns) + "</tr>"
+        "<tr>" + "".join(f"<td>{escape(_entry(key, record.get(key)))}</td>" for key in columns) + "</tr>"
         for record in records
     )
     return (
         f'<details class="card"><summary>All {len(records)} runs</summary><div class="wide">'
         f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></details>"
     )
+
+
+def _entry(key: str, value: Any) -> str:
+    return percent(value) if key in SHARES else number(value)

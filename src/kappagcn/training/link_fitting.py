@@ -59,11 +59,11 @@ def fit_links(
     split: EdgeSplit,
     config: TrainingConfig | None = None,
     *,
-    batch_size: int | None = None,
-    num_neighbors: int | Sequence[int] = 10,
     folds: int = 1,
     negatives: str = "uniform",
     evaluate_every: int = 1,
+    batch_size: int | None = None,
+    num_neighbors: int | Sequence[int] = 10,
     group: ProcessGroup | Communicator | None = None,
     **run: Unpack[RunOptions],
 ) -> TrainingResult:
@@ -74,12 +74,12 @@ def fit_links(
         data: The graph, with features where the encoder is a network; validation and test edges stay hidden.
         split: Edges for training, validation and test.
         config: Epochs, patience, learning rates, regularisation and seed.
-        batch_size: Training edges in a mini-batch; None for steps over the whole graph.
-        num_neighbors: Neighbours sampled for each node of a mini-batch, -1 for all; or one number for each hop.
         folds: Parts of the training edges; each step predicts one from messages along the others (`LinkPrediction`).
             1 in mini-batches.
         negatives: How pairs without an edge are drawn: ``"uniform"`` or ``"degree"``.
         evaluate_every: Epochs between evaluations on validation pairs.
+        batch_size: Training edges in a mini-batch; None for steps over the whole graph.
+        num_neighbors: Neighbours sampled for each node of a mini-batch, -1 for all; or one number for each hop.
         group: Process group of torch.distributed whose processes share the pairs of each step; all of them call this
             with the same arguments, and rank 0 alone writes.
         **run: Run folder, resuming, checkpoints and callbacks, see `run_training`.

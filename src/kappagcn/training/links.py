@@ -16,11 +16,10 @@ from kappagcn.errors import TrainingError
 from kappagcn.graphs import EdgeSplit, NegativeSampler
 from kappagcn.graphs.negatives import pair_keys
 from kappagcn.models import FreePoints, LinkPredictor
-from kappagcn.sparse import NeighbourSampler, SparseMatrix, SparseRows
 from kappagcn.training.config import check_count
-from kappagcn.training.layerwise import BATCH, Inference, take_rows
+from kappagcn.training.layerwise import BATCH
 from kappagcn.training.link_metrics import exact_roc_auc, link_metrics
-from kappagcn.training.minibatch import check_neighbors, mixed_seed
+from kappagcn.training.minibatch import SampledNetwork, mixed_seed
 from kappagcn.training.tasks import inputs
 
 __all__ = ["LinkBatches", "LinkPrediction", "evaluate_links"]
@@ -177,26 +176,18 @@ class LinkBatches(LinkPrediction):
     ) -> None:
         super().__init__(model, data, split, **options)
         self.batch_size = check_count("batch_size", batch_size)
-        self.neighbours: NeighbourSampler | None = None
-        self.num_neighbors: tuple[int, ...] = ()
-        encoder = model.encoder
-        if not isinstance(encoder, FreePoints):
-            hops = sum(step.aggregates for step in encoder.steps())
-            self.num_neighbors = check_neighbors(num_neighbors, hops)
-            if any(step.needs_all_neighbors for step in encoder.steps()) and set(self.num_neighbors) != {-1}:
-                raise TrainingError("expected num_neighbors=-1 for a network with attention, found a sample.")
-            self.rows: Any = SparseRows(self.x) if isinstance(self.x, SparseMatrix) else self.x
-            self.neighbours = NeighbourSampler(self.adjacency, self.num_neighbors) if hops else None
-            rows = check_count("inference_batch_size", inference_batch_size)
-            self.inference = Inference(encoder, self.rows, self.neighbours, batch_size=rows)
+        self.network: SampledNetwork | None = None
+        if not isinstance(model.encoder, FreePoints):
+            numbers = (num_neighbors, inference_batch_size)
+            self.network = SampledNetwork(model.encoder, self.x, self.adjacency, *numbers)
         self._batch: tuple[Tensor, Tensor, int] | None = None
 
     def batches(self, seed: int, epoch: int) -> Iterator[int]:
         """Sizes of an epoch's batches over all ranks; `loss` is this rank's share of the current one."""
         rank, size = self.communicator.rank, self.communicator.world_size
         shared = torch.Generator().manual_seed(mixed_seed(seed, epoch))
-        if self.neighbours is not None:
-            self.neighbours.manual_seed(mixed_seed(seed, epoch, 1 + rank))
+        if self.network is not None:
+            self.network.manual_seed(seed, epoch, 1 + rank)
         order = torch.randperm(self.edges.shape[1], generator=shared)
         for batch in order.split(self.batch_size):
             edges, others = self.edges[:, batch], self.sampler.sample(len(batch), shared).to(self.edges.device)
@@ -212,25 +203,18 @@ class LinkBatches(LinkPrediction):
         if not len(nodes):
             nodes = self.edges[0, :1]  # a rank without a share takes part in the sums of gradients, with a loss of 0
         edges, others = places.split([edges.shape[1], others.shape[1]], 1)
-        return self._loss(self._vectors(nodes), edges, others, count)
+        vectors = self._points(nodes) if self.network is None else self.network.sampled(nodes)
+        return self._loss(vectors, edges, others, count)
 
-    def _vectors(self, nodes: Tensor) -> Tensor:
-        """Tangent vectors of some nodes, from newly sampled neighbours."""
-        encoder = self.model.encoder
-        if isinstance(encoder, FreePoints):
-            points: Tensor = encoder()
-            return points[nodes]
-        if self.neighbours is None:
-            return encoder.forward_blocks(take_rows(self.rows, nodes), [])
-        sample = self.neighbours.sample(nodes)
-        return encoder.forward_blocks(take_rows(self.rows, sample.nodes), sample.blocks)
+    def _points(self, nodes: Tensor) -> Tensor:
+        points: Tensor = self.model.encoder()
+        return points[nodes]
 
     @torch.no_grad()
     def scores(self, pairs: Tensor) -> Tensor:
         """Log-odds of pairs from all neighbours, (P,)."""
         nodes, places = pairs.to(self.edges.device).unique(return_inverse=True)
-        encoder = self.model.encoder
-        v = encoder()[nodes] if isinstance(encoder, FreePoints) else self.inference.scores(nodes)
+        v = self._points(nodes) if self.network is None else self.network.exact(nodes)
         return self.model.decode(v, places)
 
     def metrics(self) -> dict[str, float]:
@@ -239,8 +223,8 @@ class LinkBatches(LinkPrediction):
 
     def identity(self) -> dict[str, Any]:
         """Settings that a resumed run must share, with batch size and numbers of neighbours."""
-        batches = {"batch_size": self.batch_size, "num_neighbors": list(self.num_neighbors)}
-        return {**super().identity(), "batches": batches}
+        neighbors = [] if self.network is None else list(self.network.num_neighbors)
+        return {**super().identity(), "batches": {"batch_size": self.batch_size, "num_neighbors": neighbors}}
 
 
 def evaluate_links(task: LinkPrediction, split: EdgeSplit) -> dict[str, float]:

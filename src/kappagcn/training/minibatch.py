@@ -48,6 +48,55 @@ def check_neighbors(num_neighbors: Any, hops: int) -> tuple[int, ...]:
     return tuple(int(k) for k in each[:hops])
 
 
+class SampledNetwork:
+    """A network on sampled neighbours of some nodes, and on all of them for evaluation.
+
+    Args:
+        model: The network.
+        x: Features of all nodes, (N, D).
+        adjacency: The matrix that the network multiplies with.
+        num_neighbors: Neighbours sampled for each node: one number, or one for each hop.
+        inference_batch_size: Rows in a block of the evaluation.
+
+    Attributes:
+        num_neighbors: Neighbours sampled in each hop.
+        rows: The features, whose rows are taken by node.
+        sampler: The neighbour sampler; None for a network without a graph.
+    """
+
+    def __init__(
+        self, model: NodeClassifier, x: Features, adjacency: Any, num_neighbors: Any, inference_batch_size: int
+    ) -> None:
+        steps = model.steps()
+        hops = sum(step.aggregates for step in steps)
+        self.model, self.num_neighbors = model, check_neighbors(num_neighbors, hops)
+        if any(step.needs_all_neighbors for step in steps) and set(self.num_neighbors) != {-1}:
+            raise TrainingError(
+                "expected a network without attention, whose weights need all neighbours, found one with attention. "
+                "Use num_neighbors=-1, attention=False, or fit on the whole graph."
+            )
+        self.rows: Any = SparseRows(x) if isinstance(x, SparseMatrix) else x
+        self.sampler = NeighbourSampler(adjacency, self.num_neighbors) if hops else None
+        size = check_count("inference_batch_size", inference_batch_size)
+        self._inference = Inference(model, self.rows, self.sampler, batch_size=size)
+
+    def manual_seed(self, *numbers: int) -> None:
+        """Seed the sampling."""
+        if self.sampler is not None:
+            self.sampler.manual_seed(mixed_seed(*numbers))
+
+    def sampled(self, nodes: Tensor) -> Tensor:
+        """Output for these nodes from newly sampled neighbours, (B, C)."""
+        if self.sampler is None:
+            return self.model.forward_blocks(take_rows(self.rows, nodes), [])
+        sample = self.sampler.sample(nodes)
+        return self.model.forward_blocks(take_rows(self.rows, sample.nodes), sample.blocks)
+
+    def exact(self, nodes: Tensor) -> Tensor:
+        """Output for these nodes from all neighbours, in evaluation mode, (B, C)."""
+        return self._inference.scores(nodes)
+
+
 class MiniBatches(NodeClassification):
     """Cross-entropy on the current batch; loss and accuracy of stopping and validation nodes from all neighbours.
 
@@ -81,27 +130,16 @@ class MiniBatches(NodeClassification):
     ) -> None:
         if model.needs_whole_graph:
             raise TrainingError(f"expected a network that takes mini-batches, found {model.name}. Use the whole graph.")
-        hops = sum(step.aggregates for step in model.steps())
         self.batch_size = check_count("batch_size", batch_size)
-        self.num_neighbors = check_neighbors(num_neighbors, hops)
-        if any(step.needs_all_neighbors for step in model.steps()) and set(self.num_neighbors) != {-1}:
-            raise TrainingError(
-                "expected a network without attention, whose weights need all neighbours, found one with attention. "
-                "Use num_neighbors=-1, attention=False, or fit on the whole graph."
-            )
         super().__init__(model, data, split, communicator)
-        self.rows = SparseRows(self.x) if isinstance(self.x, SparseMatrix) else self.x
-        self.sampler = NeighbourSampler(self.adjacency, self.num_neighbors) if hops else None
-        inference_batch_size = check_count("inference_batch_size", inference_batch_size)
-        self.inference = Inference(model, self.rows, self.sampler, batch_size=inference_batch_size)
+        self.network = SampledNetwork(model, self.x, self.adjacency, num_neighbors, inference_batch_size)
         self._batch: tuple[Tensor, float] | None = None
 
     def batches(self, seed: int, epoch: int) -> Iterator[int]:
         """Sizes of an epoch's batches over all ranks; `loss` is this rank's share of the current one."""
         rank, train = self.communicator.rank, self.nodes["train"]
         order = torch.Generator().manual_seed(mixed_seed(seed, epoch))
-        if self.sampler is not None:
-            self.sampler.manual_seed(mixed_seed(seed, epoch, 1 + rank))
+        self.network.manual_seed(seed, epoch, 1 + rank)
         for batch in train[torch.randperm(len(train), generator=order)].split(self.batch_size):
             own = batch[rank :: self.communicator.world_size]
             # A rank without nodes computes a loss of weight 0, because gradients are summed over all ranks.
@@ -113,14 +151,7 @@ class MiniBatches(NodeClassification):
         if self._batch is None:
             raise TrainingError("expected a current batch, found none: iterate over batches() first.")
         seeds, share = self._batch
-        return share * cross_entropy(self.scores(seeds), self.labels[seeds], reduction="sum")
-
-    def scores(self, seeds: Tensor) -> Tensor:
-        """Logits of these nodes from newly sampled neighbours, (B, C)."""
-        if self.sampler is None:
-            return self.model.forward_blocks(take_rows(self.rows, seeds), [])
-        sample = self.sampler.sample(seeds)
-        return self.model.forward_blocks(take_rows(self.rows, sample.nodes), sample.blocks)
+        return share * cross_entropy(self.network.sampled(seeds), self.labels[seeds], reduction="sum")
 
     def metrics(self) -> dict[str, float]:
         """Loss and accuracy from all neighbours, computed on rank 0, so that all ranks stop together."""
@@ -128,29 +159,29 @@ class MiniBatches(NodeClassification):
 
     def _exact_metrics(self) -> dict[str, float]:
         parts = [self.nodes["stopping"], self.nodes["validation"]]
-        stopping, validation = self.inference.scores(torch.cat(parts)).split([len(nodes) for nodes in parts])
+        stopping, validation = self.network.exact(torch.cat(parts)).split([len(nodes) for nodes in parts])
         return self._metrics({"stopping": stopping, "validation": validation}, Communicator())
 
     def identity(self) -> dict[str, Any]:
         """Batch size and numbers of neighbours."""
-        return {"batches": {"batch_size": self.batch_size, "num_neighbors": list(self.num_neighbors)}}
+        return {"batches": {"batch_size": self.batch_size, "num_neighbors": list(self.network.num_neighbors)}}
 
     @torch.no_grad()
     def capped_rows(self) -> int:
         """Number of rows around one batch that lie farther out than the precision resolves."""
-        return 0 if self.sampler is None else self.model.capped_rows(*self._around_a_batch())
+        return 0 if self.network.sampler is None else self.model.capped_rows(*self._around_a_batch())
 
     def _around_a_batch(self) -> tuple[Features, SparseMatrix]:
         """Features of the nodes around one batch, and the matrix of their edges."""
-        assert self.sampler is not None
-        sample = self.sampler.sample(self.nodes["train"][: self.batch_size])
+        assert self.network.sampler is not None
+        sample = self.network.sampler.sample(self.nodes["train"][: self.batch_size])
         nodes, block = sample.nodes, sample.blocks[0]
         square = SparseMatrix(block.rows, block.cols, block.values, (len(nodes), len(nodes)))
-        return take_rows(self.rows, nodes), square
+        return take_rows(self.network.rows, nodes), square
 
     def collapsed(self) -> bool:
         """Whether too few units of the last hidden layer are active on the nodes around one batch."""
-        if self.sampler is None:
+        if self.network.sampler is None:
             return super().collapsed()
         return self._too_few_active(self.model.tangent(*self._around_a_batch()))
 

@@ -54,8 +54,10 @@ def part_files(
     >>> with tempfile.TemporaryDirectory() as out:
     ...     parts = write_parts(part_stream(data), NodeColumns.of_data(data), f"{out}/parts", 2)
     ...     with part_files(model, parts) as task:
-    ...         task.about["parts"]
+    ...         fit_parts(model, task, TrainingConfig(epochs=2)).epochs
+    ...         sorted(evaluate_parts(task))
     2
+    ['accuracy', 'balanced_accuracy', 'loss', 'macro_f1']
     """
     communicator = Communicator.of(group)
     made = communicator.run_on_rank0(lambda: tempfile.mkdtemp(prefix="kappagcn-parts-", dir=scratch))
@@ -82,15 +84,7 @@ def fit_parts(
         config: Epochs, patience, learning rates, regularisation and seed.
         **run: Run folder, resuming, checkpoints and callbacks, see `run_training`.
 
-    >>> from kappagcn.graphs import disease
-    >>> from kappagcn.models import KappaGCN
-    >>> from kappagcn.training import NodeColumns, part_stream, write_parts
-    >>> data, model = disease(100), KappaGCN(10, 2, "H4")
-    >>> with tempfile.TemporaryDirectory() as out:
-    ...     parts = write_parts(part_stream(data), NodeColumns.of_data(data), f"{out}/parts", 2)
-    ...     with part_files(model, parts) as task:
-    ...         fit_parts(model, task, TrainingConfig(epochs=2)).epochs
-    2
+    An example is in `part_files`.
     """
     config = TrainingConfig() if config is None else config
     about = task.about
@@ -120,16 +114,6 @@ def evaluate_parts(
     Args:
         task: The parts.
         save: Called with each part and the logits of its own nodes, (M, C), on the process that has it.
-
-    >>> from kappagcn.graphs import disease
-    >>> from kappagcn.models import KappaGCN
-    >>> from kappagcn.training import NodeColumns, part_stream, write_parts
-    >>> data, model = disease(100), KappaGCN(10, 2, "H4")
-    >>> with tempfile.TemporaryDirectory() as out:
-    ...     parts = write_parts(part_stream(data), NodeColumns.of_data(data), f"{out}/parts", 2)
-    ...     with part_files(model, parts) as task:
-    ...         sorted(evaluate_parts(task))
-    ['accuracy', 'balanced_accuracy', 'loss', 'macro_f1']
     """
     model, classes = task.model.eval(), int(task.about["classes"])
     if not task.about["roles"]["test"]:

@@ -89,14 +89,14 @@ class EdgeSplit:
                     if shared:
                         raise SplitError(f"{name}: expected {one} and {other} to differ, found {shared} in both.")
 
+    def final_test_pairs(self) -> LabelledPairs:
+        """The test pairs, for the one evaluation that is reported. Choose nothing by their results."""
+        return self._test
+
     @property
     def test(self) -> LabelledPairs:
         """Refused: see `final_test_pairs`."""
         raise TestNodesError("test pairs are for the final evaluation alone; ask for final_test_pairs() there.")
-
-    def final_test_pairs(self) -> LabelledPairs:
-        """The test pairs, for the one evaluation that is reported. Choose nothing by their results."""
-        return self._test
 
     def training_view(self, data: Data) -> Data:
         """The graph for training code: only training edges, in both directions, with their weights.
