@@ -2,11 +2,12 @@
 
 import kappagcn.estimators
 from kappagcn.cli import app
-from kappagcn.cli.startup import defer_imports
+from kappagcn.cli.startup import collect_rarely, defer_imports
 
 __all__ = ["app"]
 
 kappagcn.estimators.WITH_SKLEARN = False  # takes a second to import, and no command needs it
+collect_rarely()
 defer_imports()
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Deferred imports: modules that dependencies import, that take seconds, and that no command uses.
+"""Deferred imports: modules that dependencies import, that take long, and that most commands do not use.
 
-Importing PyTorch Geometric also imports torch's compiler and all of its datasets. Here stand-ins take their places in
-``sys.modules``, and import the real module when one of its attributes is used.
+Importing torch also imports its decompositions for compilers, and PyTorch Geometric all of its layers and datasets.
+Here stand-ins take their places in ``sys.modules``, and import the real module when one of its attributes is used.
 """
 
+import gc
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -11,25 +12,58 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["DEFERRED", "defer_imports"]
+__all__ = ["DEFERRED", "collect_rarely", "defer_imports"]
 
-DEFERRED = ("torch._dynamo", "torch_geometric.datasets")
+OBJECTS = 20_000  # new objects between two searches for garbage, of which Python has 700
+META = "torch._meta_registrations"  # shapes of results, for tensors without values
+DEFERRED = {
+    "torch._dynamo": (META,),
+    "torch.export": (META,),
+    META: (),
+    "torch.distributions": (),
+    "torch.masked": (),
+    "torch.quantization": (),
+    "torch.nn.intrinsic": (),
+    "torch.nn.qat": (),
+    "torch.nn.quantizable": (),
+    "torch.nn.quantized": (),
+    "torch_geometric.datasets": (),
+    "torch_geometric.explain": (),
+    "torch_geometric.nn": (),
+    "torch_geometric.profile": (),
+    "torch_geometric.transforms": (),
+    "charset_normalizer": (),
+    "networkx": (),
+    "numba": (),
+    "psutil": (),
+    "pyarrow": (),
+    "pyarrow.compute": (),
+    "pyarrow.csv": (),
+    "scipy.spatial": (),
+}
+"""Names of the modules, each with those that must be loaded before it is."""
 
 
 class DeferredModule(ModuleType):
-    """A stand-in for a module, which imports it when one of its attributes is used."""
+    """A stand-in for a module, which imports it when one of its attributes or submodules is used."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.__spec__ = ModuleSpec(name, None)
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("__"):
+        if attribute.startswith("__") and attribute != "__path__":
             raise AttributeError(attribute)
-        name = self.__name__
-        if sys.modules.get(name) is self:
-            del sys.modules[name]
-        return getattr(import_module(name), attribute)
+        return getattr(_load(self.__name__), attribute)
+
+
+def _load(name: str) -> ModuleType:
+    """The module itself, imported after those that it needs."""
+    if isinstance(sys.modules.get(name), DeferredModule):
+        for needed in DEFERRED.get(name, ()):
+            _load(needed)
+        del sys.modules[name]
+    return import_module(name)
 
 
 def _unchanged(function: Callable[..., Any] | None = None, *_: Any, **__: Any) -> Any:
@@ -45,3 +79,11 @@ def defer_imports() -> None:
             if name == "torch._dynamo":
                 module.__dict__["disable"] = _unchanged  # an attribute that torch's optimisers use
             sys.modules[name] = module
+            parent, _, child = name.rpartition(".")
+            if isinstance(sys.modules.get(parent), DeferredModule):
+                sys.modules[parent].__dict__[child] = module
+
+
+def collect_rarely() -> None:
+    """Search for garbage less often: imports make a million objects that all stay."""
+    gc.set_threshold(OBJECTS)

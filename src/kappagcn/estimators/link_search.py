@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
+from scipy import spatial
 from torch import Tensor
 
 from kappagcn.graphs import NegativeSampler
@@ -97,7 +97,7 @@ def _candidates(v: Tensor, edges: Tensor, n: int) -> Tensor:
     # Not through hubs: all pairs would be candidates.
     few = sp.csr_array(sp.diags_array((degree <= WAYS).astype(np.float32)) @ links)
     two_steps = sp.coo_array(sp.triu(links @ few, 1))
-    _, near = cKDTree(v.double().numpy()).query(v.double().numpy(), min(NEAREST + 1, n))
+    _, near = spatial.cKDTree(v.double().numpy()).query(v.double().numpy(), min(NEAREST + 1, n))
     near = near.reshape(n, -1)
     hubs = np.sort(np.argsort(-degree, kind="stable")[:HUBS])
     rows, cols = np.triu_indices(len(hubs), 1)

@@ -1,8 +1,10 @@
 """Generated graphs: the paper's synthetic ones, the small ones of its appendix, and an epidemic with labels."""
 
+from __future__ import annotations
+
 import numpy as np
 import torch
-from scipy.spatial import cKDTree
+from scipy import spatial
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
@@ -54,7 +56,7 @@ def torus(num_nodes: int = 1000, radius: float = 0.1, seed: int = 0) -> Data:
     if not 0 < radius < 0.5:
         raise GraphError(f"expected a radius between 0 and 1/2, found {radius}.")
     points = np.random.default_rng(seed).random((num_nodes, 2))
-    return _geometric_graph(points, cKDTree(points, boxsize=1), radius, "torus")
+    return _geometric_graph(points, spatial.cKDTree(points, boxsize=1), radius, "torus")
 
 
 def sphere(num_nodes: int = 1000, radius: float = 0.2, seed: int = 4) -> Data:
@@ -81,10 +83,10 @@ def sphere(num_nodes: int = 1000, radius: float = 0.2, seed: int = 4) -> Data:
     x, y = np.sin(colatitude) * np.cos(longitude), np.sin(colatitude) * np.sin(longitude)
     points = np.stack([x, y, np.cos(colatitude)], axis=1)
     chord = 2 * np.sin(radius / 2)
-    return largest_component(_geometric_graph(points, cKDTree(points), chord, "sphere"))
+    return largest_component(_geometric_graph(points, spatial.cKDTree(points), chord, "sphere"))
 
 
-def _geometric_graph(points: Array, tree: cKDTree, radius: float, name: str) -> Data:
+def _geometric_graph(points: Array, tree: spatial.cKDTree, radius: float, name: str) -> Data:
     """The graph that joins points closer than `radius`."""
     pairs = tree.query_pairs(radius, output_type="ndarray")
     return assemble(pairs[:, 0], pairs[:, 1], len(points), pos=torch.from_numpy(points).float(), name=name)

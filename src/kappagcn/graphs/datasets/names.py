@@ -19,19 +19,19 @@ from kappagcn.graphs.io.graphml import from_networkx
 from kappagcn.graphs.io.pyg import from_pyg
 from kappagcn.graphs.io.reading import from_scipy, read_graph
 
-CLASSICS: dict[str, tuple[Callable[[], Any], str | None]] = {
-    "karate": (nx.karate_club_graph, "club"),
-    "les_miserables": (nx.les_miserables_graph, None),
-    "florentine": (nx.florentine_families_graph, None),
-    "southern_women": (nx.davis_southern_women_graph, "bipartite"),
-    "petersen": (nx.petersen_graph, None),
-    "dodecahedron": (nx.dodecahedral_graph, None),
-    "icosahedron": (nx.icosahedral_graph, None),
-    "tutte": (nx.tutte_graph, None),
-    "desargues": (nx.desargues_graph, None),
-    "frucht": (nx.frucht_graph, None),
+CLASSICS: dict[str, tuple[str, str | None]] = {
+    "karate": ("karate_club_graph", "club"),
+    "les_miserables": ("les_miserables_graph", None),
+    "florentine": ("florentine_families_graph", None),
+    "southern_women": ("davis_southern_women_graph", "bipartite"),
+    "petersen": ("petersen_graph", None),
+    "dodecahedron": ("dodecahedral_graph", None),
+    "icosahedron": ("icosahedral_graph", None),
+    "tutte": ("tutte_graph", None),
+    "desargues": ("desargues_graph", None),
+    "frucht": ("frucht_graph", None),
 }
-"""NetworkX's small classics by name: the function that makes the graph, and the node attribute that is its label."""
+"""NetworkX's small classics by name: its function that makes the graph, and the node attribute that is its label."""
 
 
 def classic(name: str) -> Data:
@@ -43,7 +43,7 @@ def classic(name: str) -> Data:
     if name not in CLASSICS:
         raise GraphError(f"expected one of {', '.join(CLASSICS)}, found {name!r}.")
     function, label = CLASSICS[name]
-    return from_networkx(function(), label=label, name=name)
+    return from_networkx(getattr(nx, function)(), label=label, name=name)
 
 
 BUILT_IN: dict[str, tuple[str, Callable[[], Data]]] = {

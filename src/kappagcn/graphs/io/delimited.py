@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv as arrow_csv
+import pyarrow.csv as arrow_csv
 
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs.io.compressed import read_content

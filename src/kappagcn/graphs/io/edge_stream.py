@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import csv as arrow_csv
+import pyarrow.csv as arrow_csv
 
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs.io.array_file import ArrayFile

@@ -9,7 +9,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pyarrow as pa
-from pyarrow import csv as arrow_csv
+import pyarrow.csv as arrow_csv
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
