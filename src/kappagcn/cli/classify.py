@@ -1,7 +1,6 @@
 """`kappagcn classify`: train a node classifier on one or more splits, and evaluate it on test nodes."""
 
 import json
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,15 +36,13 @@ def classify(
     as_json: AsJson = False,
 ) -> None:
     """Classify nodes from those that have labels; accuracy on test nodes, baselines, and a verdict."""
-    run.check_distributed()
     from kappagcn.estimators.baselines import compare
     from kappagcn.estimators.classifier import KappaGCNClassifier
     from kappagcn.estimators.cross_validation import classify as cross_validate
     from kappagcn.estimators.cross_validation import splits_of
     from kappagcn.graphs import read_split
 
-    classifier = KappaGCNClassifier(**asdict(settings))
-    classifier.check()
+    classifier = KappaGCNClassifier.from_settings(settings)
     if _is_partition(graph):
         if splits * runs > 1 or split or files.features or files.labels or run.dry_run:
             raise refuse("expected one run on the split of the parts, found --splits, --runs, --split or files.")

@@ -1,7 +1,6 @@
 """`kappagcn embed`: a graph as points of a space."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,11 +32,9 @@ def embed(
     as_json: AsJson = False,
 ) -> None:
     """Embed a graph so that distances in the space are those in it."""
-    run.check_distributed()
     from kappagcn.estimators import GraphEmbedder
 
-    embedder = GraphEmbedder(**asdict(settings))
-    embedder.check()
+    embedder = GraphEmbedder.from_settings(settings)
     if export is not None:
         from kappagcn.estimators.embedding_files import check_ending
 

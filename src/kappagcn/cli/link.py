@@ -1,7 +1,6 @@
 """`kappagcn link`: link prediction: metrics on hidden links, and the most probable missing links."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +12,6 @@ from kappagcn.cli.output import print_rows, refuse, say
 from kappagcn.estimators.settings import LinkPredictionSettings
 
 SPLIT_HELP = "File with the split of the edges, npz or CSV; a line of CSV has two nodes and a part or a time."
-LISTED = 5  # missing links printed with the result
 
 
 @command("kappagcn link karate --space H4 --epochs 100 --out karate-links")
@@ -22,20 +20,18 @@ def link(
     graph: Graph,
     *,
     settings: LinkPredictionSettings,
+    run: RunOptions,
     splits: Annotated[int, typer.Option(min=1, max=20, help="Number of random splits of the edges.")] = 1,
     edge_split: Annotated[Path | None, typer.Option(help=SPLIT_HELP)] = None,
-    run: RunOptions,
     files: FileOptions,
     as_json: AsJson = False,
 ) -> None:
     """Hide some links, predict them from the others; how well that works, and which links are missing."""
-    run.check_distributed()
     from kappagcn.estimators.link_predictor import KappaGCNLinkPredictor
     from kappagcn.estimators.link_validation import link_splits, predict_links
     from kappagcn.graphs import read_edge_split
 
-    predictor = KappaGCNLinkPredictor(**asdict(settings))
-    predictor.check()
+    predictor = KappaGCNLinkPredictor.from_settings(settings)
     if edge_split is not None and splits > 1:
         raise refuse(f"--splits: expected 1 beside --edge-split, found {splits}.")
     loaded = files.load(graph)

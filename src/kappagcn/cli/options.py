@@ -97,7 +97,7 @@ class RunOptions:
         None
     )
 
-    def check_distributed(self) -> None:
+    def __post_init__(self) -> None:
         """Refuse --distributed without torchrun, and torchrun without --distributed; let rank 0 alone print."""
         if not self.distributed and int(os.environ.get("WORLD_SIZE", "1")) > 1:
             messages.quiet = os.environ.get("RANK", "0") != "0"

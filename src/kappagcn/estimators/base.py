@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import MISSING, asdict, fields
 from typing import Any, Self
 
+from kappagcn.distributed import Communicator
 from kappagcn.errors import TrainingError
 from kappagcn.estimators.devices import resolve_device
 from kappagcn.estimators.settings import Settings
 from kappagcn.estimators.sklearn_base import BaseEstimator, SparseCopies, graph_tags
+from kappagcn.progress import reporting
 
 __all__ = ["Estimator"]
 
@@ -31,6 +35,22 @@ class Estimator(SparseCopies, BaseEstimator, Settings):
         """Refuse arguments that are wrong for any graph, or for this machine."""
         super().check()
         resolve_device(self.device)
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Self:
+        """An estimator with these settings, which are checked."""
+        estimator = cls(**asdict(settings))
+        estimator.check()
+        return estimator
+
+    @contextmanager
+    def progress(self, what: str, communicator: Communicator) -> Iterator[list[Callable[[dict[str, Any]], None]]]:
+        """Callbacks for training that show its progress; none on ranks above 0, or if not verbose."""
+        if not self.verbose or communicator.rank > 0:
+            yield []
+            return
+        with reporting(what, self.epochs) as report:
+            yield [report]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments by name, as in scikit-learn."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from copy import copy
 from dataclasses import asdict
 from pathlib import Path
@@ -32,8 +31,8 @@ from kappagcn.graphs import Split
 from kappagcn.graphs.datasets.preprocess import column_statistics
 from kappagcn.graphs.io.node_data import one_hot
 from kappagcn.models import NodeClassifier, build_model
-from kappagcn.training import FullGraph, MiniBatch, Partitioned, Strategy, fit, layerwise, reporting, seeded
-from kappagcn.training.checkpoint import load_state, load_tensors, loading, save_tensors, state_tensors
+from kappagcn.training import FullGraph, MiniBatch, Partitioned, Strategy, fit, layerwise, seeded
+from kappagcn.training.checkpoint import load_state, loading, save_tensors, state_tensors
 from kappagcn.training.minibatch import check_neighbors
 from kappagcn.training.tasks import inputs
 
@@ -94,14 +93,16 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
     ) -> Self:
         """Train on the labelled nodes of a graph.
 
+        With a group its processes share the graph, or each mini-batch. All of them call `fit` with the same arguments,
+        and rank 0 alone writes.
+
         Args:
             graph: The graph, or `GraphNodes` of it with their labels as `y`.
             y: Labels, where the graph does not have them.
             x: Features, where the graph does not have them.
             folder: Run folder; None to keep nothing.
             resume: Continue the run in `folder`, if there is one, to the same numbers as without the interruption.
-            group: Process group of torch.distributed to train with, by parts of the graph or of each batch; all its
-                processes call `fit` with the same arguments, and rank 0 alone writes. None for one process.
+            group: Process group of torch.distributed; None for one process.
         """
         self._source = graph.data if isinstance(graph, GraphNodes) else None
         nodes = isinstance(graph, GraphNodes)
@@ -135,9 +136,7 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         with seeded(self.random_state):
             model = network.build_network(settings, data.num_features, len(classes))
         config, strategy = network.training_config(settings, self.random_state), self._strategy(communicator)
-        shown = self.verbose and communicator.rank == 0
-        with reporting("training", self.epochs) if shown else nullcontext() as report:
-            callbacks = [] if report is None else [report]
+        with self.progress("training", communicator) as callbacks:
             placed = data if device.type == "cpu" else copy(data).to(device)
             self.result_ = fit(model.to(device), placed, split, config, strategy=strategy, callbacks=callbacks, **run)
             model.cpu()
@@ -320,14 +319,12 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         tensors = state_tensors(model)
         if self._statistics is not None:
             tensors |= {"features/mean": self._statistics[0], "features/spread": self._statistics[1]}
-        save_tensors(Path(path), tensors, about)
-        return Path(path)
+        return save_tensors(Path(path), tensors, about)
 
     @classmethod
     def load(cls, path: str | Path) -> KappaGCNClassifier:
         """A saved classifier, which predicts for graphs with the same features."""
-        tensors, about = load_tensors(Path(path))
-        with loading(Path(path), "a classifier"):
+        with loading(Path(path), "a classifier") as (tensors, about):
             classifier = cls(**about["classifier"])
             model = build_model(about["settings"].get("model", "kappa-gcn"), **about["options"])
             load_state(model, tensors)

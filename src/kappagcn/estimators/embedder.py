@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ from kappagcn.graphs import as_graph, components
 from kappagcn.models.points import FreePoints, NetworkPoints
 from kappagcn.progress import line
 from kappagcn.run_folder import read_json
-from kappagcn.training import GraphDistances, TrainingResult, mean_average_precision, measure, reporting, run_training
+from kappagcn.training import GraphDistances, TrainingResult, mean_average_precision, measure, run_training
 from kappagcn.training.pair_objectives import distances_from
 
 __all__ = ["GraphEmbedder"]
@@ -111,10 +110,8 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         self.choice_ = self._choose(run, Path(folder) if resumed and folder is not None else None)
         if self.choice_ is not None:
             run = run.in_space(self.choice_.space)
-        shown = self.verbose and communicator.rank == 0
-        with reporting("embedding", self.epochs) if shown else nullcontext() as report:
+        with self.progress("embedding", communicator) as callbacks:
             trainer = run.trainer(resumed=resumed)
-            callbacks: list[Any] = [] if report is None else [report]
             film = None
             if folder is not None and communicator.rank == 0:
                 film = FilmRecorder(trainer.model, Path(folder), resumed=resumed)

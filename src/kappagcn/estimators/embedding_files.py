@@ -23,7 +23,7 @@ from kappagcn.geometry.signature import parse_signature
 from kappagcn.io_atomic import save_arrays
 from kappagcn.run_folder import SavedRun, save_embedded, save_json, writing
 from kappagcn.training import TrainingResult
-from kappagcn.training.checkpoint import load_tensors, loading, save_tensors
+from kappagcn.training.checkpoint import loading, save_tensors
 
 __all__ = ["ENDINGS", "check_ending", "export_vectors", "restore", "save_embedder", "summary_of", "write_run"]
 
@@ -142,15 +142,13 @@ def save_embedder(embedder: Any, path: Path) -> Path:
         "names": embedder.node_names_,
         "summary": embedder.summary(),
     }
-    save_tensors(path, {"tangent": torch.from_numpy(embedder.tangent_)}, about)
-    return path
+    return save_tensors(path, {"tangent": torch.from_numpy(embedder.tangent_)}, about)
 
 
 def restore(kind: Any, path: Path) -> Any:
     """The embedder of a run folder or of a file that `save_embedder` wrote."""
     if path.is_file():
-        tensors, about = load_tensors(path)
-        with loading(path, "an embedder"):
+        with loading(path, "an embedder") as (tensors, about):
             embedder = kind(**about["embedder"])
             embedder._place(about["dims"], about["curvatures"], tensors["tangent"].double())
             return _measured(embedder, about["names"], about["summary"], [])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from copy import copy
 from dataclasses import asdict
 from pathlib import Path
@@ -37,8 +36,8 @@ from kappagcn.graphs.datasets.edge_splits import undirected_edges
 from kappagcn.graphs.io.pair_list import as_pairs
 from kappagcn.graphs.io.undirected import node_index
 from kappagcn.models import FreePoints, LinkPredictor
-from kappagcn.training import fit_links, layerwise, link_metrics, link_task, reporting, roc_auc, seeded
-from kappagcn.training.checkpoint import load_state, load_tensors, loading, save_tensors, state_tensors
+from kappagcn.training import fit_links, layerwise, link_metrics, link_task, roc_auc, seeded
+from kappagcn.training.checkpoint import load_state, loading, save_tensors, state_tensors
 from kappagcn.training.minibatch import check_neighbors
 
 __all__ = ["KappaGCNLinkPredictor", "Link"]
@@ -102,7 +101,9 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
         resume: bool = False,
         group: ProcessGroup | Communicator | None = None,
     ) -> Self:
-        """Train on the edges of a graph.
+        """Train on the edges of a graph, and keep the weights of the best epoch by validation AUC.
+
+        Several processes share the pairs of each step; all of them call `fit` with the same arguments.
 
         Args:
             graph: The graph.
@@ -111,7 +112,7 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
             split: Edges for training, validation and test; at random by default, see `kappagcn.graphs.edge_split`.
             folder: Run folder; None to keep nothing.
             resume: Continue the run in `folder`, if there is one, to the same numbers as without the interruption.
-            group: Process group of torch.distributed whose processes share the pairs of each step.
+            group: Process group of torch.distributed; None for one process.
         """
         self.check()
         data = read_labelled(graph, x, None)[0]
@@ -125,8 +126,7 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
         data.x = link_inputs(settings, data)
         with seeded(self.random_state):
             model = build_link_predictor(settings, data.num_features, data.num_nodes)
-        shown = self.verbose and communicator.rank == 0
-        with reporting("training", self.epochs) if shown else nullcontext() as report:
+        with self.progress("training", communicator) as callbacks:
             self.result_ = fit_links(
                 model.to(device),
                 data if device.type == "cpu" else copy(data).to(device),
@@ -136,7 +136,7 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
                 group=communicator,
                 folder=folder,
                 resume=resume,
-                callbacks=[] if report is None else [report],
+                callbacks=callbacks,
             )
             model.cpu()
         self.model_, self.split_, self.history_ = model, split, self.result_.history
@@ -266,14 +266,13 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
             "names": self._names,
             "in_channels": 1 if isinstance(model.encoder, FreePoints) else model.encoder.options["in_channels"],
         }
-        save_tensors(Path(path), {**state_tensors(model), "vectors": self._vectors, "edges": self._edges}, about)
-        return Path(path)
+        tensors = {**state_tensors(model), "vectors": self._vectors, "edges": self._edges}
+        return save_tensors(Path(path), tensors, about)
 
     @classmethod
     def load(cls, path: str | Path) -> KappaGCNLinkPredictor:
         """A saved link predictor, for the pairs of its graph."""
-        tensors, about = load_tensors(Path(path))
-        with loading(Path(path), "a link predictor"):
+        with loading(Path(path), "a link predictor") as (tensors, about):
             predictor = cls(**about["link_predictor"])
             settings = LinkPredictionSettings(**about["settings"])
             vectors, edges, names = tensors["vectors"], tensors["edges"], about["names"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,7 @@ from kappagcn.estimators.classifier import KappaGCNClassifier
 from kappagcn.estimators.provenance import provenance
 from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.run_folder import save_json
-from kappagcn.training import evaluate_parts, fit_parts, part_files, reporting, seeded
+from kappagcn.training import evaluate_parts, fit_parts, part_files, seeded
 from kappagcn.training.part_fitting import save_predictions
 
 __all__ = ["classify_parts"]
@@ -67,10 +66,8 @@ def classify_parts(
         model = network.build_network(settings, about["columns"], about["classes"])
     config = network.training_config(settings, classifier.random_state)
     prepare = partial(network.prepare_features, settings, statistics=statistics)
-    shown = classifier.verbose and communicator.rank == 0
     with part_files(model, parts, group=communicator, scratch=scratch, prepare=prepare) as task:
-        with reporting("training", settings.epochs) if shown else nullcontext() as report:
-            callbacks = [] if report is None else [report]
+        with classifier.progress("training", communicator) as callbacks:
             result = fit_parts(model, task, config, folder=folder / "run", resume=resume, callbacks=callbacks)
         test = evaluate_parts(task, save=partial(save_predictions, folder / "predictions"))
     if communicator.rank > 0:

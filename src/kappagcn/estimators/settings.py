@@ -58,6 +58,7 @@ class Settings:
     """Settings that every task has, and checks of values against their fields."""
 
     space: str = setting("H16", f"{SPACE}.", kw_only=False)
+    epochs: int = setting(2000, EPOCHS, range="[1, inf)")
     random_state: int = setting(0, "Seed of all random numbers.", range=f"[0, {SEED_LIMIT})", flag="seed")
     device: str = setting(
         "cpu",
@@ -105,7 +106,6 @@ class EmbeddingSettings(Settings):
     )
     hidden_channels: int = setting(16, "Dimension of the hidden layer of the κ-GCN.", range="[1, inf)")
     act: str = setting("none", "Activation of the κ-GCN.", choices=("none", "relu", "tanh", "elu"))
-    epochs: int = setting(2000, "Number of training epochs.", range="[1, inf)")
     lr: float | str = setting(
         "auto",
         "Adam learning rate; auto: 0.03 for the κ-GCN's weights, 0.003 times the diameter for points whose pairs are "
@@ -145,7 +145,6 @@ class NetworkSettings(Settings):
     )
     lr: float = setting(0.01, "Adam learning rate of the weights.", range="[0, inf)")
     curvature_lr: float = setting(0.01, "Learning rate of the curvatures, 0 to keep them.", range="[0, inf)")
-    epochs: int = setting(2000, EPOCHS, range="[1, inf)")
     batch_size: int | None = setting(
         None, "Training nodes or edges in a mini-batch; without it each step takes the whole graph.", range="[1, inf)"
     )

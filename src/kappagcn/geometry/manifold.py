@@ -107,14 +107,6 @@ class Manifold(nn.Module):
             v = function(v)
         return self.expmap0(v)
 
-    def expmap(self, x: Tensor, v: Tensor) -> Tensor:
-        """exp_x(v)."""
-        return self._vectors(stereographic.expmap, x, v)
-
-    def logmap(self, x: Tensor, y: Tensor) -> Tensor:
-        """log_x(y)."""
-        return self._vectors(stereographic.logmap, x, y)
-
     def expmap0(self, v: Tensor) -> Tensor:
         """exp_0(v): tangent vectors at the origin to points."""
         return self._vectors(stereographic.expmap0, v)
@@ -122,6 +114,14 @@ class Manifold(nn.Module):
     def logmap0(self, x: Tensor) -> Tensor:
         """log_0(x): points to tangent vectors at the origin."""
         return self._vectors(stereographic.logmap0, x)
+
+    def expmap(self, x: Tensor, v: Tensor) -> Tensor:
+        """exp_x(v)."""
+        return self._vectors(stereographic.expmap, x, v)
+
+    def logmap(self, x: Tensor, y: Tensor) -> Tensor:
+        """log_x(y)."""
+        return self._vectors(stereographic.logmap, x, y)
 
     def geodesic(self, t: Scalar, x: Tensor, y: Tensor) -> Tensor:
         """The point a fraction t of the way from x to y."""

@@ -31,12 +31,12 @@ class APPNP(NodeClassifier):
         trainable: Whether curvatures are trained.
         relative: Whether curvatures that the signature gives no number are in units of the rows that they bend, and
             start slight; otherwise they start at ±1.
+        bias: Whether hidden layers have a bias. Published APPNP has none: with small features, Adam's first steps of
+            the biases could set ReLU units to 0 on every node.
         steps: Number K of propagation steps.
         alpha: Share α of a node's own point in each step.
         adjacency_dropout: Dropout probability of entries of Â, drawn in each propagation step.
         adjacency_norm: Normalisation of the adjacency matrix: ``"symmetric"``, ``"row"`` or ``"none"``.
-        bias: Whether hidden layers have a bias. Published APPNP has none: with small features, Adam's first steps of
-            the biases could set ReLU units to 0 on every node.
         **common: Number of layers, dropout and activation, see `CommonOptions`.
 
     >>> from kappagcn.graphs import disease
@@ -57,11 +57,11 @@ class APPNP(NodeClassifier):
         *,
         trainable: bool = True,
         relative: bool = False,
+        bias: bool = False,
         steps: int = 10,
         alpha: float = 0.1,
         adjacency_dropout: float = 0.0,
         adjacency_norm: str = "symmetric",
-        bias: bool = False,
         **common: Unpack[CommonOptions],
     ) -> None:
         super().__init__(locals(), **common)

@@ -35,13 +35,14 @@ __all__ = [
 STATE = "model/"  # before the names of a model's tensors, in a file that has others
 
 
-def save_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-    """Write tensors, and their description as JSON in the header of the file."""
+def save_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> Path:
+    """Write tensors, and their description as JSON in the header of the file; its path."""
     # One copy per name: tensors that share memory cannot be stored.
     copies = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
     content = save(copies, {"kappagcn": plain_json(about)})
     with writing(path) as file:
         file.write(content)
+    return path
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -67,10 +68,11 @@ def load_state(model: nn.Module, tensors: dict[str, Tensor]) -> None:
 
 
 @contextmanager
-def loading(path: Path, what: str) -> Iterator[None]:
-    """Name the file and its expected content where loaded tensors or their description do not fit."""
+def loading(path: Path, what: str) -> Iterator[tuple[dict[str, Tensor], dict[str, Any]]]:
+    """Tensors of a file and their description; where they do not fit, an error names the file and what it should be."""
+    content = load_tensors(path)
     try:
-        yield
+        yield content
     except (KappaGCNError, KeyError, TypeError, RuntimeError, ValueError) as problem:
         raise CheckpointError(f"{path}: expected {what} of this version, found another ({problem}).") from None
 
@@ -92,8 +94,7 @@ def load_model(folder: str | Path) -> NodeClassifier:
     path = Path(folder) / "model.safetensors"
     if not path.exists() and (Path(folder) / "checkpoint.safetensors").exists():
         raise CheckpointError(f"{folder}: expected a finished run, found one that was interrupted; resume it first.")
-    tensors, about = load_tensors(path)
-    with loading(path, "weights of a network"):
+    with loading(path, "weights of a network") as (tensors, about):
         model = build_model(about["model"], **about["options"])
         model = model.to(next(t.dtype for t in tensors.values() if t.is_floating_point()))
         model.load_state_dict(tensors)

@@ -17,7 +17,6 @@ from kappagcn.graphs import EdgeSplit, NegativeSampler
 from kappagcn.graphs.negatives import pair_keys
 from kappagcn.models import FreePoints, LinkPredictor
 from kappagcn.training.config import check_count
-from kappagcn.training.layerwise import BATCH
 from kappagcn.training.link_metrics import exact_roc_auc, link_metrics
 from kappagcn.training.minibatch import SampledNetwork, mixed_seed
 from kappagcn.training.tasks import inputs
@@ -150,9 +149,8 @@ class LinkBatches(LinkPrediction):
         model: Encoder and decoder.
         data: The whole graph; only the split's training view of it is used.
         split: Edges for training and validation.
-        batch_size: Training edges in a batch, over all ranks; as many other pairs are drawn for them.
         num_neighbors: Neighbours sampled for each node: one number, or one for each hop.
-        inference_batch_size: Rows in a block of the evaluation.
+        batch_size: Training edges in a batch, over all ranks; as many other pairs are drawn for them.
         options: Further arguments of `LinkPrediction`.
 
     >>> from kappagcn.graphs import disease, edge_split
@@ -169,17 +167,15 @@ class LinkBatches(LinkPrediction):
         data: Data,
         split: EdgeSplit,
         *,
-        batch_size: int = 4096,
         num_neighbors: int | Sequence[int] = 10,
-        inference_batch_size: int = BATCH,
+        batch_size: int = 4096,
         **options: Any,
     ) -> None:
         super().__init__(model, data, split, **options)
         self.batch_size = check_count("batch_size", batch_size)
         self.network: SampledNetwork | None = None
         if not isinstance(model.encoder, FreePoints):
-            numbers = (num_neighbors, inference_batch_size)
-            self.network = SampledNetwork(model.encoder, self.x, self.adjacency, *numbers)
+            self.network = SampledNetwork(model.encoder, self.x, self.adjacency, num_neighbors)
         self._batch: tuple[Tensor, Tensor, int] | None = None
 
     def batches(self, seed: int, epoch: int) -> Iterator[int]:

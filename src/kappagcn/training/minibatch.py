@@ -65,7 +65,7 @@ class SampledNetwork:
     """
 
     def __init__(
-        self, model: NodeClassifier, x: Features, adjacency: Any, num_neighbors: Any, inference_batch_size: int
+        self, model: NodeClassifier, x: Features, adjacency: Any, num_neighbors: Any, inference_batch_size: int = BATCH
     ) -> None:
         steps = model.steps()
         hops = sum(step.aggregates for step in steps)

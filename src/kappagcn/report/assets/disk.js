@@ -6,10 +6,7 @@ const RINGS = 8, RAYS = 6; // of the grid
 
 class Disk {
   constructor(points) {
-    this.kind = "disk";
-    this.count = points.length / 2;
-    this.points = Float64Array.from(points);
-    for (const part of ["x", "y", "gap"]) this[part] = new Float64Array(this.count);
+    keepPoints(this, "disk", points, 2, ["x", "y", "gap"]);
     this.home();
   }
 

@@ -1,12 +1,10 @@
 // The plane, at a size that fits the view.
 class Plane {
   constructor(points) {
-    this.kind = "plane";
-    this.count = points.length / 2;
     const middle = [0, 1].map((axis) => this.span(points, axis));
     const half = Math.max(middle[0][1] - middle[0][0], middle[1][1] - middle[1][0]) / 2 || 1;
-    this.points = Float64Array.from(points, (value, i) => (value - (middle[i % 2][0] + middle[i % 2][1]) / 2) / half);
-    for (const part of ["x", "y"]) this[part] = new Float64Array(this.count);
+    const centred = points.map((value, i) => (value - (middle[i % 2][0] + middle[i % 2][1]) / 2) / half);
+    keepPoints(this, "plane", centred, 2, ["x", "y"]);
     this.home();
   }
 

@@ -67,6 +67,12 @@ function farApart(s, p, q, apart) {
   return p && q && apart ? Math.max(0, sum + 2 * Math.log(2)) : 2 * s * Math.abs(p - q);
 }
 
+// Keeps the points of a disk, plane or sphere, and makes an array for each coordinate of their picture.
+function keepPoints(shape, kind, points, size, parts) {
+  Object.assign(shape, { kind, count: points.length / size, points: Float64Array.from(points) });
+  for (const part of parts) shape[part] = new Float64Array(shape.count);
+}
+
 // Distances in the full space, all factors and dimensions together: d² = Σ d_f². With ρ = 2√|κ||v| and the angle θ
 // between two tangent vectors, sn²(d/2) = sn²((ρ − ρ')/2) + sn ρ sn ρ' sin²(θ/2): a sum of squares, so nothing cancels.
 class Distances {

@@ -43,10 +43,7 @@ const GLOBE = [];
 
 class Sphere {
   constructor(points) {
-    this.kind = "sphere";
-    this.count = points.length / 3;
-    this.points = Float64Array.from(points);
-    for (const part of ["x", "y", "z"]) this[part] = new Float64Array(this.count);
+    keepPoints(this, "sphere", points, 3, ["x", "y", "z"]);
     this.home();
   }
 
