@@ -65,6 +65,17 @@ def test_a_submodule_loads_its_package_and_what_that_needs(monkeypatch):
     assert type(sys.modules["wsgiref"]) is type(sys.modules["wave"]) is ModuleType
 
 
+@pytest.mark.parametrize(("tried", "waits"), [("", True), ("0.0.", False)])
+def test_only_versions_that_were_tried_are_imported_in_parts(monkeypatch, tried, waits):
+    name = "hypothesis.provisional"
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(startup, "DEFERRED", {name: (), "not_installed": ()})
+    monkeypatch.setattr(startup, "TRIED", {"hypothesis": tried})
+    startup.defer_imports()
+    assert (type(sys.modules.pop(name, None)) is startup.DeferredModule) == waits
+    assert "not_installed" not in sys.modules
+
+
 def test_nothing_is_kept_from_a_compiler_that_is_not_there():
     def function():
         return 1

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from importlib.machinery import ModuleSpec
+from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 from typing import Any
 
@@ -32,7 +33,6 @@ DEFERRED = {
     "torch_geometric.nn": (),
     "torch_geometric.profile": (),
     "torch_geometric.transforms": (),
-    "charset_normalizer": (),
     "networkx": (),
     "numba": (),
     "psutil": (),
@@ -42,6 +42,8 @@ DEFERRED = {
     "scipy.spatial": (),
 }
 """Names of the modules, each with those that must be loaded before it is."""
+TRIED = {"torch": "2.13.", "torch_geometric": "2.8."}
+"""Versions with which stand-ins for parts of a package were tried; others are imported as they are."""
 
 
 class DeferredModule(ModuleType):
@@ -74,7 +76,7 @@ def _unchanged(function: Callable[..., Any] | None = None, *_: Any, **__: Any) -
 def defer_imports() -> None:
     """Replace modules that are not loaded yet by stand-ins; only for a process that runs one command."""
     for name in DEFERRED:
-        if name not in sys.modules:
+        if name not in sys.modules and _can_wait(name.partition(".")[0]):
             module = DeferredModule(name)
             if name == "torch._dynamo":
                 module.__dict__["disable"] = _unchanged  # an attribute that torch's optimisers use
@@ -82,6 +84,14 @@ def defer_imports() -> None:
             parent, _, child = name.rpartition(".")
             if isinstance(sys.modules.get(parent), DeferredModule):
                 sys.modules[parent].__dict__[child] = module
+
+
+def _can_wait(package: str) -> bool:
+    """Whether a package is installed, in a version that may be imported in parts."""
+    try:
+        return version(package).startswith(TRIED.get(package, ""))
+    except PackageNotFoundError:
+        return package in sys.stdlib_module_names
 
 
 def collect_rarely() -> None:
