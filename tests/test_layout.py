@@ -25,6 +25,7 @@ TESTED_WITH = {
     "kernels/intrinsics.py": "training/test_pair_objectives.py",
     "kernels/listed_distances.py": "nn/test_pair_distances.py",
     "kernels/pair_distances.py": "training/test_pair_objectives.py",
+    "kernels/pair_limits.py": "training/test_pair_objectives.py",
     "kernels/pairs.py": "training/test_pair_objectives.py",
     "kernels/point_blocks.py": "training/test_pair_objectives.py",
     "kernels/point_pairs.py": "kernels/test_dispatch.py",

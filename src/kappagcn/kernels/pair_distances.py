@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kappagcn.geometry.numerics import SERIES
 from kappagcn.kernels.blocks import parallel_for
+from kappagcn.kernels.pair_limits import LEAST_GAP, NEAR, SQUARE_SERIES
 from kappagcn.kernels.point_blocks import (
     ALONE,
     BENT,
@@ -52,11 +52,9 @@ from kappagcn.kernels.vector_math import (
 __all__ = ["distances_from", "squared_distances", "take_direction"]
 
 Array = NDArray[Any]
-NEAR = 0.02  # |κS| below which the terms of arsinc² and its derivative are exact to rounding
-LEAST_GAP = 1e-15  # smallest 1 − κS: at antipodes the distance has no derivative
 HUGE = 1e100  # value of y = −κS above which √(y(1 + y)) is y
 
-Q0, Q1, Q2, Q3, Q4, Q5, Q6, Q7, Q8, Q9 = SERIES["arsinc²"]
+Q0, Q1, Q2, Q3, Q4, Q5, Q6, Q7, Q8, Q9 = SQUARE_SERIES
 
 
 @inlined

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from kappagcn.kernels.blocks import aligned_zeros
 from kappagcn.kernels.intrinsics import borrowed
+from kappagcn.kernels.pair_limits import TURN
 from kappagcn.kernels.point_blocks import (
     B1,
     B2,
@@ -25,7 +26,6 @@ from kappagcn.kernels.point_blocks import (
     RADIUS,
     SINE,
     SLOPE,
-    TURN,
     TURNED,
     P,
     Points,

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from kappagcn.kernels.blocks import parallel_for
 from kappagcn.kernels.pair_distances import squared_distances, take_direction
 from kappagcn.kernels.pair_gradients import NOTHING, Sums, add_gradients, added, borrowed_sums, no_sums
+from kappagcn.kernels.pair_limits import LEAST_RATIO, LEAST_ROOT
 from kappagcn.kernels.point_blocks import (
     ALONE,
     BLOCK,
@@ -41,8 +42,6 @@ __all__ = ["all_pairs", "listed_pairs"]
 
 Array = NDArray[Any]
 DISTORTION, RELATIVE, STRESS = range(len(PAIR_OBJECTIVES))
-LEAST_RATIO = 1e-24  # smallest d²w: the distance has no derivative where points coincide
-LEAST_ROOT = 1e-300  # |x| has no derivative at 0, where this makes it 0
 
 
 @inlined

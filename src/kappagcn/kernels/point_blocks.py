@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kappagcn.geometry.numerics import SERIES
 from kappagcn.kernels.blocks import aligned_zeros
 from kappagcn.kernels.intrinsics import borrowed
+from kappagcn.kernels.pair_limits import CURVED, FARTHEST, TURN, TURN_SERIES
 from kappagcn.kernels.vector_math import inlined
 
 __all__ = ["Points", "Rows", "Work", "borrowed_points", "borrowed_work"]
@@ -23,12 +23,9 @@ Array = NDArray[Any]
 BLOCK = 128  # points of a block: what pairs with one point need fits the first cache
 STEP = 32  # granularity of the first point of a block that is used
 CHUNKS = 8  # chunks of rows; their sums are added in order, so threads do not change digits
-FARTHEST = 340.0  # √−κ·r, beyond which a product of two sines overflows
-CURVED = 1.0  # √−κ·r from which exponentials are better than half-angle formulas
-TURN = 0.05  # |κ|(Δr/2)² below which terms of ∂sin_κ/∂κ are
 ALONE = 40_000  # pairs that one thread finishes before another one has started
 
-B1, B2, B3, B4, B5 = (n * c for n, c in enumerate(SERIES["sinc"][:6]) if n)
+B1, B2, B3, B4, B5 = TURN_SERIES
 
 # Offsets into arrays of several blocks: numbers per point and factor; per pair and factor; per pair.
 RADIUS, SINE, P, Q = (n * BLOCK for n in range(4))

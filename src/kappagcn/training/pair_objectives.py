@@ -25,7 +25,9 @@ from torch import Tensor
 from kappagcn.errors import GraphError
 from kappagcn.geometry import tangent_dist
 from kappagcn.geometry.manifold import Manifold
+from kappagcn.kernels import torch_pairs
 from kappagcn.kernels.dispatch import compiled, first_order
+from kappagcn.kernels.pair_limits import LEAST_RATIO
 from kappagcn.nn.inputs import factors_of
 from kappagcn.objectives import PAIR_OBJECTIVES
 from kappagcn.training.graph_distances import GraphDistances
@@ -45,7 +47,6 @@ __all__ = [
 ]
 
 BLOCK = 2**20  # numbers of a block's largest tensor, by torch
-LEAST_RATIO = 1e-24  # smallest d²w, as in the compiled pairs
 
 
 def distortion(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Tensor:
@@ -140,7 +141,8 @@ def distances_from(v: Tensor, manifold: Manifold, sources: Sequence[int] | Tenso
         return torch.from_numpy(kernels.distances_from(rows, starts.numpy()))
     known = torch.isfinite(v).all(1)
     finite = torch.where(known[:, None], v, 0).double()
-    squares = torch.cat([squares_from(finite, k.double(), dims, some) for some in starts.split(block_height(v))])
+    squares = torch_pairs.squares_from(factors_by_torch(finite, k, dims), starts)
+    squares[torch.arange(len(starts)), starts] = 0
     return torch.where(known & known[starts][:, None], squares.sqrt(), torch.nan)  # as in the compiled pairs
 
 
@@ -286,24 +288,16 @@ def squares_from(v: Tensor, k: Tensor, dims: list[int], rows: Tensor, *, fixed: 
 def _by_torch(
     v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances, objective: str, width: float, *, slopes: bool
 ) -> tuple[tuple[float, float, float, float], Tensor, Tensor]:
-    """`pair_sums` by torch, in blocks of rows that are differentiated one by one."""
-    v, k = v.detach().double().requires_grad_(slopes), k.detach().double().requires_grad_(slopes)
-    total, least, most, sharp = 0.0, float("inf"), 0.0, 0.0
-    by_v, by_k = torch.zeros_like(v), torch.zeros_like(k)
-    once, weights, sources = False, distances.weights.to(v.device), distances.sources
-    if sources is None:
-        once, weights, sources = True, weights.triu(1), torch.arange(len(v))
-    for places in torch.arange(len(sources)).split(block_height(v)):
-        w = weights[places].double()
-        with torch.set_grad_enabled(slopes):
-            squares = squares_from(v, k, dims, sources[places], fixed=not once)
-            loss = pair_terms(squares, w, objective, width).sum()
-        if slopes:
-            own_v, own_k = torch.autograd.grad(loss, (v, k))
-            by_v, by_k = by_v + own_v, by_k + own_k
-        total += float(loss.detach())
-        sharp += float((pair_terms(squares.detach(), w, objective) if width else loss.detach()).sum())
-        counted = (squares.detach() * w)[w > 0]
-        if len(counted):
-            least, most = min(least, float(counted.min())), max(most, float(counted.max()))
-    return (total, least, most, sharp), by_v, by_k
+    """`pair_sums` by torch."""
+    factors, weights, sources = factors_by_torch(v, k, dims), distances.weights.to(v.device), distances.sources
+    with torch.no_grad():
+        sums = torch_pairs.all_pairs(factors, weights, sources, objective, width, slopes=slopes)
+        by_v, by_k = zip(*(factor.gradients() for factor in factors), strict=True)
+    return sums, torch.cat(by_v, 1), torch.stack(by_k)
+
+
+@torch.no_grad()
+def factors_by_torch(v: Tensor, k: Tensor, dims: list[int]) -> list[torch_pairs.Factor]:
+    """The points of each factor as `torch_pairs` takes them."""
+    parts = v.detach().double().split(dims, 1)
+    return [torch_pairs.Factor(part, kappa) for part, kappa in zip(parts, k.detach().double().tolist(), strict=True)]
