@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kappagcn.kernels.blocks import compiled, in_blocks
-from kappagcn.kernels.pair_distances import LEAST_GAP, NEAR, near_square
-from kappagcn.kernels.point_blocks import B1, B2, B3, B4, B5, TURN
+from kappagcn.kernels.pair_distances import near_square
+from kappagcn.kernels.pair_limits import LEAST_GAP, NEAR, TURN
+from kappagcn.kernels.point_blocks import B1, B2, B3, B4, B5
 
 __all__ = ["listed_gradients", "listed_squares"]
 

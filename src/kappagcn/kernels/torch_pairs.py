@@ -7,8 +7,9 @@ where directions are so close that these would lose them.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import torch
@@ -75,7 +76,7 @@ class Factor:
     def sine_by_kappa(self) -> Tensor:
         """∂sin_κ(r)/∂κ, (N,)."""
         z = self.kappa * self.r.square()
-        near = self.r**3 * _polynomial(TURN_SERIES, z.clamp(-TURN, TURN))
+        near = self.r * self.r.square() * _polynomial(TURN_SERIES, z.clamp(-TURN, TURN))
         if self.kappa == 0:
             return near
         return torch.where(z.abs() < TURN, near, (self.r * self.cosine - self.sine) / (2 * self.kappa))
@@ -169,7 +170,7 @@ def all_pairs(
         if sources is None:
             w[:, : len(rows)].triu_(1)
         pairs = [factor.pairs(rows, start) for factor in factors]
-        ratio = sum((each.square for each in pairs[1:]), start=pairs[0].square) * 4 * w
+        ratio = 4 * w * _total(pairs)
         loss, own_sharp, pull = _pulls(objective, width, ratio, w)
         total, sharp = total + float(loss), sharp + float(own_sharp)
         if slopes:
@@ -184,7 +185,12 @@ def all_pairs(
 def squares_from(factors: list[Factor], sources: Tensor) -> Tensor:
     """Squared distances of some points from all, (S, N)."""
     parts = sources.split(max(1, BLOCK // max(1, len(factors[0].r))))
-    return torch.cat([sum((4 * each.pairs(rows, 0).square for each in factors), start=0.0) for rows in parts])
+    return torch.cat([4 * _total(each.pairs(rows, 0) for each in factors) for rows in parts])
+
+
+def _total(pairs: Iterable[Pairs]) -> Tensor:
+    """(d/2)² in the product of the factors."""
+    return functools.reduce(torch.add, (each.square for each in pairs))
 
 
 def _blocks(weights: Tensor, sources: Tensor | None) -> Iterator[tuple[slice, Tensor, int]]:
