@@ -70,3 +70,15 @@ def test_without_test_edges_there_is_no_number(data, tmp_path):
     assert summary["roc_auc"] is None
     assert summary["verdict"] == "no test edges."
     assert len(SavedRun(tmp_path / "run").links.sources) == 100
+
+
+def test_the_difference_to_a_simple_score_has_an_interval(run, data, tmp_path):
+    _, summary = run
+    best = summary["difference"]["baseline"]
+    gaps = [record["test"]["roc_auc"] - record["baselines"][best]["roc_auc"] for record in summary["records"]]
+    low, high = summary["difference"]["interval"]
+    assert low <= min(gaps) <= max(gaps) <= high  # of two splits that share test edges
+    single = predict_links(predictor(), data, link_splits(predictor(), data, 1), tmp_path / "run")
+    low, high = single["difference"]["interval"]
+    gap = single["roc_auc"] - single["baselines"][single["difference"]["baseline"]]["roc_auc"]
+    assert low < gap < high

@@ -57,7 +57,7 @@ def link(
         print(json.dumps({"run": str(directory), **summary, **summary["metrics"], "graph": graph}))
         return
     print_rows([*result_rows(summary), ("run", str(directory))])
-    say(f"More missing links: kappagcn predict {directory} --top 100. Look at it: kappagcn report {directory}")
+    say(f"Missing links: kappagcn predict {directory} --top 100. Look at it: kappagcn report {directory}")
 
 
 def result_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:

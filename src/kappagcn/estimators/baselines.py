@@ -128,15 +128,9 @@ def _low(difference: Estimate) -> float:
 
 
 def _difference(ours: Sequence[float], theirs: Sequence[float], test_nodes: int, overlap: float) -> Estimate:
-    """Mean difference with its interval: over splits, or for a single one from the number of its test nodes.
-
-    Differences on test nodes that splits share are not independent: with a correlation of ρ the variance of the mean of
-    n is 1 + (n − 1)ρ times as large.
-    """
+    """Mean difference with its interval: over splits, or for a single one from the number of its test nodes."""
     if len(ours) > 1:
-        estimate = bootstrapped([one - other for one, other in zip(ours, theirs, strict=True)])
-        assert estimate.interval is not None
-        return Estimate(estimate.mean, estimate.interval * math.sqrt(1 + (len(ours) - 1) * overlap))
+        return bootstrapped([one - other for one, other in zip(ours, theirs, strict=True)], overlap)
     smoothed = [(p * test_nodes + 1) / (test_nodes + 2) for p in (ours[0], theirs[0])]  # 4 of 4 correct has an interval
     variance = sum(p * (1 - p) for p in smoothed) / max(test_nodes, 1)
     return Estimate(ours[0] - theirs[0], 1.96 * math.sqrt(variance))

@@ -6,7 +6,6 @@ import shutil
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from kappagcn.errors import CheckpointError, GraphError, PrecisionWarning, Split
 from kappagcn.estimators.baselines import verdict
 from kappagcn.estimators.classifier import KappaGCNClassifier
 from kappagcn.estimators.embedding_arrays import node_columns
-from kappagcn.estimators.estimate import bootstrapped
+from kappagcn.estimators.estimate import bootstrapped, mean_overlap
 from kappagcn.estimators.labelled import read_labels
 from kappagcn.estimators.provenance import provenance
 from kappagcn.graphs import BUILT_IN, TEST_SEEDS, Split, catalogue, random_split
@@ -133,7 +132,8 @@ def classify(
             stacklevel=2,
         )
     compared = baselines() if baselines is not None and all("test" in record for record in records) else {}
-    return validation.finish(fitted, split_runs[best], records, compared, _overlap(splits))
+    overlap = mean_overlap([set(split.final_test_nodes().tolist()) for split in splits])
+    return validation.finish(fitted, split_runs[best], records, compared, overlap)
 
 
 def _start(folder: Path, about: Record, *, resume: bool) -> None:
@@ -247,12 +247,6 @@ def _means(records: Sequence[Record], names: Sequence[str]) -> dict[str, float |
     """Means of metrics over those records that have them; None where none has."""
     values = {name: [each[name] for each in records if each.get(name) is not None] for name in names}
     return {name: float(np.mean(each)) if each else None for name, each in values.items()}
-
-
-def _overlap(splits: Sequence[Split]) -> float:
-    """Mean share of test nodes that two splits have in common; 0 for a single split."""
-    tests = [set(split.final_test_nodes().tolist()) for split in splits]
-    return float(np.mean([len(a & b) / max(len(a), len(b), 1) for a, b in combinations(tests, 2)] or [0.0]))
 
 
 def _verdict(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
-__all__ = ["Estimate", "bootstrapped"]
+__all__ = ["Estimate", "bootstrapped", "mean_overlap"]
 
 RESAMPLES = 1000
 
@@ -33,8 +35,13 @@ class Estimate:
         return f"{self.mean:.3f}{margin}".replace("-", "−")
 
 
-def bootstrapped(values: Sequence[float]) -> Estimate:
+def bootstrapped(values: Sequence[float], overlap: float = 0.0) -> Estimate:
     """The mean with PPNP's interval: of 1000 resamples' means, the farther of the 2.5 and 97.5 percentiles.
+
+    Args:
+        values: One value for each run.
+        overlap: Share of the test set that two runs have in common. Such values are not independent: with a correlation
+            of ρ the variance of the mean of n is 1 + (n − 1)ρ times as large.
 
     >>> str(bootstrapped([0.8, 0.82, 0.81, 0.83]))
     '0.815 ± 0.010'
@@ -47,4 +54,13 @@ def bootstrapped(values: Sequence[float]) -> Estimate:
     means = np.random.default_rng(0).choice(array, (RESAMPLES, len(array))).mean(axis=1)
     low, high = np.percentile(means, [2.5, 97.5])
     mean = float(array.mean())
-    return Estimate(mean, float(max(mean - low, high - mean)))
+    return Estimate(mean, float(max(mean - low, high - mean)) * math.sqrt(1 + (len(array) - 1) * overlap))
+
+
+def mean_overlap(tests: Sequence[set[int]]) -> float:
+    """Mean share that two test sets have in common; 0 for a single set.
+
+    >>> mean_overlap([{1, 2}, {2, 3}])
+    0.5
+    """
+    return float(np.mean([len(a & b) / max(len(a), len(b), 1) for a, b in combinations(tests, 2)] or [0.0]))

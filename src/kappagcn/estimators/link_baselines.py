@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from kappagcn.graphs import EdgeSplit
 from kappagcn.training import link_metrics
 
-__all__ = ["BASELINES", "baseline_metrics", "baseline_scores", "verdict"]
+__all__ = ["BASELINES", "baseline_metrics", "baseline_scores", "baseline_test_scores", "best_baseline", "verdict"]
 
 Array = NDArray[Any]
 FEW = 10  # fewest test edges for a verdict
@@ -67,22 +67,32 @@ def baseline_scores(name: str, view: Data, pairs: Array) -> Array:
 
 def baseline_metrics(data: Data, split: EdgeSplit) -> dict[str, dict[str, float]]:
     """Metrics of each baseline on the test pairs, from training edges alone."""
-    view, pairs = split.training_view(data), split.final_test_pairs()
-    count, both = pairs.edges.shape[1], pairs.both.numpy()
-    scores = {name: baseline_scores(name, view, both) for name in BASELINES}
-    return {name: link_metrics(each[:count], each[count:]) for name, each in scores.items()}
+    return {name: link_metrics(*baseline_test_scores(name, data, split)) for name in BASELINES}
 
 
-def verdict(auc: float, interval: tuple[float, float], baselines: dict[str, float], test_edges: int = FEW) -> str:
+def baseline_test_scores(name: str, data: Data, split: EdgeSplit) -> tuple[Array, Array]:
+    """Scores of the test edges and of the other test pairs, from training edges alone."""
+    pairs = split.final_test_pairs()
+    scores = baseline_scores(name, split.training_view(data), pairs.both.numpy())
+    return scores[: pairs.edges.shape[1]], scores[pairs.edges.shape[1] :]
+
+
+def best_baseline(metrics: dict[str, dict[str, float]]) -> str:
+    """The baseline with the highest AUC."""
+    return max(metrics, key=lambda name: metrics[name]["roc_auc"])
+
+
+def verdict(interval: Sequence[float], gap: Sequence[float], best: str, auc: float, test_edges: int = FEW) -> str:
     """A verdict on the AUC on test pairs, in one sentence.
 
     Args:
-        auc: Mean AUC.
         interval: 95 % interval of the AUC.
-        baselines: AUC of each baseline on the same pairs.
+        gap: 95 % interval of the difference to the best baseline on the same pairs.
+        best: Name of that baseline.
+        auc: Its AUC.
         test_edges: Number of test edges over all splits; fewer than 10 are not enough for a verdict.
 
-    >>> verdict(0.51, (0.42, 0.60), {"degree product": 0.4})
+    >>> verdict((0.42, 0.60), (-0.1, 0.1), "degree product", 0.51)
     'not better than chance: the interval of the AUC is 0.420 to 0.600.'
     """
     low, high = interval
@@ -90,7 +100,11 @@ def verdict(auc: float, interval: tuple[float, float], baselines: dict[str, floa
         return f"too few test edges to say, {test_edges}: use more --splits, or a larger share with --test."
     if low <= 0.5:
         return f"not better than chance: the interval of the AUC is {low:.3f} to {high:.3f}."
-    best = max(baselines, key=lambda name: baselines[name])
-    if baselines[best] > auc:
-        return f"worse than {best} alone, AUC {baselines[best]:.3f}: use that, or try another space or more layers."
-    return f"better than chance, and than {best}, the best simple score, AUC {baselines[best]:.3f}."
+    if gap[1] < 0:
+        return f"worse than {best} alone, AUC {auc:.3f}: use that, or try another space or more layers."
+    if gap[0] > 0:
+        return f"better than chance, and than {best}, the best simple score, AUC {auc:.3f}."
+    return (
+        f"better than chance; level with {best}, the best simple score, AUC {auc:.3f} (difference {gap[0]:+.3f} to "
+        f"{gap[1]:+.3f})."
+    ).replace("-", "−")

@@ -9,21 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
 from kappagcn._version import __version__
 from kappagcn.distributed import Communicator
-from kappagcn.estimators.estimate import bootstrapped
-from kappagcn.estimators.link_baselines import baseline_metrics, verdict
+from kappagcn.estimators.estimate import bootstrapped, mean_overlap
+from kappagcn.estimators.link_baselines import baseline_metrics, baseline_test_scores, best_baseline, verdict
 from kappagcn.estimators.link_predictor import KappaGCNLinkPredictor
 from kappagcn.graphs import EdgeSplit, edge_split, save_edge_split
+from kappagcn.graphs.negatives import pair_keys
 from kappagcn.run_folder import Embedded, Links, read_json, save_embedded, save_json, save_links, should_resume, writing
-from kappagcn.training import link_metrics
+from kappagcn.training import link_metrics, roc_auc
 from kappagcn.training.checkpoint import fingerprint
 
 __all__ = ["link_splits", "predict_links"]
 
+Array = NDArray[Any]
 Record = dict[str, Any]
 SHOWN = 100  # most probable missing links that a run folder keeps
 RESAMPLES = 200
@@ -81,7 +84,7 @@ def predict_links(
             report(record, number + 1, len(splits))
     if kept is None:  # a finished run is not trained again
         kept = _fit(predictor, data, splits[best], best, folder / "runs" / f"split{best}", communicator)
-    return _finish(kept, data, splits[best], records, best, folder) if communicator.rank == 0 else {}
+    return _finish(kept, data, splits, records, best, folder) if communicator.rank == 0 else {}
 
 
 def _start(folder: Path, about: Record, *, resume: bool) -> None:
@@ -129,7 +132,12 @@ def _record(number: int, split: EdgeSplit, fitted: KappaGCNLinkPredictor, data: 
 
 
 def _finish(
-    fitted: KappaGCNLinkPredictor, data: Data, split: EdgeSplit, records: list[Record], best: int, folder: Path
+    fitted: KappaGCNLinkPredictor,
+    data: Data,
+    splits: Sequence[EdgeSplit],
+    records: list[Record],
+    best: int,
+    folder: Path,
 ) -> Record:
     """Write predictor, metrics and arrays of the best run, and the summary of all runs."""
     fitted.save(folder / "model.safetensors")
@@ -140,6 +148,7 @@ def _finish(
     save_embedded(folder / "embedding.npz", _embedded(fitted, data))
     links = fitted.top_links(SHOWN)
     tested = [record for record in records if "test" in record]
+    split = splits[best]
     edges, others = fitted.test_scores() if tested else (np.empty(0), np.empty(0))
     sources, targets = (np.array([str(getattr(link, end)) for link in links], np.str_) for end in ("source", "target"))
     probabilities = np.array([link.probability for link in links])
@@ -156,44 +165,65 @@ def _finish(
         "epochs": fitted.result_.epochs,
         "best_epoch": fitted.result_.best_epoch,
         "seconds": round(sum(record["seconds"] for record in records), 2),
-        **_measured(tested, edges, others, len(tested) * split.final_test_pairs().edges.shape[1]),
+        **_measured(tested, data, splits, edges, others),
         "records": records,
     }
     save_json(folder / "summary.json", summary)
     return summary
 
 
-def _measured(tested: list[Record], edges: Any, others: Any, test_edges: int) -> Record:
+def _measured(tested: list[Record], data: Data, splits: Sequence[EdgeSplit], edges: Array, others: Array) -> Record:
     """Metrics with their 95 % intervals: over splits, or by resampling the test pairs of one; baselines; a verdict."""
     if not tested:
         return {"roc_auc": None, "metrics": {}, "intervals": {}, "baselines": {}, "verdict": "no test edges."}
     names = list(tested[0]["test"])
     metrics = {name: float(np.mean([record["test"][name] for record in tested])) for name in names}
-    bounds: dict[str, list[float] | None] = {}
-    if len(tested) > 1:
-        bounds = {name: bootstrapped([record["test"][name] for record in tested]).bounds for name in names}
-    else:
-        bounds |= _resampled(edges, others, names)
-    intervals: dict[str, list[float]] = {name: list(each or [metrics[name]] * 2) for name, each in bounds.items()}
     baselines = {
         name: {metric: float(np.mean([r["baselines"][name][metric] for r in tested])) for metric in names}
         for name in tested[0]["baselines"]
     }
-    low, high = intervals["roc_auc"]
-    simple = {name: each["roc_auc"] for name, each in baselines.items()}
+    best = best_baseline(baselines)
+    if len(tested) > 1:
+        intervals, gap = _over_splits(tested, splits, names, best)
+    else:
+        intervals, gap = _over_pairs(edges, others, names, baseline_test_scores(best, data, splits[0]))
+    test_edges = sum(split.final_test_pairs().edges.shape[1] for split in splits)
     return {
         "roc_auc": metrics["roc_auc"],
         "metrics": metrics,
         "intervals": intervals,
         "baselines": baselines,
-        "verdict": verdict(metrics["roc_auc"], (low, high), simple, test_edges),
+        "difference": {"baseline": best, "interval": gap},
+        "verdict": verdict(intervals["roc_auc"], gap, best, baselines[best]["roc_auc"], test_edges),
     }
 
 
-def _resampled(edges: Any, others: Any, names: list[str]) -> dict[str, list[float]]:
+def _over_splits(
+    tested: list[Record], splits: Sequence[EdgeSplit], names: list[str], best: str
+) -> tuple[dict[str, list[float]], list[float]]:
+    """Intervals of the means over splits, and of the difference of the AUC to that of the best baseline."""
+    overlap = mean_overlap(
+        [set(pair_keys(split.final_test_pairs().edges, split.num_nodes).tolist()) for split in splits]
+    )
+    values = {name: [record["test"][name] for record in tested] for name in names}
+    intervals = {name: bootstrapped(each, overlap).bounds or [] for name, each in values.items()}
+    gaps = [record["test"]["roc_auc"] - record["baselines"][best]["roc_auc"] for record in tested]
+    within = {name: np.clip(each, 0, 1).tolist() for name, each in intervals.items()}
+    return within, bootstrapped(gaps, overlap).bounds or []
+
+
+def _over_pairs(
+    edges: Array, others: Array, names: list[str], simple: tuple[Array, Array]
+) -> tuple[dict[str, list[float]], list[float]]:
+    """The same by resampling the test pairs of one split, with the same draws for run and baseline."""
     rng = np.random.default_rng(0)
-    draws = [link_metrics(rng.choice(edges, len(edges)), rng.choice(others, len(others))) for _ in range(RESAMPLES)]
-    return {name: np.percentile([draw[name] for draw in draws], [2.5, 97.5]).tolist() for name in names}
+    draws, gaps = [], []
+    for _ in range(RESAMPLES):
+        drawn, missing = rng.integers(len(edges), size=len(edges)), rng.integers(len(others), size=len(others))
+        draws.append(link_metrics(edges[drawn], others[missing]))
+        gaps.append(draws[-1]["roc_auc"] - roc_auc(simple[0][drawn], simple[1][missing]))
+    intervals = {name: np.percentile([draw[name] for draw in draws], [2.5, 97.5]).tolist() for name in names}
+    return intervals, np.percentile(gaps, [2.5, 97.5]).tolist()
 
 
 def _embedded(fitted: KappaGCNLinkPredictor, data: Data) -> Embedded:

@@ -245,3 +245,17 @@ def test_a_first_line_that_may_be_a_heading_is_named(tmp_path):
     assert "first line (kto, komu) is read as an edge" in edges.notes[0]
     path.write_text("anna,bert\nbert,carl\ncarl,dora\ndora,anna\n")
     assert read_edge_list(path).notes == ("no heading",)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("who,whom,mails\n1,2,5\n2,3,4\n", "columns not used: mails (weights would be in a column weight)"),
+        (",source,target\n0,1,2\n1,2,3\n", "heading: , source, target"),
+        ("1,2,5\n2,3,4\n", "weights from the third column"),
+    ],
+)
+def test_what_is_read_as_a_weight_is_reported(tmp_path, text, words):
+    path = tmp_path / "edges.csv"
+    path.write_text(text)
+    assert read_edge_list(path).notes[-1] == words

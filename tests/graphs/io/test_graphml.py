@@ -46,6 +46,8 @@ def test_markup(tmp_path, kind):
     assert torch.equal(data.y, want.y)
     assert torch.equal(data.x, want.x)
     assert torch.equal(data.edge_weight, want.edge_weight)
+    assert "not used" not in data.report
+    assert "node attributes not used: age, club (see --labels and --features)" in read_graph(path).report
     with pytest.raises(GraphFileError, match=r"expected nodes with an attribute 'clubb', found age, club"):
         read_graph(path, labels="clubb")
     with pytest.raises(GraphFileError, match="expected every node with 'agee'"):

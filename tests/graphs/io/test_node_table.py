@@ -123,4 +123,7 @@ def test_words_for_a_missing_label_are_no_class(tmp_path):
     data = read_graph(edges, labels=put(tmp_path, "y.csv", "node,team\na,red\nb,NA\nc,blue\nd,\n"))
     assert data.class_names == ["blue", "red"]
     assert data.y.tolist() == [1, -1, 0, -1]
+    data = read_graph(edges, labels=put(tmp_path, "y.csv", "node,team\na,none\nb, None\nc,blue\nd,?\n"))
+    assert data.class_names == ["blue", "none"]
+    assert data.report.endswith("2 nodes without label (?, None)")
     assert unlabelled(np.array(["red", "NA", "nan", "", "na"], object)).tolist() == [False, True, True, True, False]

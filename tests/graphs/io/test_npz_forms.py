@@ -42,6 +42,7 @@ FORMS = {
         "node_label": Y,
     },
     "GraphData, dense": {"adj_matrix": pickled(sp.csr_matrix(MATRIX)), "node_attr": X, "node_label": Y},
+    "whole": {"adjacency": RING, "X": X, "y": Y},
 }
 
 
@@ -86,7 +87,7 @@ def test_masks_become_splits(tmp_path):
             {"adj_matrix": pickled(Evil())},
             "it uses builtins.setattr; no code of it was run",
         ),
-        ({"names": np.array(["a"])}, "expected adj_data … or edge_index, found names"),
+        ({"names": np.array(["a"])}, "edge_index, edges or adjacency, found names"),
     ],
 )
 def test_wrong_files_are_named_and_no_code_runs(tmp_path, arrays, words):

@@ -42,6 +42,11 @@ def test_the_report_counts_everything_it_did():
         "3 nodes, 2 edges; 1 edge given in one direction only, made undirected"
     )
     assert assemble(np.array([0]), np.array([1]), 2, weights=[2.5]).report == "2 nodes, 1 edge; weighted"
+    both_ways = np.array([0, 1]), np.array([1, 0]), 2
+    assert assemble(*both_ways, weights=[2.0, 2.0]).report == "2 nodes, 1 edge; weighted"
+    averaged = assemble(*both_ways, weights=[2.0, 4.0])
+    assert averaged.edge_weight.tolist() == [3.0, 3.0]
+    assert averaged.report == "2 nodes, 1 edge; weighted, different weights of one pair averaged"
     assert assemble(np.array([0]), np.array([1]), 2, directed=True).report.endswith("made undirected (1 one-way)")
 
 

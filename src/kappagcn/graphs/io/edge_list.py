@@ -75,9 +75,17 @@ def read_edge_list(path: str | Path | DelimitedFile, *, header: bool | None = No
     notes = [f"heading: {', '.join(cell.strip() for cell in cells)}"] if header else []
     if not header and isinstance(names, list):
         notes.append(_without_heading(cells, rows, cols))
-    if unused := [cell.strip() for i, cell in enumerate(cells) if i not in kinds]:
-        notes.append(f"columns not used: {', '.join(unused)}")
+    if not header and weights and (np.asarray(weights[0]) != 1).any():
+        notes.append("weights from the third column")
+    notes += note_of_unused([cell.strip() for i, cell in enumerate(cells) if i not in kinds], weight)
     return EdgeList(rows, cols, weights[0] if weights else None, names, tuple(notes))
+
+
+def note_of_unused(columns: list[str], weight: int | None) -> list[str]:
+    """What the report says of columns that are not read; without a weight column also what it would be called."""
+    if not (named := [column for column in columns if column]):
+        return []
+    return [f"columns not used: {', '.join(named)}" + " (weights would be in a column weight)" * (weight is None)]
 
 
 def _without_heading(first: list[str], rows: Array, cols: Array) -> str:

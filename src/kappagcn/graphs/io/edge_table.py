@@ -14,7 +14,7 @@ import torch
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.io.edge_list import EdgeList, named_columns, names_ends, number_nodes
+from kappagcn.graphs.io.edge_list import EdgeList, named_columns, names_ends, note_of_unused, number_nodes
 from kappagcn.graphs.io.matrix import LEAST_COLUMNS, graph_of_matrix
 from kappagcn.graphs.io.undirected import Array, assemble, name_source_in_errors
 
@@ -81,8 +81,7 @@ def edges_of_table(table: Any) -> EdgeList:
         return EdgeList(np.empty(0, np.int64), np.empty(0, np.int64), weights, np.empty(0, np.int64))
     names, rows, cols = number_nodes(sources, targets)
     unused = [heading for i, heading in enumerate(headings) if i not in (source, target, weight)]
-    notes = (f"columns not used: {', '.join(unused)}",) if unused else ()
-    return EdgeList(rows, cols, weights, names, notes)
+    return EdgeList(rows, cols, weights, names, tuple(note_of_unused(unused, weight)))
 
 
 def read_parquet(path: Path) -> EdgeList:

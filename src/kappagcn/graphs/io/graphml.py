@@ -27,7 +27,19 @@ def read_graphml(path: Path, features: Any = None, labels: Any = None) -> Data:
         graph = nx.parse_graphml(text) if kind == "GRAPHML" else _parse_gml(text)
     with name_source_in_errors(path):
         columns = str(features).split(",") if isinstance(features, str | Path) else list(features or ())
-        return from_networkx(graph, features=columns, label=None if labels is None else str(labels), name=stem_of(path))
+        label = None if labels is None else str(labels)
+        data = from_networkx(graph, features=columns, label=label, name=stem_of(path))
+    data.report += _unused_attributes(graph, {*columns, label})
+    return data
+
+
+def _unused_attributes(graph: Any, used: set[str | None]) -> str:
+    """What the report says of attributes that are in the file and not in the graph."""
+    nodes = {str(key) for _, attributes in graph.nodes(data=True) for key in attributes} - used
+    edges = {str(key) for *_, attributes in graph.edges(data=True) for key in attributes} - {"weight", "id"}
+    notes = [f"node attributes not used: {', '.join(sorted(nodes))} (see --labels and --features)"] if nodes else []
+    notes += [f"edge attributes not used: {', '.join(sorted(edges))}"] if edges else []
+    return "".join(f"; {note}" for note in notes)
 
 
 def _parse_gml(text: str) -> Any:

@@ -22,7 +22,20 @@ from kappagcn.graphs.io.undirected import Array
 
 HEADINGS = {"", "id", "node", "name", "node_id", "nodeid", "index"}  # usual headings of the first column
 WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
-MISSING_LABELS = ("", "NA", "N/A", "NaN", "nan", "<NA>", "null", "NULL")
+MISSING_LABELS = (
+    "",
+    "NA",
+    "N/A",
+    "n/a",
+    "#N/A",
+    "<NA>",
+    "NaN",
+    "nan",
+    "NULL",
+    "null",
+    "None",
+    "?",
+)  # as in pandas, and ?
 MAX_CLASSES = 2**31  # the graph's number of nodes is a stricter limit, checked later
 EXPECTED: dict[Kind, str] = {"name": "a node", "number": "numbers as features"}
 TIP = "Write a column of 0 and 1 for each word, and a number, such as the column's mean, where one is missing."
@@ -62,7 +75,7 @@ def read_features(path: Path, known: Collection[str] = ()) -> NodeTable:
 
 
 def read_labels(path: Path, known: Collection[str] = ()) -> NodeTable:
-    """Read one label per node, integers or text; an empty label is unknown, and `known` is as in `read_features`."""
+    """Read one label per node, integers or text, unknown where empty, NA or ?; `known` is as in `read_features`."""
     if path.suffix != ".npz":
         names, columns, _ = _read_table(path, "text", known)
         if len(columns) > 1:
@@ -130,11 +143,17 @@ def _npz_names(arrays: dict[str, Array], rows: int, path: Path) -> list[str] | N
     return _distinct(names, path)
 
 
+def is_missing(values: Array) -> Array:
+    """Which labels stand for an unknown one, such as NA and ?."""
+    return np.isin(np.char.strip(values), MISSING_LABELS)
+
+
 def number_classes(values: Array) -> tuple[Array, list[str] | None]:
     """Class numbers of labels, −1 for a missing one, and class names where the labels are not numbers from 0."""
     if values.dtype.kind in "biuf":
         return as_labels(values, MAX_CLASSES).numpy(), None
-    known = ~np.isin(values, MISSING_LABELS)
+    values = np.char.strip(values)
+    known = ~is_missing(values)
     names = np.unique(values[known])
     numbers = np.full(len(values), -1, np.int64)
     if all(map(WHOLE.fullmatch, names)):

@@ -141,7 +141,10 @@ def _edges(arrays: dict[str, Array], source: str) -> tuple[Array, Array, Array |
         rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int32), np.diff(matrix.indptr))
         return rows, matrix.indices, matrix.data, matrix.shape[0], True
     if "edge_index" not in arrays:
-        raise GraphFileError(f"{source}: expected adj_data … or edge_index, found {', '.join(sorted(arrays))}.")
+        raise GraphFileError(
+            f"{source}: expected adj_data …, edge_index, edges or adjacency, found {', '.join(sorted(arrays))}. "
+            "See the keys in docs/graphs.md."
+        )
     edges = arrays["edge_index"]
     if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
         raise GraphFileError(f"{source}: expected edge_index as integers (2, E), found {edges.dtype} {edges.shape}.")
@@ -151,8 +154,11 @@ def _edges(arrays: dict[str, Array], source: str) -> tuple[Array, Array, Array |
         if stored.size != 1 or stored.dtype.kind not in "iu" or stored.item() < 0:
             raise GraphFileError(f"{source}: expected num_nodes as one number from 0, found {stored.tolist()!r:.40}.")
         nodes = stored.item()
-    elif "labels" in arrays:
-        nodes = max(nodes, arrays["labels"].size)
+    else:
+        counts = (
+            len(arrays[key]) for key in ("labels", "attr_dense", "x", "features") if key in arrays and arrays[key].ndim
+        )
+        nodes = max(nodes, *counts, 0)
     return edges[0], edges[1], arrays.get("edge_weight"), nodes, False
 
 

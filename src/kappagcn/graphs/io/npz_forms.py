@@ -5,6 +5,7 @@
 | heterophilous-graphs | ``edges`` (E, 2), ``node_features``, ``node_labels``, ``train_masks`` … |
 | PPNP, nettack, gnn-benchmark | ``adj_matrix.data`` … or ``adj_data`` …, ``attr_matrix.data`` …, ``labels`` |
 | GraphData | the same, or ``adj_matrix`` and ``node_attr`` as pickled SciPy matrices |
+| anyone | ``adjacency``, ``adj`` or ``A`` (N, N) whole, ``X``, ``y`` |
 | ``scipy.sparse.save_npz`` | ``data``, ``indices``, ``indptr`` (or ``row``, ``col``) and ``shape`` |
 
 Pickles are read by a restricted reader that knows SciPy's and NumPy's constructors alone; no code in them runs.
@@ -25,7 +26,8 @@ __all__ = ["csr_arrays", "node_masks", "pickled_keys", "pickled_matrices", "stan
 
 Arrays = dict[str, Array]
 MATRICES = {"adj": ("adj_matrix", "adj"), "attr": ("attr_matrix", "node_attr", "attr")}
-FEATURES = ("node_features", "node_attr", "attr_matrix")
+FEATURES = ("node_features", "node_attr", "attr_matrix", "X")
+ADJACENCY = ("adj_matrix", "adj", "adjacency", "adjacency_matrix", "A")
 LABELS = ("node_labels", "node_label", "label", "y")
 SPLITS = ("train", "val", "test")
 
@@ -80,7 +82,7 @@ def standard_arrays(arrays: Arrays, source: str) -> Arrays:
             if prefix in arrays and sp.issparse(arrays[prefix]):
                 converted |= csr_arrays(ours, arrays[prefix])
     if not {"adj_data", "edge_index"} & set(converted):
-        converted |= _scipy(arrays)
+        converted |= _scipy(arrays) or _dense_adjacency(arrays)
     if not {"attr_data", "attr_dense", "x", "features"} & set(converted):
         dense = next((key for key in FEATURES if key in arrays and not sp.issparse(arrays[key])), None)
         if dense is not None and arrays[dense].ndim == 2:
@@ -113,6 +115,12 @@ def _scipy(arrays: Arrays) -> Arrays:
         edges = np.stack([arrays["row"], arrays["col"]])
         return {"edge_index": edges, "edge_weight": arrays["data"], "num_nodes": arrays["shape"][:1]}
     return {}
+
+
+def _dense_adjacency(arrays: Arrays) -> Arrays:
+    """An adjacency matrix that is stored whole."""
+    key = next((key for key in ADJACENCY if key in arrays and arrays[key].ndim == 2), None)
+    return csr_arrays("adj", arrays[key]) if key is not None and arrays[key].dtype.kind in "biuf" else {}
 
 
 def node_masks(arrays: Arrays, num_nodes: int, source: str) -> dict[str, Array]:

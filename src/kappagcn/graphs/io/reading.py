@@ -18,10 +18,10 @@ from kappagcn.graphs.io.graphml import read_graphml
 from kappagcn.graphs.io.matrix import read_matrix, read_matrix_table
 from kappagcn.graphs.io.matrix_market import read_matrix_market
 from kappagcn.graphs.io.node_data import as_features, as_labels
-from kappagcn.graphs.io.node_table import NodeTable, number_classes, read_features, read_labels
+from kappagcn.graphs.io.node_table import NodeTable, is_missing, number_classes, read_features, read_labels
 from kappagcn.graphs.io.npz import read_npz
 from kappagcn.graphs.io.pyg import read_torch
-from kappagcn.graphs.io.undirected import assemble, counted, name_source_in_errors, node_index
+from kappagcn.graphs.io.undirected import Array, assemble, counted, name_source_in_errors, node_index
 
 Tables = dict[str, tuple[str, NodeTable]]  # by role, "features" or "labels": the file and its content
 DELIMITED = {".csv", ".tsv", ".txt", ".edges", ".edgelist", ".tab"}
@@ -197,10 +197,16 @@ def _add_tables(data: Data, index: dict[str, int], tables: Tables, sparse: bool)
                 labels = np.full(data.num_nodes, -1, np.int64)
                 labels[nodes], class_names = number_classes(table.values)
                 data.y, names = as_labels(labels), {"class_names": class_names}
-                unknown = int((labels < 0).sum())
-                data.report += f"; {counted(unknown, 'node')} without label" if unknown else ""
+                data.report += _unlabelled(labels, table.values)
             data.update({key: value for key, value in names.items() if value})
     return data
+
+
+def _unlabelled(labels: Array, values: Array) -> str:
+    """What the report says of nodes without label, and which words in the file were read as none."""
+    unknown = int((labels < 0).sum())
+    words = sorted(set(values[is_missing(values)].tolist()) - {""}) if values.dtype.kind == "U" else []
+    return f"; {counted(unknown, 'node')} without label" + f" ({', '.join(words)})" * bool(words) if unknown else ""
 
 
 def from_scipy(matrix: Any, *, x: Any = None, y: Any = None, name: str = "graph", sparse: bool = False) -> Data:

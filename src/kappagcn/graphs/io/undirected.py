@@ -27,6 +27,7 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError, GraphFileError
 
 Array = NDArray[Any]
+ROUNDING = 1e-12  # relative error of a sum of squares in float64
 LARGE, MAX_NODES_PER_ENTRY = 10**6, 100  # a larger graph needs an edge, feature or label for every 100 nodes
 
 
@@ -87,10 +88,13 @@ def assemble(
         rows, cols = rows[kept], cols[kept]
         weights = None if weights is None else weights[kept]
     counts, distinct = _symmetric_sum(rows, cols, np.ones(len(rows), np.int32), num_nodes)
-    mean_weights = None
+    mean_weights, averaged = None, False
     if weights is not None:
         total, _ = _symmetric_sum(rows, cols, weights, num_nodes)
-        mean_weights = torch.from_numpy((total.data / counts.data).astype(np.float32))
+        means = total.data / counts.data
+        mean_weights = torch.from_numpy(means.astype(np.float32))
+        squares = 2 * (weights**2).sum()  # equal to that of the means where a pair has one weight only
+        averaged = bool(squares - (counts.data * means**2).sum() > ROUNDING * squares)
     sources = np.repeat(np.arange(num_nodes, dtype=np.int32), np.diff(counts.indptr))
     data = Data(edge_index=torch.from_numpy(np.stack([sources, counts.indices], dtype=np.int64)), num_nodes=num_nodes)
     for name, value in {"edge_weight": mean_weights, "x": x, "y": y, **attributes}.items():
@@ -99,17 +103,24 @@ def assemble(
     for name in ("x", "y", "node_names"):
         if name in data and len(data[name]) != num_nodes:
             raise GraphError(f"expected {name} for {num_nodes} nodes, found {len(data[name])}.")
-    data.report = _report(counts, len(rows), distinct, loops, weights is not None, directed, notes)
+    data.report = _report(counts, len(rows), distinct, loops, weights is not None, averaged, directed, notes)
     return data
 
 
 def _report(
-    graph: sp.csr_array, entries: int, distinct: int, loops: int, weighted: bool, directed: bool, notes: Sequence[str]
+    graph: sp.csr_array,
+    entries: int,
+    distinct: int,
+    loops: int,
+    weighted: bool,
+    averaged: bool,
+    directed: bool,
+    notes: Sequence[str],
 ) -> str:
     """One line on a graph with `entries` raw edges, `distinct` of them different, and on what was changed."""
     edges, one_way = graph.nnz // 2, graph.nnz - distinct
     isolated, components = int((np.diff(graph.indptr) == 0).sum()), connected_components(graph)[0]
-    repeated = f"{counted(entries - distinct, 'repeated edge')} merged" + ", weights averaged" * weighted
+    repeated = f"{counted(entries - distinct, 'repeated edge')} merged"
     half_given = f"{counted(one_way, 'edge')} given in one direction only, made undirected"
     remarks = {
         f"{counted(graph.shape[0], 'node')}, {counted(edges, 'edge')}": True,
@@ -117,7 +128,7 @@ def _report(
         half_given: 0 < one_way < edges and not directed,
         repeated: entries > distinct,
         f"{counted(loops, 'self-loop')} removed": loops,
-        "weighted": weighted,
+        "weighted" + ", different weights of one pair averaged" * averaged: weighted,
         f"{components:,} components": components > 1,
         counted(isolated, "isolated node"): isolated,
     }
