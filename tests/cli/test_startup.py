@@ -82,3 +82,13 @@ def test_nothing_is_kept_from_a_compiler_that_is_not_there():
 
     assert startup._unchanged(function, True, wrapping=False) is function
     assert startup._unchanged(recursive=False)(function) is function
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("classify", "karate", "--epochs", "1", "--no-baselines", "--device", "cpu"), ("link", "karate", "--epochs", "1")],
+    ids=lambda arguments: arguments[0],
+)
+def test_commands_that_use_more_of_torch_run_in_a_process_of_their_own(tmp_path, arguments):
+    imported_by(tmp_path, *arguments, "--out", "run")
+    assert (tmp_path / "run" / "summary.json").exists()

@@ -8,8 +8,10 @@ import gc
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -54,7 +56,7 @@ class DeferredModule(ModuleType):
         self.__spec__ = ModuleSpec(name, None)
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("__") and attribute != "__path__":
+        if attribute.startswith("__") and attribute not in ("__path__", "__version__"):
             raise AttributeError(attribute)
         return getattr(_load(self.__name__), attribute)
 
@@ -73,8 +75,30 @@ def _unchanged(function: Callable[..., Any] | None = None, *_: Any, **__: Any) -
     return (lambda each: each) if function is None else function
 
 
+class GeneratorFinder(MetaPathFinder):
+    """Imports what makes ``torch.Generator`` usable after torch, which otherwise comes with the decompositions."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def execute_both(module: ModuleType) -> None:
+            execute(module)
+            import_module("torch._prims.rng_prims")
+
+        spec.loader.exec_module = execute_both  # type: ignore[method-assign]
+        return spec
+
+
 def defer_imports() -> None:
     """Replace modules that are not loaded yet by stand-ins; only for a process that runs one command."""
+    if "torch" not in sys.modules:
+        sys.meta_path.insert(0, GeneratorFinder())
     for name in DEFERRED:
         if name not in sys.modules and _can_wait(name.partition(".")[0]):
             module = DeferredModule(name)
