@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import kappagcn.geometry as G
 from kappagcn.errors import GeometryError
 from kappagcn.geometry.ambient import tangent_cdist
+from kappagcn.geometry.numerics import LARGEST_EXPONENT, ball_gap
 from kappagcn.testing import assert_same_points
 from spaces import NEGATIVE, POSITIVE, spaces
 
@@ -24,8 +25,12 @@ def distance_from_the_unit_quadric(v, k):
     e = G.lift(v, k=k).double()
     n, h = k * e[:, :-1].square().sum(-1), e[:, -1].square()
     r = 2 * abs(k) ** 0.5 * v.double().norm(dim=-1)
-    roundoff = torch.finfo(v.dtype).eps / 2
-    return (n + h - 1).abs(), roundoff * (n.abs() + h) * (8 + (v.shape[-1] + 3) * (2 + r))
+    return (n + h - 1).abs(), (n.abs() + h) * rounding(r, v.shape[-1], v.dtype)
+
+
+def rounding(r, dim, dtype):
+    """Of the squared norm of a lift from radius r, relative to |κ||n|² + h²."""
+    return torch.finfo(dtype).eps / 2 * (8 + (dim + 3) * (2 + r))
 
 
 @given(spaces())
@@ -107,14 +112,17 @@ def test_tangent_distance_wraps_round_the_sphere(space, size):
 
 @given(spaces(kappas=NEGATIVE))
 def test_lowering_out_of_range_is_capped_not_infinite(space):
+    """Rounding of the lift and of its lowering, relative to 2h² each, hides 1/h² = 1 − tanh² of farther rows."""
     direction = space.normal(N, space.dim)
-    for radius in (6.0, 20.0, 300.0):
-        v = (radius / space.s * direction / direction.norm(dim=-1, keepdim=True)).requires_grad_()
+    for r in (12.0, 40.0, 600.0):
+        v = (r / (2 * space.s) * direction / direction.norm(dim=-1, keepdim=True)).requires_grad_()
         back = G.lower(G.lift(v, k=space.k), k=space.k)
         assert back.isfinite().all()
         assert torch.autograd.grad(back.sum(), v)[0].isfinite().all()
+        hidden = 4 * rounding(min(r, LARGEST_EXPONENT[space.dtype]), space.dim, space.dtype) + math.cosh(r) ** -2
         reached = 2 * space.s * back.norm(dim=-1)
-        assert (reached > {torch.float32: 8, torch.float64: 11.9}[space.dtype]).all()
+        assert (reached > 0.999 * math.atanh(math.sqrt(1 - hidden))).all()
+        assert (reached < 1.001 * 2 * math.atanh(1 - ball_gap(v))).all()
 
 
 @pytest.mark.parametrize(

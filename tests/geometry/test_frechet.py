@@ -10,12 +10,13 @@ from kappagcn.testing import assert_same_points, random_isometry
 from spaces import NEGATIVE, spaces
 
 N = 6
+UNIQUE = 0.75  # below π/4: no two points are a quarter of a great circle apart, wherever between them the mean is
 
 
 @given(spaces(max_dim=8))
 def test_the_weighted_logarithms_cancel(space):
     """The first-order condition Σ α_i log_m(x_i) = 0."""
-    x, w = space.points(N, reach=1.0), space.uniform(N) + 0.1
+    x, w = space.points(N, reach=UNIQUE), space.uniform(N) + 0.1
     m = G.frechet_mean(x, w, k=space.k)
     pull = (w / w.sum()) @ G.logmap(m.expand_as(x), x, k=space.k)
     assert G.norm(m, pull, k=space.k) <= space.tol(10)
@@ -23,7 +24,7 @@ def test_the_weighted_logarithms_cancel(space):
 
 @given(spaces(max_dim=5, dtypes=[torch.float64]))
 def test_no_other_point_is_better(space):
-    x, w = space.points(N, reach=1.2), space.uniform(N) + 0.1
+    x, w = space.points(N, reach=UNIQUE), space.uniform(N) + 0.1
     m = G.frechet_mean(x, w, k=space.k)
     cost = lambda p: (w * G.dist(p.unsqueeze(-2), x, k=space.k) ** 2).sum(-1)  # noqa: E731
     others = G.expmap(m.expand(20, -1), 0.05 * space.normal(20, space.dim), k=space.k)
@@ -47,7 +48,7 @@ def test_mean_of_two_lies_between_by_weight(space):
 
 @given(spaces(max_dim=6))
 def test_mean_commutes_with_isometries(space):
-    x, w = space.points(N, reach=0.7), space.uniform(N) + 0.1
+    x, w = space.points(N, reach=UNIQUE), space.uniform(N) + 0.1
     f = random_isometry(space.dim, k=space.k, dtype=space.dtype, generator=space.generator, reach=0.5 / max(1, space.s))
     there = f(G.frechet_mean(x, w, k=space.k).unsqueeze(0)).squeeze(0)
     assert_same_points(G.frechet_mean(f(x), w, k=space.k), there, k=space.k, atol=space.tol(50))

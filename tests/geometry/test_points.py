@@ -44,6 +44,7 @@ def test_what_passes_is_what_every_function_takes():
 
 def test_reasons():
     assert "1 of 2 points have NaN" in G.check_point(torch.tensor([[0.0, torch.nan], [0.0, 0.0]]), k=1.0).reason
+    assert "1 of 1 points are so long that |x|² does not fit" in G.check_point(torch.tensor([1e20, 0.0]), k=0.0).reason
     assert "found torch.int64" in G.check_point(torch.zeros(2, dtype=torch.int64), k=1.0).reason
     assert "found list" in G.check_point([0.0, 0.0], k=1.0).reason
     assert "k: expected dtype torch.float32" in G.check_point(torch.zeros(2), k=torch.tensor(1.0).double()).reason

@@ -60,10 +60,15 @@ def check_point(x: Tensor, *, k: Scalar) -> Check:
         kappa = as_curvature(k, x)
     except GeometryError as error:
         return Check(False, str(error))
-    square = dot(x, x)
-    finite = square.isfinite()
+    finite = x.isfinite().all(-1)
     if not bool(finite.all()):
         return Check(False, f"x: {int((~finite).sum())} of {finite.numel()} points have NaN or infinite coordinates.")
+    square = dot(x, x)
+    fits = square.isfinite()
+    if not bool(fits.all()):
+        return Check(
+            False, f"x: {int((~fits).sum())} of {fits.numel()} points are so long that |x|² does not fit {x.dtype}."
+        )
     inside = 1 + kappa * square > -ball_slack(x)
     if not bool(inside.all()):
         return Check(

@@ -44,7 +44,7 @@ from kappagcn.geometry.numerics import (
     eps,
     far_norm,
     positive_root,
-    tanc,
+    tan_over,
 )
 from kappagcn.geometry.vectors import dot
 
@@ -120,7 +120,7 @@ def scale(r: Scalar, x: Tensor, *, k: Scalar) -> Tensor:
     k, r = as_curvature(k, x), as_curvature(r, x, name="r")
     square = inside(dot(x, x), k)
     stretch = r * artanc(k * square)
-    return stretch * tanc(k * stretch * stretch * square) * x
+    return stretch * tan_over(stretch * stretch * square, k) * x
 
 
 def dist(x: Tensor, y: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
@@ -181,7 +181,7 @@ def expmap(x: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
     k = as_curvature(k, x, read_vectors(x=x, v=v))
     p = conformal_at(x, k)
     square, cut = within_reach(dot(v, v) / (p * p), k, "v")
-    y = tanc(k * square) * cut / p * v
+    y = tan_over(square, k) * cut / p * v
     # For κ < 0 a long step ends so near the boundary that 1 + κ|y|² = 1/cosh² must come from the step's length.
     near_boundary = cosc((k * square).clamp(min=-((LARGEST_EXPONENT[x.dtype] / 4) ** 2), max=0)) ** -2
     return _add(x, y, k, torch.where(k < 0, near_boundary, conformal(dot(y, y), k)))
@@ -213,7 +213,7 @@ def expmap0(v: Tensor, *, k: Scalar) -> Tensor:
     read_vectors(v=v)
     k = as_curvature(k, v)
     square, cut = within_reach(dot(v, v), k, "v")
-    return tanc(k * square) * cut * v
+    return tan_over(square, k) * cut * v
 
 
 def logmap0(x: Tensor, *, k: Scalar) -> Tensor:

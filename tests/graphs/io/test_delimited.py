@@ -83,6 +83,13 @@ def test_both_readers_agree(tmp_path_factory, rows, separator, end, heading, quo
         assert plain(file.columns(kinds, heading=heading, words=WORDS)) == slow
 
 
+def test_a_tab_ends_an_empty_first_cell(tmp_path):
+    """So that the line does not start with the mark of a comment behind it."""
+    file = DelimitedFile(write(tmp_path, "a\tb\t1\n\t%\t2\n # c\td\t3\n"))
+    kinds = {0: "text", 1: "text", 2: "number"}
+    assert fast(file, kinds) == by_line(file, kinds) == [["a", ""], ["b", "%"], [1.0, 2.0]]
+
+
 @pytest.mark.parametrize(
     "text", ["a b 1\nc  d\t2\n", "  a b 1  \n\tc d 2\n", "a b 1\n# c d 2\nc d 2", "a b 1\r\nc d 2\r"]
 )

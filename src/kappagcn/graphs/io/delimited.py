@@ -23,6 +23,7 @@ from kappagcn.graphs.io.compressed import read_content
 
 BLOCK_SIZE = 2**24  # bytes parsed at a time
 COMMENT_LINE = re.compile(rb"^[ \t]*[#%].*\n?", re.MULTILINE)
+COMMENT_LINE_OF_TABS = re.compile(rb"^ *[#%].*\n?", re.MULTILINE)  # where a tab ends an empty first cell
 
 ODD_INTEGERS = (b"+", b"-0", b".", b'"', b" ")  # where they occur, integers may not be in their usual form
 
@@ -162,7 +163,7 @@ class DelimitedFile:
         if b"#" in content or b"%" in content:
             if b'"' in content:
                 raise _IrregularFileError
-            content = COMMENT_LINE.sub(b"", content)
+            content = (COMMENT_LINE_OF_TABS if self.separator == "\t" else COMMENT_LINE).sub(b"", content)
         if self.separator is None:
             content = content.replace(b"\t", b" ")
             while b"  " in content:
