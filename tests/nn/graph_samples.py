@@ -32,3 +32,10 @@ def space(signature, dtype=DOUBLE):
 def draw(generator, *shape, size=0.4):
     """Normal numbers of that size in float64."""
     return size * torch.randn(*shape, generator=generator, dtype=DOUBLE)
+
+
+def tangents(generator, *shape, reach):
+    """Tangent vectors in float64, of length up to reach: where points lose digits, or have antipodes, none lies."""
+    direction = draw(generator, *shape, size=1.0)
+    length = reach * torch.rand(*shape[:-1], 1, generator=generator, dtype=DOUBLE)
+    return length * direction / direction.norm(dim=-1, keepdim=True)
