@@ -322,6 +322,17 @@ def test_half_a_turn_however_large_the_sphere(dtype, k):
         assert abs(away) <= 16 * torch.finfo(dtype).eps * half
 
 
+@pytest.mark.parametrize(("dtype", "k"), [(torch.float32, 1e-30), (torch.float64, 1e-280)])
+def test_a_quarter_turn_on_a_sphere_whose_points_do_not_fit_the_dtype(dtype, k):
+    v = torch.tensor([math.pi / (2 * k**0.5), 0.0], dtype=dtype)
+    for x in (
+        G.expmap0(v, k=k),
+        G.expmap(torch.zeros_like(v), v, k=k),
+        torch.vmap(lambda v: G.expmap0(v, k=k))(v[None]),
+    ):
+        assert G.dist0(x, k=k).isfinite().all()
+
+
 @EACH
 @pytest.mark.parametrize("k", [-1e6, 1e6])
 def test_vectors_so_long_that_their_squares_times_curvature_overflow(dtype, k):

@@ -230,13 +230,6 @@ cosc = partial(_analytic, "cosc")
 arsinc = partial(_analytic, "arsinc")  # for z ≤ 1
 
 
-def tan_over(square: Tensor, k: Tensor) -> Tensor:
-    """tan_κ(r)/r from r²; for κ > 0 a quarter turn leads to infinity, which is cut to a norm whose square is finite."""
-    with torch.no_grad():
-        limit = torch.full_like(k, LARGEST_NORM[k.dtype]).where(k > 0, torch.inf) / square.sqrt()
-    return tanc(k * square).clamp(-limit, limit)
-
-
 def cosine_square(z: Tensor, exact: Tensor) -> Tensor:
     """cos_κ²(θ) = 1 − z from z = κ·sin_κ²(θ), with the value of ``exact`` where 1 − z would cancel.
 

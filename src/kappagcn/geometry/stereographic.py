@@ -23,6 +23,7 @@ from torch import Tensor
 from kappagcn.geometry import vectors
 from kappagcn.geometry.checks import (
     Scalar,
+    all_hold,
     as_curvature,
     conformal,
     conformal_at,
@@ -35,6 +36,7 @@ from kappagcn.geometry.difference import difference
 from kappagcn.geometry.numerics import (
     ARC_SINE_BELOW,
     LARGEST_EXPONENT,
+    LARGEST_NORM,
     arc,
     arc_over_sine,
     arsinc,
@@ -44,7 +46,7 @@ from kappagcn.geometry.numerics import (
     eps,
     far_norm,
     positive_root,
-    tan_over,
+    tanc,
 )
 from kappagcn.geometry.vectors import dot
 
@@ -120,7 +122,16 @@ def scale(r: Scalar, x: Tensor, *, k: Scalar) -> Tensor:
     k, r = as_curvature(k, x), as_curvature(r, x, name="r")
     square = inside(dot(x, x), k)
     stretch = r * artanc(k * square)
-    return stretch * tan_over(stretch * stretch * square, k) * x
+    return stretch * _tan_over(stretch * stretch * square, k) * x
+
+
+def _tan_over(square: Tensor, k: Tensor) -> Tensor:
+    """tan_κ(r)/r from r²; where κ > 0 and a quarter turn leads to infinity, tan_κ(r) still has a finite square."""
+    factor, largest = tanc(k * square), LARGEST_NORM[k.dtype]
+    if all_hold((k <= 0) | (k > (0.1 * eps(k) * largest) ** -2)):  # on no larger sphere can the tangent overflow
+        return factor
+    limit = torch.full_like(k, largest).where(k > 0, torch.inf) / square.detach().sqrt()
+    return factor.clamp(-limit, limit)
 
 
 def dist(x: Tensor, y: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
@@ -181,7 +192,7 @@ def expmap(x: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
     k = as_curvature(k, x, read_vectors(x=x, v=v))
     p = conformal_at(x, k)
     square, cut = within_reach(dot(v, v) / (p * p), k, "v")
-    y = tan_over(square, k) * cut / p * v
+    y = _tan_over(square, k) * cut / p * v
     # For κ < 0 a long step ends so near the boundary that 1 + κ|y|² = 1/cosh² must come from the step's length.
     near_boundary = cosc((k * square).clamp(min=-((LARGEST_EXPONENT[x.dtype] / 4) ** 2), max=0)) ** -2
     return _add(x, y, k, torch.where(k < 0, near_boundary, conformal(dot(y, y), k)))
@@ -213,7 +224,7 @@ def expmap0(v: Tensor, *, k: Scalar) -> Tensor:
     read_vectors(v=v)
     k = as_curvature(k, v)
     square, cut = within_reach(dot(v, v), k, "v")
-    return tan_over(square, k) * cut * v
+    return _tan_over(square, k) * cut * v
 
 
 def logmap0(x: Tensor, *, k: Scalar) -> Tensor:
