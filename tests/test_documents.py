@@ -176,11 +176,11 @@ def test_the_readmes_words_about_the_demo_are_the_records():
     text = " ".join(README.split())
     start = re.search(r"\((.*)\)", learned["start"])[1]
     assert (
-        f"started on a sphere (κ = {start}), it crossed zero and reached −{abs(learned['curvature']):.2f} in "
+        f"κ started at {start} (a sphere), crossed zero and reached −{abs(learned['curvature']):.2f} in "
         f"{SMALL_EPOCHS} epochs," in text
     )
     assert 9.5 < plane["distortion"] / learned["distortion"] < 11
-    assert "with a tenth of the plane's distortion" in text
+    assert "where the distortion is a tenth of that in the plane" in text
     assert sphere["distortion"] > plane["distortion"]
     hyperbolic, flat, spherical = (row["distortion"] for row in demo.parts()["tree"])
     words = f"{hyperbolic:.4f} in hyperbolic space, {flat:.4f} in flat space and {spherical:.4f} on a sphere"

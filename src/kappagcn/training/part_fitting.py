@@ -47,17 +47,13 @@ def part_files(
             processes have to see it. By default the system's.
         prepare: Applied to the features of each part.
 
-    >>> from kappagcn.graphs import disease
-    >>> from kappagcn.models import KappaGCN
-    >>> from kappagcn.training import NodeColumns, part_stream, write_parts
-    >>> data, model = disease(100), KappaGCN(10, 2, "H4")
+    >>> from kappagcn import graphs, models, training
+    >>> data, model = graphs.disease(100), models.KappaGCN(10, 2, "H4")
+    >>> stream, columns = training.part_stream(data), training.NodeColumns.of_data(data)
     >>> with tempfile.TemporaryDirectory() as out:
-    ...     parts = write_parts(part_stream(data), NodeColumns.of_data(data), f"{out}/parts", 2)
-    ...     with part_files(model, parts) as task:
-    ...         fit_parts(model, task, TrainingConfig(epochs=2)).epochs
-    ...         sorted(evaluate_parts(task))
+    ...     with part_files(model, training.write_parts(stream, columns, f"{out}/parts", 2)) as task:
+    ...         task.about["parts"]
     2
-    ['accuracy', 'balanced_accuracy', 'loss', 'macro_f1']
     """
     communicator = Communicator.of(group)
     made = communicator.run_on_rank0(lambda: tempfile.mkdtemp(prefix="kappagcn-parts-", dir=scratch))
@@ -84,7 +80,13 @@ def fit_parts(
         config: Epochs, patience, learning rates, regularisation and seed.
         **run: Run folder, resuming, checkpoints and callbacks, see `run_training`.
 
-    An example is in `part_files`.
+    >>> from kappagcn import graphs, models, training
+    >>> data, model = graphs.disease(100), models.KappaGCN(10, 2, "H4")
+    >>> stream, columns = training.part_stream(data), training.NodeColumns.of_data(data)
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     with part_files(model, training.write_parts(stream, columns, f"{out}/parts", 2)) as task:
+    ...         fit_parts(model, task, TrainingConfig(epochs=2)).epochs
+    2
     """
     config = TrainingConfig() if config is None else config
     about = task.about
@@ -114,6 +116,14 @@ def evaluate_parts(
     Args:
         task: The parts.
         save: Called with each part and the logits of its own nodes, (M, C), on the process that has it.
+
+    >>> from kappagcn import graphs, models, training
+    >>> data, model = graphs.disease(100), models.KappaGCN(10, 2, "H4")
+    >>> stream, columns = training.part_stream(data), training.NodeColumns.of_data(data)
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     with part_files(model, training.write_parts(stream, columns, f"{out}/parts", 2)) as task:
+    ...         sorted(evaluate_parts(task))
+    ['accuracy', 'balanced_accuracy', 'loss', 'macro_f1']
     """
     model, classes = task.model.eval(), int(task.about["classes"])
     if not task.about["roles"]["test"]:

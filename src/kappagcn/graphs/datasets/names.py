@@ -19,19 +19,21 @@ from kappagcn.graphs.io.graphml import from_networkx
 from kappagcn.graphs.io.pyg import from_pyg
 from kappagcn.graphs.io.reading import from_scipy, read_graph
 
-CLASSICS: dict[str, tuple[str, str | None]] = {
-    "karate": ("karate_club_graph", "club"),
-    "les_miserables": ("les_miserables_graph", None),
-    "florentine": ("florentine_families_graph", None),
-    "southern_women": ("davis_southern_women_graph", "bipartite"),
-    "petersen": ("petersen_graph", None),
-    "dodecahedron": ("dodecahedral_graph", None),
-    "icosahedron": ("icosahedral_graph", None),
-    "tutte": ("tutte_graph", None),
-    "desargues": ("desargues_graph", None),
-    "frucht": ("frucht_graph", None),
+CLASSICS = {
+    "karate": "karate_club_graph",
+    "les_miserables": "les_miserables_graph",
+    "florentine": "florentine_families_graph",
+    "southern_women": "davis_southern_women_graph",
+    "petersen": "petersen_graph",
+    "dodecahedron": "dodecahedral_graph",
+    "icosahedron": "icosahedral_graph",
+    "tutte": "tutte_graph",
+    "desargues": "desargues_graph",
+    "frucht": "frucht_graph",
 }
-"""NetworkX's small classics by name: its function that makes the graph, and the node attribute that is its label."""
+"""NetworkX's small classics by name, and its functions that make them."""
+
+CLASSIC_LABELS = {"karate": "club", "southern_women": "bipartite"}  # node attributes that are labels
 
 
 def classic(name: str) -> Data:
@@ -42,8 +44,7 @@ def classic(name: str) -> Data:
     """
     if name not in CLASSICS:
         raise GraphError(f"expected one of {', '.join(CLASSICS)}, found {name!r}.")
-    function, label = CLASSICS[name]
-    return from_networkx(getattr(nx, function)(), label=label, name=name)
+    return from_networkx(getattr(nx, CLASSICS[name])(), label=CLASSIC_LABELS.get(name), name=name)
 
 
 BUILT_IN: dict[str, tuple[str, Callable[[], Data]]] = {
