@@ -33,7 +33,7 @@ def test_every_built_in_graph_loads_by_name(name):
     assert data.num_nodes > 0
     assert data.name == name
     if name in CLASSICS:
-        assert data.num_nodes == len(getattr(nx, CLASSICS[name][0])())
+        assert data.num_nodes == len(getattr(nx, CLASSICS[name])())
 
 
 def test_classics_carry_labels_and_weights():
