@@ -76,7 +76,7 @@ class Factor:
     def sine_by_kappa(self) -> Tensor:
         """∂sin_κ(r)/∂κ, (N,)."""
         z = self.kappa * self.r.square()
-        near = self.r * self.r.square() * _polynomial(TURN_SERIES, z.clamp(-TURN, TURN))
+        near: Tensor = self.r * self.r.square() * _polynomial(TURN_SERIES, z.clamp(-TURN, TURN))
         if self.kappa == 0:
             return near
         return torch.where(z.abs() < TURN, near, (self.r * self.cosine - self.sine) / (2 * self.kappa))
