@@ -18,6 +18,7 @@ from kappagcn.geometry.curvature import RelativeCurvature
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.scale_free import CurvatureAdam
 from kappagcn.training.stopping import EarlyStopping
+from kappagcn.training.threads import threads_for
 from kappagcn.training.tasks import Task
 
 __all__ = ["Trainer", "seeded"]
@@ -179,7 +180,8 @@ class Trainer:
         if self.adam is not None:
             for group, lr in zip(self.adam.param_groups, self.rates, strict=True):
                 group["lr"] = rate * lr
-            self.adam.step()
+            with threads_for(sum(p.numel() for p in self.named.values())):
+                self.adam.step()
         self._move_curvatures(rate)
         self._check_norms("the weights", dict(self.named), epoch)
         return value

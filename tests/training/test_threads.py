@@ -1,0 +1,45 @@
+"""One thread for small operations, and as many as before afterwards."""
+
+import pytest
+import torch
+
+from kappagcn.training.threads import ALONE, threads_for
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize(("numbers", "threads"), [(0, 1), (ALONE - 1, 1), (ALONE, 2)])
+def test_only_few_numbers_take_one_thread(numbers, threads):
+    with threads_for(numbers):
+        assert torch.get_num_threads() == threads
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_an_error_leaves_the_threads_as_they_were():
+    with pytest.raises(ZeroDivisionError), threads_for(1):
+        1 / 0  # noqa: B018
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_adams_step_has_the_same_bits():
+    generator = torch.Generator().manual_seed(0)
+    start, slopes = torch.randn(2, 5000, generator=generator)
+    results = []
+    for numbers in (ALONE, 5000):
+        p = torch.nn.Parameter(start.clone())
+        adam = torch.optim.Adam([p], lr=0.1, fused=True)
+        for _ in range(3):
+            p.grad = slopes * p.detach()
+            with threads_for(numbers):
+                adam.step()
+        results.append(p.detach())
+    assert torch.equal(*results)
