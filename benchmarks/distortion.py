@@ -192,8 +192,8 @@ def bound_sentence(saved: dict[str, Any]) -> str:
 
 def without_numba_sentence(results: list[dict[str, Any]]) -> str:
     ratios = [r["ratio"] for r in results if r["who"] == "torch"]
-    return f"""Without numba torch does the same in float64, on blocks of rows that stay in the cache, with gradients as matrix
-  products in place of a graph: {min(ratios):.0f} to {max(ratios):.0f} times as fast as geoopt."""
+    return f"""Without numba torch does the same in float64, on blocks of rows that stay in the cache, with gradients as
+  matrix products in place of a graph: {min(ratios):.0f} to {max(ratios):.0f} times as fast as geoopt."""
 
 
 def page(saved: dict[str, Any]) -> str:
@@ -201,7 +201,8 @@ def page(saved: dict[str, Any]) -> str:
     return f"""# Speed of the distortion loss
 
 One epoch of embedding the paper's tree (1365 nodes, 931 000 pairs, 10 dimensions): forward, backward in points and κ,
-Adam's step, by one thread for all. Float32, {saved["threads"]} threads, medians of {saved["repeats"]} interleaved epochs in one process.
+Adam's step, by one thread for all. Float32, {saved["threads"]} threads, medians of {saved["repeats"]} interleaved epochs
+in one process.
 Points are normally distributed tangent vectors, 0.1 and 1 wide: near the origin, and out where trees unfold. Memory is
 how far the process grows during an epoch.
 

@@ -18,8 +18,8 @@ from kappagcn.geometry.curvature import RelativeCurvature
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.scale_free import CurvatureAdam
 from kappagcn.training.stopping import EarlyStopping
-from kappagcn.training.threads import threads_for
 from kappagcn.training.tasks import Task
+from kappagcn.training.threads import threads_for
 
 __all__ = ["Trainer", "seeded"]
 
