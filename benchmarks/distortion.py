@@ -201,8 +201,8 @@ def page(saved: dict[str, Any]) -> str:
     return f"""# Speed of the distortion loss
 
 One epoch of embedding the paper's tree (1365 nodes, 931 000 pairs, 10 dimensions): forward, backward in points and κ,
-Adam's step, by one thread for all. Float32, {saved["threads"]} threads, medians of {saved["repeats"]} interleaved epochs
-in one process.
+Adam's step, by one thread for all. Float32, {saved["threads"]} threads, medians of {saved["repeats"]} interleaved
+epochs in one process.
 Points are normally distributed tangent vectors, 0.1 and 1 wide: near the origin, and out where trees unfold. Memory is
 how far the process grows during an epoch.
 
