@@ -145,7 +145,7 @@ def page(saved: dict[str, Any]) -> str:
     return f"""# Threads beside a busy core
 
 Each parallel operation of torch ends when the last of its OpenMP threads does. As torch starts them, threads that have
-nothing to do spin for some milliseconds, so in training, where one small operation follows another, they always run.
+nothing to do wait in a busy loop for some milliseconds, so in training, with its small operations, they always run.
 Beside another busy process they then get their core in turns only, and every operation waits for a thread whose turn it
 is not: milliseconds, for work of microseconds. Threads that sleep leave the core to the other process and are woken
 for their share.
@@ -156,7 +156,7 @@ for their share.
 - The library leaves the environment and torch's settings alone. In Python set the variable before Python starts, or
   `os.environ` before the first `import torch`; `torch.set_num_threads(1)` helps at any time.
 - Compiled kernels have threads of their own, as many as torch, which sleep. They take blocks of the work as they get to
-  it, and nobody waits for one that has not begun. Results do not depend on how threads wait.
+  it, and no thread waits for one that has not begun. Results do not depend on how threads wait.
 
 The number of threads is not chosen by the size of the graph, as threads that sleep take about as much processor time as
 one thread does, on small graphs too; `--threads` sets it.

@@ -70,7 +70,7 @@ def section() -> str:
     if not datasets:
         return ""
     splits = sorted({len(RUNS.by_candidate(dataset)["learned κ"]) for dataset in datasets})
-    return f"""## Does curvature pay?
+    return f"""## Does curvature help?
 
 {_answer(datasets)}
 
@@ -94,7 +94,7 @@ The default, by more than the interval:
 {_counted("MLP", datasets)}
 
 What it has more than GCN on heterophilous graphs comes from keeping own features apart, not from curvature. Learning κ
-faster is no better on validation nodes ([defaults](classifier-defaults.md)). Where curvature pays is distances
+faster is no better on validation nodes ([defaults](classifier-defaults.md)). Curvature helps to keep distances
 ([embeddings](embeddings.md)).
 
 `python benchmarks/curvature_pays.py` repeats it.
@@ -105,7 +105,7 @@ def _answer(datasets: list[str]) -> str:
     """In one sentence."""
     sides = _sides("κ = 0", datasets)
     numbers = f"ahead of κ = 0 on {len(sides['ahead'])} of {len(datasets)} graphs and behind on {len(sides['behind'])}"
-    answer = "Not for classes of nodes" if len(sides["ahead"]) <= len(sides["behind"]) else "Sometimes"
+    answer = "Not in node classification" if len(sides["ahead"]) <= len(sides["behind"]) else "Sometimes"
     return f"**{answer}**: learned curvature is {numbers}, by more than the interval of the paired difference."
 
 

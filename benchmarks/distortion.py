@@ -203,14 +203,14 @@ def page(saved: dict[str, Any]) -> str:
 One epoch of embedding the paper's tree (1365 nodes, 931 000 pairs, 10 dimensions): forward, backward in points and κ,
 Adam's step, by one thread for all. Float32, {saved["threads"]} threads, medians of {saved["repeats"]} interleaved
 epochs in one process.
-Points are normally distributed tangent vectors, 0.1 and 1 wide: near the origin, and out where trees unfold. Memory is
+Points are normal tangent vectors of standard deviation 0.1 (near the origin) and 1 (as in embedded trees). Memory is
 how far the process grows during an epoch.
 
 {record.made_with(saved)}
 
 {table(saved["results"])}
 
-{bound_sentence(saved)}- geoopt has no loss over pairs; it is used as people do, on points broadcast to N × N × D.
+{bound_sentence(saved)}- geoopt has no loss over pairs; it is used in the common way, on points broadcast to N × N × D.
 - Its loss for hyperbolic points 1 wide is another: float32 coordinates of the ball end short of its boundary, and far
   points are taken as nearer than they are.
 - `torch.compile` needs a C++ compiler, which pip does not install, and for its first epoch here

@@ -99,7 +99,7 @@ def far_rows(rows: list[dict[str, Any]], shares: list[dict[str, Any]]) -> list[l
     lines = []
     for machines in FAR["machines"]:
         held = (by_node * FAR["nodes"] + by_edge * FAR["edges"]) / machines
-        for method, words in (("metis", "cut as METIS cuts Pubmed"), ("hash", "dealt out by number")):
+        for method, words in (("metis", "cut as METIS cuts Pubmed"), ("hash", "assigned by number")):
             share = next(r["share"] for r in shares if (r["parts"], r["method"]) == (machines, method))
             if method == "hash":  # each of 2E/N neighbours is on a given machine with probability 1/W
                 degree = 2 * FAR["edges"] / FAR["nodes"]
@@ -161,7 +161,7 @@ def page(saved: dict[str, Any]) -> str:
 Training the two-layer κ-GCN (H16, {FEATURES} features, {CLASSES} classes) takes about {by_node:,.0f} bytes a node and
 {by_edge:,.0f} bytes an edge at its peak, the graph itself among them. From 100,000 nodes to a million, an epoch takes
 {last["seconds"] / first["seconds"]:.1f} times as long on a local graph, whose edges join nodes with close numbers as
-a partition orders them, but for a tenth. Edges at random are slower: each of them waits for memory.
+a partition orders them, except for a tenth. Random edges are slower: their nodes are far apart in memory.
 
 {epochs}
 
@@ -200,11 +200,11 @@ Test accuracy on Pubmed, H16, five splits with two runs each: full batch {percen
 torchrun --nproc-per-node 2 -m kappagcn classify pubmed --space H16 --distributed
 ```
 
-The nodes are dealt out by METIS (`pip install pymetis`; by their numbers without it), and each worker holds its rows
+METIS assigns the nodes to workers (`pip install pymetis`; by their numbers without it), and each worker holds its rows
 of Â. At each layer a worker receives, once, the rows of other workers that its own rows need. The κ-midpoint needs of
 a neighbour only its lift, so H16 sends 17 columns where a flat layer sends 16. Gradients go back the same way, and
 those of the weights and curvatures are summed. The first worker alone prints and writes; checkpoints do not depend on
-the number of workers, so any number takes a run up with `--resume`. A worker that dies or is silent for `--timeout`
+the number of workers, so any number can continue a run with `--resume`. A worker that dies or is silent for `--timeout`
 seconds ends the run with a line that names it. With `--batch-size` workers share batches instead. In
 `kappagcn.training.Partitioned`, `boundary=0.5` takes half of the other workers' rows at each step, drawn anew and
 weighted to be right on average.
@@ -221,7 +221,7 @@ KappaGCNClassifier("H16", batch_size=512).fit(data, group=dist.group.WORLD)
 
 Each worker of this mode reads the whole graph before it keeps its part, and the first one evaluates the whole at the
 end: the memory of training is shared, that of reading is not; with parts as files, below, both are. With dropout, or
-sampled pairs, what is drawn depends on the number of workers; without, it does not matter how many take a run up.
+sampled pairs, random numbers depend on the number of workers; without these any number continues a run exactly.
 
 How far {saved["epochs"]} epochs on Pubmed (no dropout) are from one process, the largest relative difference;
 gradients are those of the first step. In float64 workers agree with one process to the last digits. In float32 sums
@@ -229,7 +229,7 @@ in another order differ in the last digit, and training makes that grow, as it d
 
 {agreement}
 
-Here all workers share two cores and gain nothing in time: what is shown is that the numbers hold.
+Here all workers share two cores, so they are not faster; the table shows that the results agree.
 
 ## Bytes
 
@@ -238,8 +238,8 @@ dimensions in F factors, C classes and P weights, W workers send in an epoch
 
     4 · (3 · B · (D + F + C) + 2 · (W − 1) · P) + {SMALL} · W · log₂ W bytes
 
-in float32: rows forward, gradients back, rows once more for the numbers that are watched; the sum of the weights'
-gradients; and sums of single numbers (losses, accuracies, whether to stop), whose messages are mostly envelope: the
+in float32: rows forward, gradients back, rows once more for the metrics of early stopping; the sum of the weights'
+gradients; and sums of single numbers (losses, accuracies, whether to stop), whose messages are mostly headers: the
 {SMALL} bytes were found with two workers, so the rows with four check them. Beside it, what went over the network in
 fact:
 

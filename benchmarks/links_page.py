@@ -191,7 +191,7 @@ def page(results: dict[str, Any]) -> str:
     first = rows["split"][0]
     return f"""# Link prediction
 
-How well hidden edges are told from other pairs, on the four datasets that HGCN (Chami et al. 2019) is measured on. Made by
+How well hidden edges are distinguished from other pairs, on the four datasets that HGCN (Chami et al. 2019) is measured on. Made by
 `kappagcn reproduce links` from [its records](../results/links); this page is `python benchmarks/links.py page`.
 
 ## Results
@@ -206,7 +206,7 @@ Published values are from other splits. Where runs are missing, the same command
 
 {baselines().markdown()}
 
-## What that says
+## What the numbers say
 
 {goals().markdown()}
 
@@ -228,7 +228,7 @@ learning rates and L² instead of layers. Chosen:
 {chosen().markdown()}
 
 Early stopping is by validation AUC. Features: 11 columns of Disease standardised, words of Cora and PubMed with rows of length 1,
-for Airport latitude, longitude, altitude and gdp, and the degree among *training* edges. A degree from the whole graph would tell
+for Airport latitude, longitude, altitude and gdp, and the degree among *training* edges. A degree from the whole graph would reveal
 hidden edges.
 
 **Folds matter on trees.** If training edges carry the messages from which they are predicted, a network learns where messages
@@ -259,7 +259,7 @@ edges; one core's time):
 
 {record.made_with(results)}
 
-## A published number that is no goal
+## A published number that cannot be compared
 
 HGCN's code splits the nodes of Airport for *node classification* with a routine for two classes. With Airport's four classes the
 lists overlap: by the same rule and seed {first["seed"]} there are {first["test"]} different test nodes, of which {first["test_in_train"]} are training nodes too

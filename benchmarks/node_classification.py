@@ -159,7 +159,7 @@ def page() -> str:
     diverged = f"{failed} runs diverged" if failed else "no run diverged"
     return f"""# Node classification
 
-The paper's Tables 2 and 3, run again. Every number on this page comes from the records in [`results/`](../results): one
+The paper's Tables 2 and 3, reproduced. Every number on this page is from the records in [`results/`](../results): one
 line for each run, with its settings, seed, split, epochs, time, curvature path and versions.
 
 ## Table 2: accuracy on test nodes

@@ -94,7 +94,7 @@ Straight lines through these, by edges of the whole graph (least squares of rela
 
 {table(["quantity", "at 0 edges", "per edge", "worst error", "up to nodes"], lines)}
 
-An epoch of parts in turn computes some products again: 12 for a training step and 3 for the numbers that are watched,
+An epoch of parts in turn computes some products again: 12 for a training step and 3 for the metrics of early stopping,
 where workers with one part each need 4 and 2. Memory of cutting is no line: the buffer of the sort (1 GiB) is full from
 some 17 million edges on, and from there it grows with the nodes. Memory of training on small parts is mostly blocks
 that were freed and that the C library keeps; large blocks it returns to the system, so this line is too steep for large
