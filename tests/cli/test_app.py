@@ -3,9 +3,11 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 from command_runs import contents, message_of, run
 from kappagcn import __version__
+from kappagcn.cli import app
 
 
 def test_version_and_help():
@@ -141,10 +143,17 @@ WRONG = [
 @pytest.mark.parametrize(("command", "words"), WRONG, ids=[command for command, _ in WRONG])
 def test_wrong_use_ends_in_one_line(files, runs, command, words):
     before = contents(runs)
-    assert words in message_of(run(*command.format(dir=files, runs=runs).split()))
+    assert words in message_of(run(*(word.format(dir=files, runs=runs) for word in command.split())))
     assert contents(runs) == before, "no run was touched"
     assert (files / "file").read_text() == "mine"
     assert not (files / "o" / "summary.json").exists()
+
+
+@pytest.mark.parametrize("charset", ["ascii", "latin-1"])
+def test_a_locale_without_greek_letters_gets_escape_sequences(charset):
+    result = CliRunner(charset=charset).invoke(app, ["info", "karate"])
+    assert result.exit_code == 0, result.exception
+    assert r"\u03b4 = 1" in result.stdout
 
 
 def test_there_are_at_least_forty():

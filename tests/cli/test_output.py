@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -74,7 +75,7 @@ def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path, command, monkeypatch):
 
 
 def test_a_reader_that_leaves_early_gets_no_traceback():
-    command = f"{sys.executable} -m kappagcn data list | head -1"
+    command = f"{shlex.quote(sys.executable)} -m kappagcn data list | head -1"
     finished = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert "name" in finished.stdout
     assert "Traceback" not in finished.stderr

@@ -19,7 +19,7 @@ def test_a_run_from_the_first_line_to_the_page(tmp_path):
     assert {path.name for path in folder.iterdir()} >= {
         "config.json", "metrics.jsonl", "model.safetensors", "embedding.npz", "summary.json",
     }  # fmt: skip
-    pictures = run("plot", str(folder), "--format", "both", "--theme", "both").stdout.split()
+    pictures = run("plot", str(folder), "--format", "both", "--theme", "both").stdout.splitlines()
     assert len(pictures) == 16
     assert all(Path(path).exists() for path in pictures)
     page = run("report", str(folder)).stdout.strip()

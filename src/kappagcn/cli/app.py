@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -27,6 +28,9 @@ class OneLineErrors(OneLineGroupHelp):
 
     def main(self, *arguments: Any, **extra: Any) -> Any:
         """Run a command and exit with its code."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # κ is an escape sequence, not an error, where a locale lacks it
+                stream.reconfigure(errors="backslashreplace")
         try:
             code: Any = super().main(*arguments, **{**extra, "standalone_mode": False})
         except typer.Abort:
