@@ -159,9 +159,9 @@ a quiet machine, and more beside other processes, as here.
 |---|---|---|
 {starts}
 
-Most of it is importing modules. torch imports decompositions for compilers, and PyTorch Geometric all of its layers and
-datasets; `kappagcn.cli.startup` puts stand-ins in their places, and in those of NetworkX, pyarrow and numba, that load
-the real modules when they are asked for. So a command may take less time than a plain `import torch`.
+Most of it is importing modules. PyTorch Geometric imports torch's compiler and all of its own layers and datasets;
+`kappagcn.cli.startup` puts stand-ins in their places, and in those of NetworkX, pyarrow and numba, that load the real
+modules when they are asked for.
 {targets(rows)}
 
 ## A large edge list
