@@ -46,7 +46,7 @@ def aligned_zeros(*shape: int) -> Array:
     return space[start : start + count].reshape(shape)
 
 
-def in_blocks(rows: int, work: Callable[[slice, int], None]) -> None:
+def in_blocks(rows: int, work: Callable[[slice, int], object]) -> None:
     """Call `work` with the slice and the number of each block of rows."""
     blocks = -(-rows // BLOCK) or 1
     parallel_for(blocks, lambda n: work(slice(n * BLOCK, min((n + 1) * BLOCK, rows)), n), alone=rows <= ALONE)
@@ -58,7 +58,7 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads)
 
 
-def parallel_for(count: int, work: Callable[[int], None], *, alone: bool = False) -> None:
+def parallel_for(count: int, work: Callable[[int], object], *, alone: bool = False) -> None:
     """Call ``work(0)`` to ``work(count - 1)`` in as many threads as torch uses, or in this one alone.
 
     `work` has to release Python's interpreter lock. Threads that start too late are not used.

@@ -2,13 +2,11 @@ r"""κ-midpoints over a sparse matrix as one operation: rows of all factors are 
 
 The sparse product is torch's, in the rows' dtype. Where a float32 sum lies so far out that its rounding errors count,
 this row alone is summed again in float64, from lift(v) = (2 sinc v, cosc) with sinc and cosc in float64; so are its
-gradients. Formulas and derivatives are those of `kappagcn.kernels.rows`. Lifted rows have the vector and the height of
-each factor in turn.
+gradients. Formulas are those of `kappagcn.kernels.row_functions`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,239 +14,181 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kappagcn.geometry.numerics import ROW_EXPONENT, ROW_FAR, ROW_FAR_TANGENT
+from kappagcn.geometry.numerics import ROW_EXPONENT
 from kappagcn.kernels.blocks import Array, as_array, block_sums, compiled, in_blocks
 from kappagcn.kernels.dispatch import second_order
-from kappagcn.kernels.rows import lift_factors, lift_slope, lower_slopes, stretch
+from kappagcn.kernels.lifts import columns, lift, lift_backward, lower, lower_backward
+from kappagcn.kernels.row_functions import lift_slope, lower_slopes, stretches
+from kappagcn.kernels.row_vectors import combine, dot
 
 __all__ = ["Lowered", "lower_product", "midpoints"]
 
-FAR, FAR_TANGENT = ROW_FAR, ROW_FAR_TANGENT
 Product = Callable[[Tensor, Tensor], Tensor]  # of a CSR tensor and dense rows
-LARGEST_SHARE = 0.5  # of rows that are summed again one by one; beyond it a product in float64 takes less time
+NOT_FAR = np.empty((0, 0), dtype=np.bool_)
 
 
-@compiled
-def _columns(f: int, ends: Array) -> tuple[Any, Any, Any]:
-    """First column of a factor, the same among lifted columns, and its dimension; as unsigned integers.
+class FarRows(NamedTuple):
+    """Rows of the product that are far in one factor, summed in float64."""
 
-    Signed ones could be negative and count from the end, so the compiler would not see that columns are consecutive.
-    """
-    return np.uint64(ends[f]), np.uint64(ends[f] + f), np.uint64(ends[f + 1] - ends[f])
-
-
-@compiled
-def _lift(v: Array, kappas: Array, ends: Array, limit: float, lifted: Array, factors: Array, beyond: Array) -> None:
-    """Lifted rows; |v|², sinc and cosc of each row and factor, (N, F, 3); 1 in `beyond` if a row lies beyond limit."""
-    for f in range(kappas.shape[0]):
-        (start, first, dim), kappa = _columns(f, ends), kappas[f]
-        for i in range(v.shape[0]):
-            q = 0.0
-            for d in range(dim):
-                q += np.float64(v[i, start + d]) * np.float64(v[i, start + d])
-            sinc, cosc = lift_factors(4 * kappa * q, kappa, limit)
-            factors[i, f, 0], factors[i, f, 1], factors[i, f, 2] = q, sinc, cosc
-            if kappa < 0 and -4 * kappa * q > limit * limit:
-                beyond[0] = 1.0
-            for d in range(dim):
-                lifted[i, first + d] = 2 * sinc * v[i, start + d]
-            if kappa < 0 and cosc > FAR:
-                # The height of the point as rounded: far out, lowering needs them to agree.
-                p = 0.0
-                for d in range(dim):
-                    p += np.float64(lifted[i, first + d]) * np.float64(lifted[i, first + d])
-                cosc = math.sqrt(1 - kappa * p)
-            lifted[i, first + dim] = cosc
-
-
-@compiled
-def _lower(
-    sums: Array, kappas: Array, ends: Array, weight: Array, single: bool, kept: Array, out: Array, far: Array
-) -> None:
-    """Lowered sums; |n|², u and h of each, (M, F, 3). A far one (float32 and κ < 0) is marked instead."""
-    for f in range(kappas.shape[0]):
-        (start, first, dim), kappa = _columns(f, ends), kappas[f]
-        for i in range(out.shape[0]):
-            # A row of negative weight is that of the opposite weights, with the sign of the weight.
-            p, h = 0.0, np.float64(sums[i, first + dim] if weight[i] >= 0 else -sums[i, first + dim])
-            for d in range(dim):
-                p += np.float64(sums[i, first + d]) * np.float64(sums[i, first + d])
-            ahead = max(h, 0.0)
-            if single and kappa < 0 and not (p == 0 or -kappa * p < FAR_TANGENT * ahead * ahead):
-                far[i, f] = True
-                continue
-            u = stretch(kappa, p, h)
-            kept[i, f, 0], kept[i, f, 1], kept[i, f, 2] = p, u, h
-            # At κ = 0 the weight is the height, and may be 0.
-            scale = 0.5 if kappa == 0 else 0.5 * abs(weight[i]) * u
-            for d in range(dim):
-                out[i, start + d] = scale * sums[i, first + d]
-
-
-@compiled
-def _lower_backward(
-    sums: Array,
-    kappas: Array,
-    ends: Array,
-    weight: Array,
-    kept: Array,
-    far: Array,
-    grad: Array,
-    by_sums: Array,
-    by_kappa: Array,
-) -> None:
-    """Gradients by the sums of lifted rows, 0 for far ones."""
-    for f in range(kappas.shape[0]):
-        (start, first, dim), kappa = _columns(f, ends), kappas[f]
-        for i in range(grad.shape[0]):
-            if far[i, f]:
-                by_sums[i, ends[f] + f : ends[f + 1] + f + 1] = 0.0
-                continue
-            along = 0.0
-            for d in range(dim):
-                along += np.float64(grad[i, start + d]) * np.float64(sums[i, first + d])
-            p, u, h = kept[i, f, 0], kept[i, f, 1], kept[i, f, 2]
-            rise, turn, bend = lower_slopes(kappa, p, h, u, 0.5 * abs(weight[i]) * along)
-            by_kappa[f] += bend
-            scale = 0.5 if kappa == 0 else 0.5 * abs(weight[i]) * u
-            for d in range(dim):
-                by_sums[i, first + d] = scale * grad[i, start + d] + turn * sums[i, first + d]
-            by_sums[i, first + dim] = -rise if weight[i] >= 0 else rise
-
-
-@compiled
-def _lift_backward(
-    v: Array, kappas: Array, ends: Array, factors: Array, grad: Array, by_v: Array, by_kappa: Array
-) -> None:
-    """Gradients by the rows from those by lifted rows."""
-    for f in range(kappas.shape[0]):
-        (start, first, dim), kappa = _columns(f, ends), kappas[f]
-        for i in range(v.shape[0]):
-            q, sinc, cosc, along = factors[i, f, 0], factors[i, f, 1], factors[i, f, 2], 0.0
-            for d in range(dim):
-                along += np.float64(grad[i, first + d]) * np.float64(v[i, start + d])
-            t = 2 * lift_slope(4 * kappa * q, sinc, cosc) * along - 0.5 * sinc * grad[i, first + dim]
-            by_kappa[f] += 4 * t * q
-            for d in range(dim):
-                by_v[i, start + d] = 2 * sinc * grad[i, first + d] + 8 * kappa * t * v[i, start + d]
-
-
-@compiled
-def _sum_again(
-    v: Array, factors: Array, f: int, start: int, stop: int, cols: Array, values: Array, total: Array
-) -> tuple[float, float]:
-    """Into `total` the vector of one factor of a row of the product, in float64; returns |n|² and the height."""
-    total[:] = 0.0
-    p, h = 0.0, 0.0
-    for place in range(cols.shape[0]):
-        j, a = cols[place], np.float64(values[place])
-        for d in range(start, stop):
-            total[d - start] += 2 * a * factors[j, f, 1] * v[j, d]
-        h += a * factors[j, f, 2]
-    for d in range(total.shape[0]):
-        p += total[d] * total[d]
-    return p, h
+    factor: int
+    rows: Array  # their numbers, (R,)
+    place: Array  # the place of each row of the product among them, −1 for others, (M,)
+    sums: Array  # vector and height of each, (R, dim + 1)
+    kept: Array  # |n|², u and h, (3, R)
 
 
 @compiled
 def _lower_far(
-    rows: Array,
-    places: Array,
+    far: FarRows,
     v: Array,
     factors: Array,
     kappas: Array,
     ends: Array,
-    starts: Array,
-    cols: Array,
-    values: Array,
+    matrix: tuple[Array, Array, Array],
     weight: Array,
+    start: int,
+    stop: int,
     out: Array,
 ) -> None:
-    """Far rows and factors, by sums in float64."""
-    space = np.empty(v.shape[1])
-    for n in range(rows.shape[0]):
-        i, f = rows[n], places[n]
-        start, stop, first, last = ends[f], ends[f + 1], starts[i], starts[i + 1]
-        total = space[: stop - start]
-        p, h = _sum_again(v, factors, f, start, stop, cols[first:last], values[first:last], total)
-        scale = 0.5 * abs(weight[i]) * stretch(kappas[f], p, h if weight[i] >= 0 else -h)
-        for d in range(start, stop):
-            out[i, d] = scale * total[d - start]
+    """Far rows of the result, by sums in float64."""
+    f, rows, _, sums, kept = far
+    (begin, _, dim), (starts, cols, values) = columns(f, ends), matrix
+    width, sinc, cosc = sums.shape[1], factors[f, 1], factors[f, 2]
+    p, u, h = kept[0], kept[1], kept[2]
+    for n in range(start, stop):
+        i, at, height = rows[n], n * width, 0.0
+        for entry in range(starts[i], starts[i + 1]):
+            j, a = cols[entry], np.float64(values[entry])
+            combine(sums, at, 1.0, sums, at, 2 * a * sinc[j], v, j * v.shape[1] + begin, dim)
+            height += a * cosc[j]
+        sums[n, dim] = height
+        p[n], h[n] = dot(sums, at, sums, at, dim), height if weight[i] >= 0 else -height
+    stretches(p[start:stop], h[start:stop], kappas[f], u[start:stop])
+    for n in range(start, stop):
+        i, at = rows[n], n * width
+        combine(out, i * out.shape[1] + begin, 0.5 * abs(weight[i]) * u[n], sums, at, 0.0, sums, at, dim)
 
 
 @compiled
-def _far_backward(
-    rows: Array,
-    places: Array,
-    v: Array,
-    factors: Array,
+def _lower_far_backward(
+    far: FarRows,
     kappas: Array,
     ends: Array,
-    starts: Array,
-    cols: Array,
-    values: Array,
     weight: Array,
     grad: Array,
+    start: int,
+    stop: int,
+    by_sums: Array,
+    by_kappa: Array,
+) -> None:
+    """Gradients by the float64 sums of far rows; that by κ is added."""
+    f, rows, _, sums, kept = far
+    begin, _, dim = columns(f, ends)
+    width, count = sums.shape[1], stop - start
+    pull, rise, turn = np.empty(count), np.empty(count), np.empty(count)
+    for n in range(start, stop):
+        i = rows[n]
+        pull[n - start] = 0.5 * abs(weight[i]) * dot(grad, i * grad.shape[1] + begin, sums, n * width, dim)
+    numbers = kept[0, start:stop], kept[1, start:stop], kept[2, start:stop]
+    by_kappa[f] += lower_slopes(numbers, kappas[f], pull, rise, turn)
+    for n in range(start, stop):
+        i, at = rows[n], n * width
+        scale = 0.5 * abs(weight[i]) * kept[1, n]
+        combine(by_sums, at, scale, grad, i * grad.shape[1] + begin, turn[n - start], sums, at, dim)
+        by_sums[n, dim] = -rise[n - start] if weight[i] >= 0 else rise[n - start]
+
+
+@compiled
+def _lift_far_backward(
+    far: FarRows,
+    v: Array,
+    kappas: Array,
+    ends: Array,
+    factors: Array,
+    by_sums: Array,
+    transpose: tuple[Array, Array, Array],
+    start: int,
+    stop: int,
     by_v: Array,
     by_kappa: Array,
 ) -> None:
-    """Add gradients of far rows and factors: by each of the rows that they sum, one after another."""
-    space = np.empty((2, v.shape[1]))
-    for n in range(rows.shape[0]):
-        i, f = rows[n], places[n]
-        start, stop, kappa, first, last = ends[f], ends[f + 1], kappas[f], starts[i], starts[i + 1]
-        total, by_total, pull = space[0, : stop - start], space[1, : stop - start], 0.0
-        p, h = _sum_again(v, factors, f, start, stop, cols[first:last], values[first:last], total)
-        h = h if weight[i] >= 0 else -h
-        u = stretch(kappa, p, h)
-        for d in range(start, stop):
-            pull += grad[i, d] * total[d - start]
-        rise, turn, bend = lower_slopes(kappa, p, h, u, 0.5 * abs(weight[i]) * pull)
-        by_kappa[f] += bend
-        by_height, scale = -rise if weight[i] >= 0 else rise, 0.5 * abs(weight[i]) * u
-        for d in range(start, stop):
-            by_total[d - start] = scale * grad[i, d] + turn * total[d - start]
-        for place in range(first, last):
-            j, a, along = cols[place], np.float64(values[place]), 0.0
-            q, sinc, cosc = factors[j, f, 0], factors[j, f, 1], factors[j, f, 2]
-            for d in range(start, stop):
-                along += by_total[d - start] * v[j, d]
-            t = a * (2 * lift_slope(4 * kappa * q, sinc, cosc) * along - 0.5 * sinc * by_height)
-            by_kappa[f] += 4 * t * q
-            for d in range(start, stop):
-                by_v[j, d] += 2 * a * sinc * by_total[d - start] + 8 * kappa * t * v[j, d]
+    """Add the gradients of far rows by the rows that they sum; that by κ is added."""
+    f, _, place, sums, _ = far
+    (begin, _, dim), (starts, cols, values), kappa = columns(f, ends), transpose, kappas[f]
+    width, grad = sums.shape[1], np.empty((1, sums.shape[1]))
+    for j in range(start, stop):
+        count = 0
+        for entry in range(starts[j], starts[j + 1]):
+            n = place[cols[entry]]
+            if n >= 0:
+                a, at = np.float64(values[entry]), n * width
+                if count:
+                    combine(grad, 0, 1.0, grad, 0, a, by_sums, at, width)
+                else:
+                    combine(grad, 0, a, by_sums, at, 0.0, by_sums, at, width)
+                count += 1
+        if count:
+            at, q, sinc, cosc = j * v.shape[1] + begin, factors[f, 0, j], factors[f, 1, j], factors[f, 2, j]
+            by_z = lift_slope(4 * kappa * q, sinc, cosc, dot(grad, 0, v, at, dim), grad[0, dim])
+            by_kappa[f] += 4 * q * by_z
+            combine(grad, 0, 2 * sinc, grad, 0, 8 * kappa * by_z, v, at, dim)
+            combine(by_v, at, 1.0, by_v, at, 1.0, grad, 0, dim)
 
 
 class Lowered(NamedTuple):
-    """The result without its far rows, and what they and derivatives need."""
+    """The result, and what derivatives need."""
 
     out: Tensor
     ends: Array
     factors: Array
     sums: Tensor
     kept: Array
-    far: Array
+    marks: Array
+    far: list[FarRows]
 
 
 @torch.no_grad()
 def lower_product(
     v: Tensor, k: Tensor, dims: list[int], matrix: Tensor, weight: Tensor, multiply: Product
 ) -> Lowered | None:
-    """Lowered rows of the product; None if too many lie far out."""
+    """Lowered rows of the product; None if rows are too long to be lifted in their dtype."""
     count, rows, single = len(dims), matrix.shape[0], v.dtype == torch.float32
-    ends, kappas, x = np.cumsum([0, *dims]), as_array(k), as_array(v)
-    lifted, factors, beyond = v.new_empty(len(v), v.shape[1] + count), np.empty((len(v), count, 3)), block_sums(len(v))
-    y, limit = lifted.numpy(), ROW_EXPONENT[v.dtype]
-    in_blocks(len(x), lambda b, n: _lift(x[b], kappas, ends, limit, y[b], factors[b], beyond[n]))
-    if single and beyond.any():
+    ends, kappas, x, w = np.cumsum([0, *dims]), as_array(k), as_array(v), as_array(weight)
+    lifted, factors = v.new_empty(len(v), v.shape[1] + count), np.empty((count, 3, len(v)))
+    y, limit, beyond = lifted.numpy(), ROW_EXPONENT[v.dtype], []
+    in_blocks(len(x), lambda b, _: beyond.append(lift(x, kappas, ends, limit, b.start, b.stop, y, factors)))
+    if single and any(beyond):
         return None
-    sums, out = multiply(matrix, lifted), v.new_empty(rows, v.shape[1])
-    kept, far = np.empty((rows, count, 3)), np.zeros((rows, count), dtype=np.bool_)
-    s, w, o = sums.numpy(), as_array(weight), out.numpy()
-    in_blocks(rows, lambda b, _: _lower(s[b], kappas, ends, w[b], single, kept[b], o[b], far[b]))
-    if far.sum() > LARGEST_SHARE * far.size:
-        return None
-    return Lowered(out, ends, factors, sums, kept, far)
+    sums, out, kept = multiply(matrix, lifted), v.new_empty(rows, v.shape[1]), np.empty((count, 3, rows))
+    s, o, marked = sums.numpy(), out.numpy(), []
+    marks = np.zeros((count, rows), dtype=np.bool_) if single and kappas.min() < 0 else NOT_FAR
+    in_blocks(rows, lambda b, _: marked.append(lower(s, kappas, ends, w, b.start, b.stop, o, kept, marks)))
+    lowered = Lowered(out, ends, factors, sums, kept, marks if any(marked) else NOT_FAR, [])
+    for f, own in enumerate(lowered.marks):
+        if own.any():
+            lowered.far.append(_far_rows(f, own, dims[f]))
+            _sum_far_rows(lowered.far[-1], x, factors, kappas, ends, _csr(matrix), w, o)
+    return lowered
+
+
+def _sum_far_rows(
+    far: FarRows,
+    x: Array,
+    factors: Array,
+    kappas: Array,
+    ends: Array,
+    matrix: tuple[Array, Array, Array],
+    w: Array,
+    out: Array,
+) -> None:
+    in_blocks(len(far.rows), lambda b, _: _lower_far(far, x, factors, kappas, ends, matrix, w, b.start, b.stop, out))
+
+
+def _far_rows(factor: int, marks: Array, dim: int) -> FarRows:
+    rows = marks.nonzero()[0]
+    place = np.full(len(marks), -1, dtype=np.int32)
+    place[rows] = np.arange(len(rows))
+    return FarRows(factor, rows, place, np.zeros((len(rows), dim + 1)), np.empty((3, len(rows))))
 
 
 class _Midpoints(torch.autograd.Function):
@@ -260,18 +200,13 @@ class _Midpoints(torch.autograd.Function):
         v: Tensor,
         k: Tensor,
         lowered: Lowered,
-        matrices: tuple[Tensor, Tensor],
+        transpose: Tensor,
         weight: Tensor,
         multiply: Product,
         twin: Callable[..., Tensor],
     ) -> Tensor:
-        rows, columns = lowered.far.nonzero()
-        if len(rows):
-            x, kappas, w, result = map(as_array, (v, k, weight, lowered.out))
-            starts, cols, values = _csr(matrices[0])
-            _lower_far(rows, columns, x, lowered.factors, kappas, lowered.ends, starts, cols, values, w, result)
         ctx.save_for_backward(v, k, weight)
-        ctx.inputs, ctx.twin, ctx.matrices, ctx.multiply = 2, twin, matrices, multiply
+        ctx.inputs, ctx.twin, ctx.transpose, ctx.multiply = 2, twin, transpose, multiply
         out, *ctx.lowered = lowered  # without the result, which would keep itself alive
         return out
 
@@ -279,20 +214,45 @@ class _Midpoints(torch.autograd.Function):
     @second_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None, None, None, None]:
         v, k, weight = ctx.saved_tensors
-        ends, factors, sums, kept, far = ctx.lowered
+        ends, factors, sums, kept, marks, far = ctx.lowered
         by_sums, by_v = torch.empty_like(sums), torch.empty_like(v, memory_format=torch.contiguous_format)
         x, kappas, w, g, s, by_s, by_x = map(as_array, (v, k, weight, grad, sums, by_sums, by_v))
-        lower, lift = block_sums(len(s), len(kappas)), block_sums(len(x), len(kappas))
+        low, high = block_sums(len(s), len(kappas)), block_sums(len(x), len(kappas))
         in_blocks(
-            len(s), lambda b, n: _lower_backward(s[b], kappas, ends, w[b], kept[b], far[b], g[b], by_s[b], lower[n])
+            len(s),
+            lambda b, n: lower_backward(s, kappas, ends, w, kept, marks, g, b.start, b.stop, by_s, low[n]),
         )
-        by_lifted = ctx.multiply(ctx.matrices[1], by_sums).numpy()
-        in_blocks(len(x), lambda b, n: _lift_backward(x[b], kappas, ends, factors[b], by_lifted[b], by_x[b], lift[n]))
-        rows, columns = far.nonzero()
-        if len(rows):
-            starts, cols, values = _csr(ctx.matrices[0])
-            _far_backward(rows, columns, x, factors, kappas, ends, starts, cols, values, w, g, by_x, lift[0])
-        return by_v, k.new_tensor(lower.sum(0) + lift.sum(0)), None, None, None, None, None
+        by_y = ctx.multiply(ctx.transpose, by_sums).numpy()
+        in_blocks(len(x), lambda b, n: lift_backward(x, kappas, ends, factors, by_y, b.start, b.stop, by_x, high[n]))
+        for part in far:
+            _far_backward(part, x, kappas, ends, factors, w, g, _csr(ctx.transpose), by_x, low, high)
+        return by_v, k.new_tensor(low.sum(0) + high.sum(0)), None, None, None, None, None
+
+
+def _far_backward(
+    far: FarRows,
+    x: Array,
+    kappas: Array,
+    ends: Array,
+    factors: Array,
+    w: Array,
+    g: Array,
+    transpose: tuple[Array, Array, Array],
+    by_x: Array,
+    low: Array,
+    high: Array,
+) -> None:
+    by_far = np.empty_like(far.sums)
+    in_blocks(
+        len(far.rows),
+        lambda b, n: _lower_far_backward(far, kappas, ends, w, g, b.start, b.stop, by_far, low[n]),
+    )
+    in_blocks(
+        len(x),
+        lambda b, n: _lift_far_backward(
+            far, x, kappas, ends, factors, by_far, transpose, b.start, b.stop, by_x, high[n]
+        ),
+    )
 
 
 def _csr(matrix: Tensor) -> tuple[Array, Array, Array]:

@@ -19,15 +19,17 @@ from kappagcn.tracing import is_cheap_to_read, is_slow_to_read
 def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *, double: bool = False) -> Tensor:
     """log_0(A ⊠ exp_0(V)) with factor f of dimension dims[f] and curvature k[f], (N, D) → (M, D)."""
     adjacency.check(v)
-    kernels = compiled("midpoints", v, k) if adjacency.is_local() and not double else None
-    if kernels is not None:
-        kappas, matrices, weight = k.double(), adjacency.matrices(), adjacency.row_sums()
-        lowered = kernels.lower_product(v, kappas, dims, matrices[0], weight, multiply)
-        if lowered is not None:
-            twin = partial(_in_steps, adjacency=adjacency, dims=dims)
-            return cast(Tensor, kernels.midpoints(v, kappas, lowered, matrices, weight, multiply, twin))
-        double = True
-    return _in_steps(v, k, adjacency, dims, double=double)
+    if double and v.dtype != torch.float64:
+        return midpoints(v.double(), adjacency.to(torch.float64), k, dims).to(v.dtype)
+    kernels = compiled("midpoints", v, k) if adjacency.is_local() else None
+    if kernels is None:
+        return _in_steps(v, k, adjacency, dims)
+    kappas, (matrix, transpose), weight = k.double(), adjacency.matrices(), adjacency.row_sums()
+    lowered = kernels.lower_product(v, kappas, dims, matrix, weight, multiply)
+    if lowered is None:
+        return midpoints(v, adjacency, k, dims, double=True)
+    twin = partial(_in_steps, adjacency=adjacency, dims=dims)
+    return cast(Tensor, kernels.midpoints(v, kappas, lowered, transpose, weight, multiply, twin))
 
 
 def _in_steps(v: Tensor, k: Tensor, adjacency: SparseMatrix, dims: list[int], *, double: bool = False) -> Tensor:

@@ -1,0 +1,162 @@
+"""Lift and lower of a range of rows in the spaces of all factors, and their derivatives.
+
+Lifted rows have the vector and the height of each factor in turn. Numbers per row are kept for the derivatives, in
+float64 and as (F, 3, N): |v|², sinc and cosc of lifts; |n|², u and h of lowered rows. See `row_functions`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kappagcn.geometry.numerics import ROW_FAR, ROW_FAR_TANGENT
+from kappagcn.kernels.blocks import Array, compiled
+from kappagcn.kernels.row_functions import lift_factors, lift_slopes, lower_slopes, stretches
+from kappagcn.kernels.row_vectors import combine, dot
+from kappagcn.kernels.vector_math import inlined
+
+FAR, FAR_TANGENT = ROW_FAR, ROW_FAR_TANGENT
+TILE = 512  # rows whose numbers stay in the first cache
+
+
+@compiled
+def columns(f: int, ends: Array) -> tuple[int, int, int]:
+    """First column of a factor, the same among lifted columns, and its dimension."""
+    return ends[f], ends[f] + f, ends[f + 1] - ends[f]
+
+
+@compiled
+def lift(
+    v: Array, kappas: Array, ends: Array, limit: float, start: int, stop: int, lifted: Array, factors: Array
+) -> bool:
+    """Lifted rows and their numbers; returns whether a row lies beyond √−κ·r = limit, where it is taken to lie."""
+    beyond = False
+    for f in range(kappas.shape[0]):
+        (begin, top, dim), kappa = columns(f, ends), kappas[f]
+        q, sinc, cosc = factors[f, 0], factors[f, 1], factors[f, 2]
+        for first in range(start, stop, TILE):
+            last = min(first + TILE, stop)
+            for i in range(first, last):
+                at = i * v.shape[1] + begin
+                q[i] = dot(v, at, v, at, dim)
+                beyond |= -4 * kappa * q[i] > limit * limit
+            lift_factors(q[first:last], kappa, limit, sinc[first:last], cosc[first:last])
+            for i in range(first, last):
+                at, place, height = i * v.shape[1] + begin, i * lifted.shape[1] + top, cosc[i]
+                combine(lifted, place, 2 * sinc[i], v, at, 0.0, v, at, dim)
+                if kappa < 0 and height > FAR:
+                    # The height of the point as rounded: far out, lowering needs them to agree.
+                    height = math.sqrt(1 - kappa * dot(lifted, place, lifted, place, dim))
+                lifted[i, top + dim] = height
+    return beyond
+
+
+@inlined
+def _tile(numbers: Array, first: int, last: int) -> tuple[Array, Array, Array]:
+    """The three numbers of a range of rows of one factor."""
+    return numbers[0, first:last], numbers[1, first:last], numbers[2, first:last]
+
+
+@compiled
+def lift_backward(
+    v: Array,
+    kappas: Array,
+    ends: Array,
+    factors: Array,
+    grad: Array,
+    start: int,
+    stop: int,
+    by_v: Array,
+    by_kappa: Array,
+) -> None:
+    """Gradients by the rows from those by lifted rows; that by κ is added."""
+    along, height, by_z = np.empty(TILE), np.empty(TILE), np.empty(TILE)
+    for f in range(kappas.shape[0]):
+        (begin, top, dim), kappa = columns(f, ends), kappas[f]
+        for first in range(start, stop, TILE):
+            n = min(TILE, stop - first)
+            for i in range(n):
+                at, place = (first + i) * v.shape[1] + begin, (first + i) * grad.shape[1] + top
+                along[i], height[i] = dot(grad, place, v, at, dim), grad[first + i, top + dim]
+            numbers = _tile(factors[f], first, first + n)
+            by_kappa[f] += lift_slopes(numbers, kappa, along[:n], height[:n], by_z[:n])
+            for i in range(n):
+                at, place = (first + i) * v.shape[1] + begin, (first + i) * grad.shape[1] + top
+                combine(by_v, at, 2 * numbers[1][i], grad, place, 8 * kappa * by_z[i], v, at, dim)
+
+
+@compiled
+def lower(
+    sums: Array,
+    kappas: Array,
+    ends: Array,
+    weight: Array,
+    start: int,
+    stop: int,
+    out: Array,
+    kept: Array,
+    far: Array,
+) -> bool:
+    """Rows times their weights, lowered, and their numbers; returns whether some are far.
+
+    Where `far` is no empty array, rows are marked there that lie so far out for κ < 0 that a sum in float32 has lost
+    digits.
+    """
+    any_far = False
+    for f in range(kappas.shape[0]):
+        (begin, top, dim), kappa = columns(f, ends), kappas[f]
+        p, u, h = kept[f, 0], kept[f, 1], kept[f, 2]
+        for first in range(start, stop, TILE):
+            last = min(first + TILE, stop)
+            for i in range(first, last):
+                place = i * sums.shape[1] + top
+                p[i] = dot(sums, place, sums, place, dim)
+                # A row of negative weight is that of the opposite weights, with the sign of the weight.
+                h[i] = sums[i, top + dim] if weight[i] >= 0 else -sums[i, top + dim]
+            if far.shape[0] and kappa < 0:
+                for i in range(first, last):
+                    ahead = max(h[i], 0.0)
+                    far[f, i] = not (p[i] == 0 or -kappa * p[i] < FAR_TANGENT * ahead * ahead)
+                    any_far |= far[f, i]
+            stretches(p[first:last], h[first:last], kappa, u[first:last])
+            for i in range(first, last):
+                # At κ = 0 the weight is the height, and may be 0.
+                scale = 0.5 if kappa == 0 else 0.5 * abs(weight[i]) * u[i]
+                place = i * sums.shape[1] + top
+                combine(out, i * out.shape[1] + begin, scale, sums, place, 0.0, sums, place, dim)
+    return any_far
+
+
+@compiled
+def lower_backward(
+    sums: Array,
+    kappas: Array,
+    ends: Array,
+    weight: Array,
+    kept: Array,
+    far: Array,
+    grad: Array,
+    start: int,
+    stop: int,
+    by_sums: Array,
+    by_kappa: Array,
+) -> None:
+    """Gradients by the rows that were lowered, 0 for far ones; that by κ is added."""
+    pull, rise, turn = np.empty(TILE), np.empty(TILE), np.empty(TILE)
+    for f in range(kappas.shape[0]):
+        (begin, top, dim), kappa = columns(f, ends), kappas[f]
+        for first in range(start, stop, TILE):
+            n = min(TILE, stop - first)
+            for i in range(n):
+                at, place = (first + i) * grad.shape[1] + begin, (first + i) * sums.shape[1] + top
+                near = not (far.shape[0] and far[f, first + i])
+                pull[i] = 0.5 * abs(weight[first + i]) * dot(grad, at, sums, place, dim) if near else 0.0
+            numbers = _tile(kept[f], first, first + n)
+            by_kappa[f] += lower_slopes(numbers, kappa, pull[:n], rise[:n], turn[:n])
+            for i in range(n):
+                at, place = (first + i) * grad.shape[1] + begin, (first + i) * sums.shape[1] + top
+                near = not (far.shape[0] and far[f, first + i])
+                scale = 0.5 if kappa == 0 else 0.5 * abs(weight[first + i]) * numbers[1][i]
+                combine(by_sums, place, scale if near else 0.0, grad, at, turn[i], sums, place, dim)
+                by_sums[first + i, top + dim] = -rise[i] if weight[first + i] >= 0 else rise[i]

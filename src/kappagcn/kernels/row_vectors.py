@@ -1,0 +1,121 @@
+"""Products and sums of short rows in vector registers, in float64: `dot` and `combine`.
+
+The compiler's own vector loops take 32 numbers at a time, and what is left over one by one; rows of a hidden layer are
+shorter than that. Here widths of 8, 4, 2 and 1 follow each other. Arrays are contiguous; a row is given by the array
+and the place of its first number in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import cgutils, types
+
+from kappagcn.kernels.intrinsics import intrinsic
+
+__all__ = ["combine", "dot"]
+
+WIDTHS = (8, 4, 2, 1)
+PLACE, WIDE = ir.IntType(64), ir.DoubleType()
+CONTRACT = ("contract",)
+
+
+class _Row:
+    """A row in memory, read and written as vectors of float64 whatever its own type."""
+
+    def __init__(self, context: Any, builder: ir.IRBuilder, kind: Any, array: Any, first: Any) -> None:
+        self.builder, self.item = builder, context.get_data_type(kind.dtype)
+        self.size = kind.dtype.bitwidth // 8
+        self.start = builder.gep(context.make_array(kind)(context, builder, value=array).data, [first])
+
+    def _at(self, place: Any, width: int) -> Any:
+        start = self.builder.gep(self.start, [place])
+        return self.builder.bitcast(start, ir.VectorType(self.item, width).as_pointer())
+
+    def load(self, place: Any, width: int) -> Any:
+        row = self.builder.load(self._at(place, width), align=self.size)
+        return row if self.item == WIDE else self.builder.fpext(row, ir.VectorType(WIDE, width))
+
+    def store(self, row: Any, place: Any, width: int) -> None:
+        row = row if self.item == WIDE else self.builder.fptrunc(row, ir.VectorType(self.item, width))
+        self.builder.store(row, self._at(place, width), align=self.size)
+
+
+@contextmanager
+def _windows(builder: ir.IRBuilder, place: Any, width: int, dim: Any) -> Iterator[Any]:
+    """Code that runs for each window of this width that begins at the stored place and ends within dim."""
+    test, body, done = (builder.append_basic_block(name) for name in ("test", "body", "done"))
+    builder.branch(test)
+    builder.position_at_end(test)
+    start = builder.load(place)
+    stop = builder.add(start, ir.Constant(PLACE, width))
+    builder.cbranch(builder.icmp_signed("<=", stop, dim), body, done)
+    builder.position_at_end(body)
+    yield start
+    builder.store(stop, place)
+    builder.branch(test if width == WIDTHS[0] else done)
+    builder.position_at_end(done)
+
+
+def _repeated(builder: ir.IRBuilder, number: Any, width: int) -> Any:
+    """A vector of so many times a number."""
+    undefined = ir.Constant(ir.VectorType(WIDE, width), ir.Undefined)
+    first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(ir.IntType(32), width), None))
+
+
+def _sum(builder: ir.IRBuilder, row: Any, width: int) -> Any:
+    """The sum of a vector's numbers, by halves."""
+    while width > 1:
+        width //= 2
+        halves = (list(range(width)), list(range(width, 2 * width)))
+        kind = ir.VectorType(ir.IntType(32), width)
+        one, other = (builder.shuffle_vector(row, row, ir.Constant(kind, half)) for half in halves)
+        row = builder.fadd(one, other)
+    return builder.extract_element(row, ir.Constant(ir.IntType(32), 0))
+
+
+@intrinsic
+def dot(_: Any, x: Any, x_first: Any, y: Any, y_first: Any, dim: Any) -> Any:
+    """⟨x, y⟩ of two rows of length dim."""
+
+    def build(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        one, other = (_Row(context, builder, signature.args[n], args[n], args[n + 1]) for n in (0, 2))
+        place = cgutils.alloca_once(builder, PLACE)
+        builder.store(ir.Constant(PLACE, 0), place)
+        total = ir.Constant(WIDE, 0.0)
+        for width in WIDTHS:
+            zeros = ir.Constant(ir.VectorType(WIDE, width), None)
+            sums = cgutils.alloca_once(builder, zeros.type)
+            builder.store(zeros, sums)
+            with _windows(builder, place, width, args[4]) as start:
+                product = builder.fmul(one.load(start, width), other.load(start, width), flags=CONTRACT)
+                builder.store(builder.fadd(builder.load(sums), product, flags=CONTRACT), sums)
+            total = builder.fadd(total, _sum(builder, builder.load(sums), width))
+        return total
+
+    return types.float64(x, types.int64, y, types.int64, types.int64), build
+
+
+@intrinsic
+def combine(
+    _: Any, out: Any, out_first: Any, s: Any, x: Any, x_first: Any, t: Any, y: Any, y_first: Any, dim: Any
+) -> Any:
+    """Write s·x + t·y of two rows of length dim."""
+
+    def build(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        rows = [_Row(context, builder, signature.args[n], args[n], args[n + 1]) for n in (0, 3, 6)]
+        place = cgutils.alloca_once(builder, PLACE)
+        builder.store(ir.Constant(PLACE, 0), place)
+        for width in WIDTHS:
+            with _windows(builder, place, width, args[8]) as start:
+                left = builder.fmul(_repeated(builder, args[2], width), rows[1].load(start, width), flags=CONTRACT)
+                right = builder.fmul(_repeated(builder, args[5], width), rows[2].load(start, width), flags=CONTRACT)
+                rows[0].store(builder.fadd(left, right, flags=CONTRACT), start, width)
+        return context.get_dummy_value()
+
+    number, integer = types.float64, types.int64
+    return types.none(out, integer, number, x, integer, number, y, integer, integer), build
