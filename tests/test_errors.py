@@ -4,7 +4,9 @@ import inspect
 import pickle
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from kappagcn import errors
 
@@ -37,3 +39,9 @@ def test_a_lost_worker_is_reported_where_it_says():
 def test_errors_of_files_travel_between_processes():
     error = pickle.loads(pickle.dumps(errors.GraphFileError("edges.csv, line 3: expected two nodes.")))
     assert str(error) == "edges.csv, line 3: expected two nodes."
+
+
+def test_values_are_described_by_dtype_and_shape():
+    assert errors.described(torch.zeros(2, 3)) == "float32 of shape (2, 3)"
+    assert errors.described(np.arange(4)) == "int64 of shape (4,)"
+    assert errors.described("nodes") == "str"

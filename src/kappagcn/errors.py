@@ -1,6 +1,7 @@
 """Errors and warnings of kappagcn: every message says what was expected, what was found and what to do."""
 
 from pathlib import Path
+from typing import Any
 
 __all__ = [
     "CheckpointError",
@@ -148,3 +149,15 @@ class SplitWarning(UserWarning):
 
 class PrecisionWarning(UserWarning):
     """Rows that lie farther out than the precision in use resolves."""
+
+
+def described(value: Any) -> str:
+    """The type of a value, and of an array or tensor its dtype and shape, for messages.
+
+    >>> import numpy as np
+    >>> described(np.zeros((2, 3))), described([1, 2])
+    ('float64 of shape (2, 3)', 'list')
+    """
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)}"
+    return type(value).__name__

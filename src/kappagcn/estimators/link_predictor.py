@@ -15,7 +15,7 @@ from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import GraphError, SplitError
+from kappagcn.errors import GraphError, SplitError, described
 from kappagcn.estimators.base import Estimator
 from kappagcn.estimators.devices import resolve_device
 from kappagcn.estimators.labelled import read_labelled
@@ -242,7 +242,10 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
             return roc_auc(*self.test_scores())
         labels, scores = np.asarray(y), self.log_odds(pairs)
         if labels.shape != scores.shape or not np.isin(labels, (0, 1)).all():
-            raise GraphError(f"y: expected {len(scores)} labels that are 0 or 1, found otherwise.")
+            raise GraphError(
+                f"y: expected {len(scores)} labels that are 0 or 1, found {described(labels)} with "
+                f"{', '.join(map(str, np.unique(labels)[:3]))}, …."
+            )
         return roc_auc(scores[labels == 1], scores[labels == 0])
 
     def tangent(self) -> Array:

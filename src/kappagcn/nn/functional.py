@@ -100,8 +100,10 @@ def pool(
         raise GraphError(f"expected one graph number per node ({v.shape[0]}), found shape {tuple(batch.shape)}.")
     if num_graphs is None:
         num_graphs = int(batch.max()) + 1 if batch.numel() else 0
-    if batch.is_floating_point() or (weight is not None and weight.shape != batch.shape):
-        raise GraphError("expected graph numbers as integers and one weight per node, found otherwise.")
+    if batch.is_floating_point():
+        raise GraphError(f"expected graph numbers as integers, found {batch.dtype}.")
+    if weight is not None and weight.shape != batch.shape:
+        raise GraphError(f"expected one weight per node ({v.shape[0]}), found shape {tuple(weight.shape)}.")
     if is_cheap_to_read(batch) and batch.numel() and not 0 <= int(batch.min()) <= int(batch.max()) < num_graphs:
         raise GraphError(f"expected graphs 0 to {num_graphs - 1}, found {int(batch.min())} to {int(batch.max())}.")
     dtype = at_least_single(v).dtype  # half precision does not count to 300

@@ -13,7 +13,7 @@ from torch.utils.data import get_worker_info
 from torch_geometric.data import Data
 from torch_geometric.sampler import BaseSampler, NodeSamplerInput, SamplerOutput
 
-from kappagcn.errors import GraphError
+from kappagcn.errors import GraphError, described
 from kappagcn.sparse.matrix import SparseMatrix, check_range
 
 __all__ = ["NeighbourSampler", "Sample", "SparseRows"]
@@ -185,7 +185,7 @@ class NeighbourSampler(Draws, BaseSampler):
 
     def _check_nodes(self, nodes: Tensor) -> None:
         if not isinstance(nodes, Tensor) or nodes.dim() != 1 or nodes.dtype != torch.int64:
-            raise GraphError("expected nodes as a tensor (B,) of int64, found otherwise.")
+            raise GraphError(f"expected nodes as a tensor (B,) of int64, found {described(nodes)}.")
         check_range(nodes, self.rows.shape[0], "expected nodes")
 
     def _hop(self, nodes: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.errors import SplitWarning, TrainingError
+from kappagcn.errors import SplitWarning, TrainingError, described
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 
@@ -57,7 +57,9 @@ def check_graph(model: NodeClassifier, data: Data) -> None:
         )
     weight = data.get("edge_weight")
     if weight is not None and (not isinstance(weight, Tensor) or weight.shape != edges.shape[1:]):
-        raise TrainingError(f"expected one weight per edge, data.edge_weight ({edges.shape[1]},), found otherwise.")
+        raise TrainingError(
+            f"expected one weight per edge, data.edge_weight ({edges.shape[1]},), found {described(weight)}."
+        )
     if weight is not None and not (torch.isfinite(weight) & (weight >= 0)).all():
         raise TrainingError("expected finite edge weights from 0, found others in data.edge_weight.")
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from kappagcn.errors import TrainingError
+from kappagcn.errors import TrainingError, described
 from kappagcn.models import NodeClassifier, Step
 from kappagcn.nn.inputs import Features
 from kappagcn.sparse import SparseMatrix
@@ -143,7 +143,7 @@ def layerwise(
     """
     check_count("batch_size", batch_size)
     if nodes is not None and not (isinstance(nodes, Tensor) and nodes.dtype == torch.int64 and nodes.dim() == 1):
-        raise TrainingError("nodes: expected numbers of nodes as a tensor (R,) of int64, found otherwise.")
+        raise TrainingError(f"nodes: expected numbers of nodes as a tensor (R,) of int64, found {described(nodes)}.")
     if nodes is not None and len(nodes) and not 0 <= int(nodes.min()) <= int(nodes.max()) < x.shape[0]:
         raise TrainingError(f"nodes: expected 0 to {x.shape[0] - 1}, found {int(nodes.min())} to {int(nodes.max())}.")
     if model.needs_whole_graph:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kappagcn.errors import TrainingError
+from kappagcn.errors import TrainingError, described
 
 __all__ = ["average_precision", "hits_at", "link_metrics", "mean_reciprocal_rank", "roc_auc"]
 
@@ -20,7 +20,9 @@ HITS = (10, 50, 100)
 def _checked(edges: Any, others: Any) -> tuple[Array, Array]:
     one, two = np.asarray(edges, np.float64), np.asarray(others, np.float64)
     if one.ndim != 1 or two.ndim != 1 or not len(one) or not len(two):
-        raise TrainingError("expected scores of at least one edge and one other pair, found otherwise.")
+        raise TrainingError(
+            f"expected scores of at least one edge and one other pair, found {described(one)} and {described(two)}."
+        )
     if not (np.isfinite(one).all() and np.isfinite(two).all()):
         raise TrainingError("expected finite scores, found NaN or infinite ones.")
     return one, two

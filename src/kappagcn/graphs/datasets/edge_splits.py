@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.errors import SplitError, TestNodesError
+from kappagcn.errors import SplitError, TestNodesError, described
 from kappagcn.graphs.datasets.splits import VISIBLE
 from kappagcn.graphs.negatives import NegativeSampler, pair_keys
 
@@ -214,7 +214,10 @@ def time_split(
     """
     pairs = _pairs(pairs, data.num_nodes, "time split")
     if times.shape != pairs.shape[1:] or not torch.isfinite(times.double()).all():
-        raise SplitError(f"expected a finite time for each of {pairs.shape[1]} edges, found otherwise.")
+        raise SplitError(
+            f"expected a finite time for each of {pairs.shape[1]} edges, found {described(times)}, of which "
+            f"{int(torch.isfinite(times.double()).sum())} finite."
+        )
     order = torch.argsort(times.double(), stable=True)
     keys = pair_keys(pairs, data.num_nodes)[order]
     _, inverse = keys.unique(return_inverse=True)

@@ -189,7 +189,10 @@ def ppnp_split(y: Tensor, seed: int, *, known: int = 1500, per_class: int = 20, 
     labels = _labels(y)
     n = len(labels)
     if not (labels >= 0).any() or per_class < 1 or stopping < 0:
-        raise SplitError("expected labelled nodes, per_class from 1 and stopping from 0, found otherwise.")
+        raise SplitError(
+            f"expected labelled nodes, per_class from 1 and stopping from 0, found {int((labels >= 0).sum())} labelled "
+            f"nodes, per_class {per_class} and stopping {stopping}."
+        )
     if not 0 < known <= n:
         raise SplitError(f"expected between 1 and {n} known nodes, found {known}. Use random_split for small graphs.")
     drawn, test = (nodes[labels[nodes] >= 0] for nodes in _draw_known(n, known))
