@@ -3,8 +3,10 @@
 What a worker calls must be a function of an importable file, such as part_worker.py; it may be killed or stopped.
 """
 
+import contextlib
 import multiprocessing
 import os
+import random
 import shutil
 import socket
 import sys
@@ -68,7 +70,14 @@ def wait_until(condition, seconds=120):
 
 def group(function, count, *arguments):
     """Workers with the variables of the environment that torchrun would set."""
-    with socket.socket() as port:
-        port.bind(("127.0.0.1", 0))
-        address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port.getsockname()[1]), "WORLD_SIZE": str(count)}
+    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(count)}
     return [Worker(function, *arguments, environment={**address, "RANK": str(rank)}) for rank in range(count)]
+
+
+def free_port():
+    """A port below those that systems assign by themselves: nobody else takes it before the workers do."""
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 100):
+        with contextlib.suppress(OSError), socket.socket() as taken:
+            taken.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("expected a free port, found 100 in use")

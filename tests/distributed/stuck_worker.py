@@ -11,7 +11,7 @@ from kappagcn.errors import WorkerLostError
 
 def main(how):
     try:
-        with process_group(3) as communicator:
+        with process_group(5) as communicator:
             dist.barrier()  # all have joined
             if how == "stuck" and communicator.rank == 1:
                 time.sleep(60)  # its thread that gives signs of life goes on
