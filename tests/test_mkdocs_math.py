@@ -43,7 +43,7 @@ def test_a_sign_is_no_difference():
     assert shape("|−x|").count('form="prefix"') == 1
 
 
-def test_words_stay_words():
+def test_words_in_formulas_stay_text():
     assert not is_formula("no tensor of size N × M × D for all pairs")
     assert not is_formula("[`add`](api/geometry.md)")
     assert not is_formula("below")

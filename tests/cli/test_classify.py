@@ -6,7 +6,7 @@ import pytest
 from command_runs import message_of, run
 
 
-def test_an_interrupted_classification_goes_on_to_the_same_numbers(tmp_path):
+def test_an_interrupted_classification_resumes_to_the_same_numbers(tmp_path):
     arguments = ["classify", "disease", "--space", "H4", "--splits", "2", "--epochs", "15", "--json", "--threads", "1"]
     whole = json.loads(run(*arguments, "--out", str(tmp_path / "whole")).stdout)
     assert run(*arguments, "--out", str(tmp_path / "cut")).exit_code == 0

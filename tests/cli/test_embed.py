@@ -4,7 +4,7 @@ import pytest
 from command_runs import message_of, run
 
 
-def test_weights_are_lengths_unless_told_otherwise(tmp_path):
+def test_weights_are_lengths_by_default(tmp_path):
     (tmp_path / "g.csv").write_text("source,target,weight\na,b,5\nb,c,5\nc,d,5\n")
     results = {}
     for flag in ("--weights", "--no-weights"):

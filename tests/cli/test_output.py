@@ -54,7 +54,7 @@ def test_a_full_disk_leaves_whole_files_and_a_run_to_resume(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     "command", ["embed small_tree --space H2(-1) --epochs 40", "classify disease --splits 2 --epochs 40"]
 )
-def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path, command, monkeypatch):
+def test_ctrl_c_leaves_a_run_that_can_be_resumed(tmp_path, command, monkeypatch):
     run_epoch = Trainer.run_epoch
 
     def interrupted(trainer):

@@ -39,7 +39,7 @@ def agrees(result, alone):
     assert result["curvatures"] == pytest.approx(alone["curvatures"], rel=0.02)
 
 
-def test_a_killed_worker_is_named_and_other_numbers_of_workers_go_on_to_the_same_numbers(tmp_path, alone):
+def test_a_killed_worker_is_named_and_other_numbers_of_workers_resume_to_the_same_numbers(tmp_path, alone):
     folder = tmp_path / "run"
     witness, victim = started(folder, 2, rank=1, epoch=30, by=signal.SIGKILL)
     _, words, code = witness.ended()

@@ -62,7 +62,7 @@ def test_the_difference_is_that_of_published_pairs():
 
 @pytest.mark.parametrize("theme", COLOURS)
 @pytest.mark.parametrize("sight", SEEN)
-def test_any_two_colours_are_told_apart_by_every_reader(theme, sight):
+def test_any_two_colours_differ_for_every_kind_of_colour_vision(theme, sight):
     seen = [lab(np.asarray(SEEN[sight]) @ linear(colour)) for colour in COLOURS[theme]]
     assert min(difference(one, two) for one, two in itertools.combinations(seen, 2)) >= 10
 

@@ -382,7 +382,7 @@ def test_nodes_that_share_a_place_are_counted():
     assert embedder.summary()["coincident_nodes"] == len(embedder.coincident_nodes_)
 
 
-def test_a_new_embedder_has_nothing_to_say():
+def test_an_embedder_that_was_not_fitted_has_no_results():
     for ask in (lambda e: e.curvatures_, lambda e: e.distances(), lambda e: e.summary()):
         with pytest.raises(TrainingError, match="Call fit first"):
             ask(GraphEmbedder())

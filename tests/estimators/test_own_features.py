@@ -36,7 +36,7 @@ def test_they_are_where_neighbours_say_less(heterophilous):
     assert keep_apart(sparse, split)
 
 
-def test_they_are_not_where_neighbours_of_other_classes_tell_ones_own(heterophilous):
+def test_they_are_not_where_classes_of_neighbours_predict_the_own_class(heterophilous):
     """On edges from class to class in turn the mean of the neighbours has more to say than one noisy row."""
     first = torch.randint(0, NODES, (3000,), generator=torch.Generator().manual_seed(1))
     edges = torch.stack([first, (first + 1 + 3 * torch.arange(3000)) % NODES])

@@ -32,7 +32,7 @@ def test_trees_get_hyperbolic_spaces_and_cycles_spheres(graph, sign):
     assert embedder.d_avg_ <= 1.05 * best, "the objective is another one, and D_avg need not fall with it"
 
 
-def test_the_better_ones_go_on_and_all_are_reported():
+def test_the_better_candidates_are_trained_longer_and_all_are_reported():
     choice = GraphEmbedder("auto", dim=6, epochs=120, verbose=False, intervals=False).fit(balanced_tree(3, 2)).choice_
     assert [each.space for each in choice.candidates[:2]].count(choice.space) == 1
     epochs = sorted((each.epochs for each in choice.candidates), reverse=True)

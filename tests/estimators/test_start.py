@@ -19,7 +19,7 @@ def curvatures(start):
     return [f.kappa for f in parse_signature(start.space)]
 
 
-def test_silent_factors_start_nearly_flat_with_the_sign_of_their_letter():
+def test_factors_without_a_number_start_nearly_flat_with_the_sign_of_their_letter():
     flat, curved, strong = starts("H2xS2xE1", SCALING, "graph", 0)
     assert [round(k * 3**2, 6) for k in curvatures(flat)] == [-0.01, 0.01, 0]
     assert [round(k * 3**2, 4) for k in curvatures(curved)] == [-10, 0.01, 0]

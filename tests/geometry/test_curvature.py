@@ -7,7 +7,7 @@ from kappagcn.geometry import Curvature, Stereographic
 
 @pytest.mark.parametrize("bounds", [{}, {"lower": -3.0}, {"upper": 0.5}, {"lower": -3.0, "upper": 0.5}])
 @pytest.mark.parametrize("value", [-2.0, -1e-3, 0.0, 0.3])
-def test_starts_where_it_is_told(bounds, value):
+def test_starts_at_the_given_value(bounds, value):
     assert Curvature(value, **bounds).value == pytest.approx(value, abs=1e-6)
 
 

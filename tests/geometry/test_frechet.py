@@ -82,14 +82,14 @@ def test_equal_points_and_zero_weights():
     torch.testing.assert_close(m, x[0])
 
 
-def test_sets_that_are_not_unique_are_told():
+def test_means_that_are_not_unique_give_a_warning():
     angle = torch.tensor([0.0, 2.0, 4.0]) * math.pi / 3
     equator = torch.stack([angle.cos(), angle.sin()], -1)
     with pytest.warns(NonUniqueMeanWarning, match="quarter of a great circle"):
         G.frechet_mean(torch.cat([equator, torch.tensor([[0.5, 0.1]])]), k=1.0)
 
 
-def test_a_search_cut_short_is_told():
+def test_a_search_that_stops_early_gives_a_warning():
     x = G.random_uniform(5, 3, radius=8.0, k=-1.0, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     with pytest.warns(ConvergenceWarning, match="raise steps"):
         G.frechet_mean(x, torch.tensor([1.0, 1e-3, 1e-3, 1e-3, 0.2], dtype=torch.float64), k=-1.0, steps=0)

@@ -176,7 +176,7 @@ def test_a_product_compiles_and_exports_as_one_graph():
     torch.testing.assert_close(torch.export.export(Net(), (v, w)).module()(v, w), expected)
 
 
-def test_signature_tells_the_curvatures_of_now():
+def test_signature_has_the_current_curvatures():
     space = ProductManifold.from_signature("H8xS8", trainable=True)
     assert space.signature == "H8xS8"
     with torch.no_grad():

@@ -64,7 +64,7 @@ def test_the_same_seed_gives_the_same_points():
     assert torch.equal(draw(), draw())
 
 
-def test_bad_requests():
+def test_wrong_arguments():
     with pytest.raises(GeometryError, match="positive, finite geodesic radius, found -1"):
         G.random_uniform(2, 3, radius=-1.0, k=0.0)
     with pytest.raises(GeometryError, match="dimension D"):

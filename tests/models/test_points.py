@@ -78,7 +78,7 @@ def test_a_network_starts_at_the_points_it_is_asked_for():
     assert (points() - smooth).norm() < 0.1 * smooth.norm()
 
 
-def test_embedding_goes_on_after_an_interruption_to_the_same_numbers(tmp_path):
+def test_an_interrupted_embedding_resumes_to_the_same_numbers(tmp_path):
     distances = GraphDistances.of(cycle(12))
     config = TrainingConfig(epochs=30, patience=30, l2=0)
 

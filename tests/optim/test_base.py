@@ -167,7 +167,7 @@ def test_weight_decay_is_a_penalty_on_coordinates(build):
 
 @EACH
 @pytest.mark.parametrize("signature", ["H3", "H2xS2"])
-def test_states_go_on_where_they_were(build, signature):
+def test_loaded_states_continue_training(build, signature):
     """Saved after five steps and loaded into a new optimiser: the next five are the same."""
     space = ProductManifold.from_signature(signature, trainable=True, dtype=torch.float64)
     goal = points(space, 4, seed=1).detach()

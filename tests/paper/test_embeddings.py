@@ -32,7 +32,7 @@ def test_a_record_says_everything_and_is_the_same_twice():
     assert other["distortion"] != first["distortion"]
 
 
-def test_an_interrupted_run_goes_on_and_leaves_nothing(tmp_path, monkeypatch):
+def test_an_interrupted_run_resumes_and_removes_its_checkpoint(tmp_path, monkeypatch):
     job = EmbeddingJob(SHORT, scratch=tmp_path / "running")
     file = RecordFile(tmp_path / "records.jsonl", EmbeddingJob)
     step, begun = Trainer.run_epoch, []

@@ -93,7 +93,7 @@ def test_the_plane_is_moved_and_zoomed_about_the_pointer(page, folder):
     assert page.errors() == []
 
 
-def test_curves_and_bars_tell_their_values(page, tree):
+def test_curves_and_bars_show_their_values(page, tree):
     page.open(tree[1])
     for chart, words in (("#curves .chart", "epoch"), ("#histogram .chart", "pairs")):
         arrays = page.run(

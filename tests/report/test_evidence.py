@@ -41,7 +41,7 @@ def test_the_curve_crosses_the_limit_where_the_range_ends():
     assert max(points, key=lambda point: point[1])[0] > float(re.search(r'x1="([^"]*)"[^>]*class="own"', picture)[1])
 
 
-def test_the_candidates_and_the_reason_are_told(run):
+def test_the_candidates_and_the_reason_are_on_the_page(run):
     section = choice_section(run)
     for candidate in run.summary["choice"]["candidates"]:
         assert f">{candidate['space']}<" in section

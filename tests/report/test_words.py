@@ -2,13 +2,13 @@ from kappagcn.report.words import facts, number, sentences
 from report_runs import classified_run, tree_run, written
 
 
-def test_words():
+def test_numbers_as_text():
     assert number(-0.0867731) == "−0.08677"
     assert number(1e-7) == "1.000e−07"
     assert number(float("inf")) == number(None) == "–"
 
 
-def test_a_summary_in_words(tmp_path):
+def test_a_summary_as_text(tmp_path):
     run = classified_run(tmp_path / "papers")
     assert "80.0 % of the test nodes" in sentences(run)
     assert "2 runs" in sentences(run)

@@ -49,7 +49,7 @@ def test_all_sources_sampled_is_the_whole_objective(points, objective):
         assert sampled.metrics() == {name: pytest.approx(value, rel=1e-6)}
 
 
-def test_one_process_shares_with_nobody(points):
+def test_one_process_does_not_communicate(points):
     shared = SharedEmbeddingTask(points, GRAPH, 12, torch.arange(12), Communicator(), seed=0)
     assert task_value(shared) == pytest.approx(task_value(EmbeddingTask(points, DISTANCES)), rel=1e-6)
 

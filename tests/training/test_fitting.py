@@ -26,7 +26,7 @@ def test_training_learns(build, data, split):
     assert after["accuracy"] > max(before, 0.6)
 
 
-def test_rows_beyond_the_precision_are_told(data, split):
+def test_rows_beyond_the_precision_give_a_warning(data, split):
     data.x = torch.ones(200, 10)
     model = network(act="none", dropout=0.0)
     model.hidden[0].lin.weight.data.fill_(1.0)
@@ -35,7 +35,7 @@ def test_rows_beyond_the_precision_are_told(data, split):
     assert result.capped_rows > 0
 
 
-def test_a_run_goes_on_only_with_its_own_data_and_nodes(data, split, tmp_path):
+def test_a_run_resumes_only_with_its_own_data_and_nodes(data, split, tmp_path):
     """Else test nodes of one split could train in another under the same name."""
     config = TrainingConfig(epochs=3)
     fit(network(), data, split, config, folder=tmp_path)

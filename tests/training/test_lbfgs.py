@@ -71,7 +71,7 @@ def test_at_the_minimum_no_step_is_left_and_nothing_changes():
     assert minimum.value == 0
 
 
-def test_a_loaded_state_goes_on_to_the_same_numbers():
+def test_a_loaded_state_continues_to_the_same_numbers():
     whole, values = minimise(rosenbrock, [-1.2, 1.0], 30)
     half, _ = minimise(rosenbrock, [-1.2, 1.0], 12)
     other, _ = minimise(rosenbrock, [3.0, 3.0], 0)

@@ -70,7 +70,7 @@ def test_statistics_of_columns_are_those_of_the_whole(tmp_path):
     assert (about["mean"][:2], about["deviation"][:2]) == ([0, 0], [1, 1])
 
 
-def test_an_interrupted_run_goes_on_where_it_was(tmp_path, monkeypatch):
+def test_an_interrupted_run_continues_after_the_last_complete_step(tmp_path, monkeypatch):
     data, source = disease(60), {"file": [1, 2]}
     arguments = (part_stream(data), NodeColumns.of_data(data), tmp_path / "parts", 2)
     with monkeypatch.context() as broken:

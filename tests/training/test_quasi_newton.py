@@ -49,7 +49,7 @@ def test_it_stops_when_nothing_is_gained():
     assert ours.stopping.lowest_loss < 1e-6
 
 
-def test_a_run_goes_on_after_an_interruption_to_the_same_numbers(tmp_path):
+def test_an_interrupted_run_resumes_to_the_same_numbers(tmp_path):
     torch.manual_seed(0)
     whole = train(trainer(epochs=20))
     torch.manual_seed(0)

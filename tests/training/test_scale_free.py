@@ -32,7 +32,7 @@ def test_adam_crosses_zero_and_never_runs_off():
     assert max(abs(b - a) for a, b in itertools.pairwise(u)) < 0.5
 
 
-def test_a_loaded_state_goes_on_to_the_same_numbers():
+def test_a_loaded_state_continues_to_the_same_numbers():
     def fresh():
         kappa = torch.tensor(-1.0, dtype=torch.float64, requires_grad=True)
         return kappa, CurvatureAdam([kappa], radius=1.0, lr=0.1)

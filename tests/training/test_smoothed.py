@@ -38,7 +38,7 @@ def test_it_ends_without_smoothing():
     assert ours.share == 0 or ours.sharp == 0
 
 
-def test_a_run_goes_on_after_an_interruption_to_the_same_numbers(tmp_path):
+def test_an_interrupted_run_resumes_to_the_same_numbers(tmp_path):
     whole = train(trainer(epochs=50))
     half, folder = trainer(epochs=50), CheckpointFolder(tmp_path / "run")
     history = folder.start({}, half)

@@ -55,11 +55,13 @@ def scaled(space: str, unit: float) -> str:
     """
     if unit == 1:
         return space
-    factors = zip(parse_signature(space), _silent(space), strict=True)
-    return format_signature([f if silent else f._replace(kappa=f.kappa * unit**2) for f, silent in factors])
+    factors = zip(parse_signature(space), _without_number(space), strict=True)
+    return format_signature(
+        [f if without_number else f._replace(kappa=f.kappa * unit**2) for f, without_number in factors]
+    )
 
 
-def _silent(space: str) -> list[bool]:
+def _without_number(space: str) -> list[bool]:
     """Whether each factor's signature leaves its initial curvature open."""
     pairs = zip(parse_signature(space), parse_signature(space, start=2.0), strict=True)
     return [one != two for one, two in pairs]
@@ -121,7 +123,7 @@ def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held:
             clearly curved.
     """
     distances = scaling.distances
-    rng, factors, silent = np.random.default_rng(random_state), parse_signature(space), _silent(space)
+    rng, factors, without_number = np.random.default_rng(random_state), parse_signature(space), _without_number(space)
     n, dim = len(distances), sum(f.dim for f in factors)
     if start == "paper" or distances.pairs == 0:
         return [Start(space, torch.from_numpy(RANDOM * rng.standard_normal((n, dim))))]
@@ -133,12 +135,12 @@ def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held:
         kappa = {"H": -hyperbolic / radius**2, "S": spherical}
         chosen = [
             f._replace(kappa=kappa[f.letter]) if free and f.letter in kappa else f
-            for f, free in zip(factors, silent, strict=True)
+            for f, free in zip(factors, without_number, strict=True)
         ]
         return format_signature(chosen)
 
     points = torch.from_numpy(flat + noise)
-    free = [f.letter for f, each in zip(factors, silent, strict=True) if each]
+    free = [f.letter for f, each in zip(factors, without_number, strict=True) if each]
     curved = Start(with_curvatures(CURVED, round_ if held else FLAT / radius**2), points)
     candidates = [] if held else [Start(with_curvatures(FLAT, FLAT / radius**2), points)]
     if held or "H" in free:

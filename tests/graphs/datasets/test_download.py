@@ -108,7 +108,7 @@ def test_only_http_is_fetched(tmp_path, server):
         quick(source, tmp_path)
 
 
-def test_nobody_listening(tmp_path, server):
+def test_a_server_that_does_not_answer(tmp_path, server):
     source = dataclasses.replace(server.source("a.bin", CONTENT), url="http://127.0.0.1:9/a.bin")
     with pytest.raises(DownloadError, match="refused"):
         quick(source, tmp_path)
@@ -160,7 +160,7 @@ def test_processes_that_fetch_at_once_do_not_break_each_other(server, tmp_path, 
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_a_killed_download_leaves_nothing_to_trust(server, tmp_path, hold, begun):
+def test_a_killed_download_leaves_no_file_under_its_name(server, tmp_path, hold, begun):
     source = server.source("a.bin", CONTENT * 20)
     server.behave = lambda count: {"hold": hold} if count == 0 else {}
     process = another_process(source, tmp_path)

@@ -184,7 +184,7 @@ def test_signs_are_as_the_paper_says():
     assert parallelogram_curvature(cycle(10)).mean > 0
 
 
-def test_bad_requests_and_words():
+def test_wrong_arguments_and_text():
     with pytest.raises(GraphError, match="samples or anchors, found both"):
         parallelogram_curvature(cycle(5), samples=1, anchors=1)
     with pytest.raises(GraphError, match="anchors of at least 1, found 0"):

@@ -66,7 +66,7 @@ def test_large_graphs_are_sampled_and_scale_free_delta_is_at_most_one_half():
     assert hyperbolicity(as_data(nx.empty_graph(1))).relative == 0
 
 
-def test_bad_requests():
+def test_wrong_arguments():
     with pytest.raises(GraphError, match="samples of at least 1"):
         hyperbolicity(cycle(5), samples=0)
     assert np.isnan(hyperbolicity(cycle(5)).mean)
