@@ -28,6 +28,7 @@ from kappagcn.errors import GraphError, GraphFileError
 
 Array = NDArray[Any]
 ROUNDING = 1e-12  # relative error of a sum of squares in float64
+SLICE = 2**20  # edges looked at together
 LARGE, MAX_NODES_PER_ENTRY = 10**6, 100  # a larger graph needs an edge, feature or label for every 100 nodes
 
 
@@ -213,10 +214,14 @@ def node_index(data: Data) -> dict[str, int]:
     return index
 
 
-def adjacency(data: Data) -> sp.csr_array:
+def adjacency(data: Data, *, weighted: bool = True) -> sp.csr_array:
     """The adjacency matrix of a graph in SciPy's form: weights, or ones, in float64, (N, N).
 
     A graph that is directed, or has self-loops or repeated edges, is refused: measures of it would be wrong.
+
+    Args:
+        data: A graph.
+        weighted: Whether entries are weights; otherwise they are True, in an eighth of the memory.
 
     >>> from kappagcn.graphs import path
     >>> adjacency(path(3)).toarray()
@@ -229,13 +234,18 @@ def adjacency(data: Data) -> sp.csr_array:
             f"expected a PyG Data, found {type(data).__name__}. Files go through load_graph, NetworkX's through "
             "from_networkx, matrices through from_scipy."
         )
-    rows, cols = data.edge_index.numpy().astype(np.int32)
-    weights = np.ones(len(rows)) if data.get("edge_weight") is None else data.edge_weight.numpy().astype(np.float64)
-    matrix = sp.csr_array((weights, (rows, cols)), shape=(data.num_nodes, data.num_nodes))
-    matrix.sum_duplicates()
+    n, (rows, cols) = data.num_nodes, data.edge_index.numpy()
+    has = weighted and data.get("edge_weight") is not None
+    entries = data.edge_weight.numpy().astype(np.float64) if has else np.ones(len(rows), float if weighted else bool)
+    if _is_sorted(rows, cols, n):  # as this package keeps edges: nothing is sorted or copied again
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int32)
+        matrix = sp.csr_array((entries, cols.astype(np.int32), starts), shape=(n, n))
+    else:
+        matrix = sp.csr_array((entries, (rows.astype(np.int32), cols.astype(np.int32))), shape=(n, n))
+        matrix.sum_duplicates()
     faults = {
         "repeated edges": matrix.nnz < len(rows),
-        "self-loops": bool((rows == cols).any()),
+        "self-loops": any((rows[own] == cols[own]).any() for own in _slices(len(rows))),
         "edges in one direction only": not _is_symmetric(matrix),
     }
     if any(faults.values()):
@@ -244,6 +254,17 @@ def adjacency(data: Data) -> sp.csr_array:
             f"expected an undirected graph without self-loops, found {names}. Pass it through kappagcn.graphs.from_pyg."
         )
     return matrix
+
+
+def _slices(count: int, overlap: int = 0) -> Iterator[slice]:
+    """Parts of a long array, so that what is computed of each stays small."""
+    return (slice(start, start + SLICE + overlap) for start in range(0, count, SLICE))
+
+
+def _is_sorted(rows: Array, cols: Array, num_nodes: int) -> bool:
+    """Whether edges are sorted by row and column, none of them twice; with fewer entries than int32 can number."""
+    parts = (rows[own] * num_nodes + cols[own] for own in _slices(len(rows), overlap=1))
+    return len(rows) < 2**31 and all((np.diff(numbers) > 0).all() for numbers in parts)
 
 
 def _is_symmetric(matrix: sp.csr_array) -> bool:

@@ -21,7 +21,7 @@ def components(data: Data) -> Array:
     >>> components(two)
     array([1, 1, 0, 0, 0])
     """
-    count, labels = connected_components(adjacency(data))
+    count, labels = connected_components(adjacency(data, weighted=False))
     first_node = np.empty(count, np.int64)
     first_node[labels[::-1]] = np.arange(len(labels))[::-1]
     rank = np.empty(count, np.int64)

@@ -34,6 +34,7 @@ from kappagcn.graphs.measures.paths import path_blocks
 from kappagcn.progress import bar
 
 MAX_PRODUCTS = 2**24  # products of entries computed at a time
+MAX_NUMBERS = 2**24  # nodes times anchors computed at a time
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def parallelogram_curvature(
     for name, value in (("samples", samples), ("anchors", anchors)):
         if value is not None and value < 1:
             raise GraphError(f"expected {name} of at least 1, found {value}.")
-    graph = adjacency(data).astype(bool).astype(np.float64)
+    graph = adjacency(data, weighted=False).astype(np.float64)
     with bar("curvature", data.num_nodes if anchors is None else anchors, shown=progress) as advance:
         if samples is not None:
             return _sampled(data, graph, samples, np.random.default_rng(seed), advance)
@@ -118,18 +119,20 @@ def _averaged(
     q = 4 - 3 * closed
     inverse = sp.diags_array(1 / np.maximum(degree, 1))
     total, terms = np.zeros(n), np.zeros(n)
-    by_anchor = []
+    by_anchor, columns = [], max(1, MAX_NUMBERS // max(n, 1))
     main = np.flatnonzero(components(data) == 0)
     drawn = None if anchors is None or anchors >= len(main) else rng.choice(main, anchors, replace=False)
-    for nodes, steps in path_blocks(data, drawn):
-        d = steps.astype(np.float64)
-        s = inverse @ (graph @ (d * d))
-        defined = curved[:, None] & (steps > 0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            psi = np.where(defined, d / 2 + (q[:, None] / 4 - s) / (2 * d), 0.0)
-        total += psi.sum(axis=1)
-        terms += defined.sum(axis=1)
-        by_anchor.append(psi.sum(axis=0) / np.maximum(defined.sum(axis=0), 1))
+    for nodes, block in path_blocks(data, drawn):
+        for start in range(0, len(nodes), columns):
+            steps = block[:, start : start + columns]
+            d = steps.astype(np.float64)
+            s = inverse @ (graph @ (d * d))
+            defined = curved[:, None] & (steps > 0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                psi = np.where(defined, d / 2 + (q[:, None] / 4 - s) / (2 * d), 0.0)
+            total += psi.sum(axis=1)
+            terms += defined.sum(axis=1)
+            by_anchor.append(psi.sum(axis=0) / np.maximum(defined.sum(axis=0), 1))
         advance(len(nodes))
     per_node = np.divide(total, terms, out=np.full(n, np.nan), where=terms > 0)
     if drawn is None:
@@ -212,7 +215,7 @@ def clustering(data: Data) -> Array:
     ([1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0])
     """
     n = data.num_nodes
-    graph = adjacency(data)
+    graph = adjacency(data, weighted=False)
     degree = np.diff(graph.indptr)
     rows, cols = np.repeat(np.arange(n), degree), graph.indices
     rank = np.empty(n, np.int64)

@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError
 from kappagcn.graphs.io.undirected import Array, adjacency
 from kappagcn.graphs.measures.components import largest_component
-from kappagcn.graphs.measures.paths import second_sweep, shortest_paths
+from kappagcn.graphs.measures.paths import path_blocks, second_sweep, shortest_paths
 from kappagcn.progress import bar
 
 EXACT_NODES = 2000  # larger graphs have too many pairs
@@ -84,7 +84,7 @@ def hyperbolicity(
 
 def _far_apart(component: Data, lengths: Array) -> Array:
     """Pairs that no step to a neighbour takes farther apart, longest first; two of them attain δ."""
-    graph = adjacency(component)
+    graph = adjacency(component, weighted=False)
     farthest = np.zeros_like(lengths)
     linked = np.flatnonzero(np.diff(graph.indptr))
     if len(linked):
@@ -113,10 +113,13 @@ def _largest(lengths: Array, pairs: Array, progress: bool) -> float:
 def _sampled(component: Data, samples: int, rng: Any) -> Hyperbolicity:
     n = component.num_nodes
     landmarks = rng.choice(n, min(n, LANDMARKS), replace=False)
-    lengths = shortest_paths(component, landmarks, weighted=False).numpy()
-    between = lengths[:, landmarks].astype(np.int32)
+    blocks, reach = [], np.zeros(n, np.int64)
+    for _, steps in path_blocks(component, landmarks):
+        blocks.append(steps[landmarks].T.astype(np.int32))
+        np.maximum(reach, steps.max(axis=1), out=reach)
+    between = np.concatenate(blocks)
     x, y, z, w = rng.integers(len(landmarks), size=(4, samples))
     sums = np.stack([between[x, y] + between[z, w], between[x, z] + between[y, w], between[x, w] + between[y, z]])
     sums.sort(axis=0)
     delta = (sums[2] - sums[1]) / 2
-    return Hyperbolicity(float(delta.max()), float(delta.mean()), second_sweep(component, lengths.max(axis=0)), False)
+    return Hyperbolicity(float(delta.max()), float(delta.mean()), second_sweep(component, reach), False)

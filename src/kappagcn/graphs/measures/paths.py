@@ -224,11 +224,10 @@ def _narrowed(whole: Array) -> Array:
 
 def _lengths(data: Data, weighted: bool | None) -> sp.csr_array:
     """The matrix of edge lengths, or a boolean matrix if all lengths are 1."""
-    matrix = adjacency(data)
-    has = data.get("edge_weight") is not None
+    has = isinstance(data, Data) and data.get("edge_weight") is not None
     if weighted and not has:
         raise GraphError("expected edge weights to take as lengths, found none. Leave out weighted=True.")
-    return matrix if has and weighted is not False else matrix.astype(bool)
+    return adjacency(data, weighted=has and weighted is not False)
 
 
 def _sources(data: Data, sources: Tensor | Array | list[int] | None) -> Array:
