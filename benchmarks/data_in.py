@@ -22,6 +22,7 @@ from typing import Any
 import record
 
 NODES, EDGES = 1_000_000, 10_000_000
+FEATURES, CLASSES = 16, 4
 PACKAGES = ("torch", "torch_geometric", "pyarrow", "scipy", "kappagcn")
 COMMANDS = {
     "torch": (["-c", "import torch"], "`import torch`, for comparison"),
@@ -36,6 +37,13 @@ FILES = {
     "names.csv": "CSV, nodes are words, with weights",
     "integers.parquet": "Parquet",
     "folder": "folder of mapped arrays",
+}
+ON_FOLDER = {
+    "info-folder": (["info", "folder"], "`kappagcn info folder`"),
+    "classify-folder": (
+        ["classify", "folder", "--space", "H16", "--epochs", "1", "--no-baselines", "--out", "classified"],
+        "`kappagcn classify folder --space H16 --epochs 1 --no-baselines`",
+    ),
 }
 READ = """
 import json, resource, sys, time
@@ -87,6 +95,7 @@ def write_files(folder: Path) -> None:
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
+    import torch
     from pyarrow import csv
 
     from kappagcn.graphs import read_graph, save_graph
@@ -104,7 +113,10 @@ def write_files(folder: Path) -> None:
     from pyarrow import parquet
 
     parquet.write_table(table, folder / "integers.parquet")
-    save_graph(read_graph(folder / "integers.parquet"), folder / "folder")
+    graph = read_graph(folder / "integers.parquet")
+    graph.x = torch.from_numpy(rng.standard_normal((graph.num_nodes, FEATURES), dtype=np.float32))
+    graph.y = torch.from_numpy(rng.integers(0, CLASSES, graph.num_nodes))
+    save_graph(graph, folder / "folder")
 
 
 def measure(rounds: int) -> dict[str, Any]:
@@ -121,6 +133,7 @@ def measure(rounds: int) -> dict[str, Any]:
             # By a process of its own: one that was large would count in the memory of those it starts.
             subprocess.run([sys.executable, "-c", WRITE, str(folder)], check=True, cwd=here / "benchmarks")
             results += [{"case": file, **read(folder / file, folder / "row.json")} for file in FILES]
+            results += [{"case": case, **run(["-m", "kappagcn", *words])} for case, (words, _) in ON_FOLDER.items()]
         finally:
             os.chdir(here)
     return {"nodes": NODES, "edges": EDGES, "rounds": rounds, "results": results}
@@ -145,6 +158,10 @@ def page(record_: dict[str, Any]) -> str:
     reads = "\n".join(
         f"| {title} | {rows[case]['processor_seconds']:.2g} s | {rows[case]['gib']:.2f} GiB |"
         for case, title in FILES.items()
+    )
+    used = "\n".join(
+        f"| {title} | {rows[case]['processor_seconds']:.0f} s | {rows[case]['gib']:.2f} GiB |"
+        for case, (_, title) in ON_FOLDER.items()
     )
     millions = f"{record_['nodes'] // 10**6} million nodes, {record_['edges'] // 10**6} million random edges"
     return f"""# From start to data
@@ -174,7 +191,15 @@ with them.
 {reads}
 
 `kappagcn data convert GRAPH --out FOLDER` writes the folder. Its arrays are mapped, and read from the disk page by page
-when a computation needs them.
+when a computation needs them: `info`, `classify`, `embed` and `link` open it at once and copy nothing to do so. What they
+compute needs memory of its own, with the imports and the pages that were read:
+
+| on that folder, with {FEATURES} features and {CLASSES} classes | processor | most memory |
+|---|---|---|
+{used}
+
+`info` takes the edges as a boolean matrix of 5 bytes an entry, and distances of some columns at a time. `classify` trains
+on the whole graph at once here; `--batch-size` takes less, and parts in files ([growing](growing.md)) as little as one part.
 """
 
 
