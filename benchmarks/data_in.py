@@ -191,15 +191,16 @@ with them.
 {reads}
 
 `kappagcn data convert GRAPH --out FOLDER` writes the folder. Its arrays are mapped, and read from the disk page by page
-when a computation needs them: `info`, `classify`, `embed` and `link` open it at once and copy nothing to do so. What they
-compute needs memory of its own, with the imports and the pages that were read:
+when a computation needs them: `info`, `classify`, `embed` and `link` open it at once, without a copy of it. What they
+compute needs memory of its own, which counts here together with the imports and the pages that were read:
 
 | on that folder, with {FEATURES} features and {CLASSES} classes | processor | most memory |
 |---|---|---|
 {used}
 
-`info` takes the edges as a boolean matrix of 5 bytes an entry, and distances of some columns at a time. `classify` trains
-on the whole graph at once here; `--batch-size` takes less, and parts in files ([growing](growing.md)) as little as one part.
+`info` takes the edges as a boolean matrix of 5 bytes an entry, and the distances of a few columns at a time. `classify`
+trains on the whole graph at once here, so it does use all of it; `--batch-size` trains on mini-batches, and parts in
+files ([growing](growing.md)) hold one part at a time. `embed` and `link` were not measured on it.
 """
 
 
