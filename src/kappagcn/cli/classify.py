@@ -12,7 +12,7 @@ from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configu
 from kappagcn.cli.output import print_rows, record_command, refuse, say
 from kappagcn.estimators.settings import ClassificationSettings
 
-SCRATCH_HELP = "Folder for temporary files of parts that take turns; the system's by default."
+SCRATCH_HELP = "Folder for temporary files of a graph in parts; the system's by default."
 
 
 @command("kappagcn classify disease --space H8xS8 --epochs 100 --out disease-run")

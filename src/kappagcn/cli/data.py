@@ -20,7 +20,7 @@ METHOD_HELP = (
     "How nodes get their part; METIS in memory, a streaming rule (ldg), or ranges of numbers; auto: the first "
     "that the size and the installed packages allow."
 )
-data_app = typer.Typer(cls=OneLineGroupHelp, no_args_is_help=True, help="List, fetch, convert and cut graphs.")
+data_app = typer.Typer(cls=OneLineGroupHelp, no_args_is_help=True, help="List, download, convert and partition graphs.")
 app.add_typer(data_app, name="data")
 
 

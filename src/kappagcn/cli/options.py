@@ -48,7 +48,7 @@ Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all rando
 Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads; all cores by default.")]
 _FeaturesHelp = "File with node features; for GraphML and GML names of attributes, separated by commas."
 _HeaderHelp = "Whether an edge list has a heading; detected by default."
-_ConfigHelp = "TOML file of settings; flags given beside it win."
+_ConfigHelp = "TOML file of settings; flags override it."
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 SPACE = "Space, such as H16, S16, H8xS8, or E16 (flat)"
-START = "curvatures start slight, in units of the rows, unless given as in H16(-0.5)."
+START = "curvatures start near zero, in units of the rows' length, unless given as in H16(-0.5)."
 SEED_LIMIT = 2**32
 EPOCHS = "Maximum number of training epochs."
 
@@ -174,8 +174,8 @@ class ClassificationSettings(NetworkSettings):
     )
     self_features: str = setting(
         "auto",
-        "Keep a node's own features apart; from its neighbours', in the κ-GCN; auto: where neighbours share a "
-        "class hardly more than by chance and own features say more, by training and stopping nodes.",
+        "Use a node's own features separately; from its neighbours', in the κ-GCN; auto: where neighbours share a "
+        "class hardly more than by chance and own features predict better, by training and stopping nodes.",
         choices=("auto", "on", "off"),
     )
     propagation_steps: int = setting(10, "Number of propagation steps of appnp.", range="[1, inf)")

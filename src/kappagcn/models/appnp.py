@@ -30,7 +30,7 @@ class APPNP(NodeClassifier):
         space: Signature of the hidden layers, whose points are propagated, such as ``"H16"`` or ``"H8xS8"``.
         trainable: Whether curvatures are trained.
         relative: Whether curvatures that the signature gives no number are in units of the rows that they bend, and
-            start slight; otherwise they start at ±1.
+            start near zero; otherwise they start at ±1.
         bias: Whether hidden layers have a bias. Published APPNP has none: with small features, Adam's first steps of
             the biases could set ReLU units to 0 on every node.
         steps: Number K of propagation steps.

@@ -40,7 +40,7 @@ class KappaGCN(NodeClassifier):
             one signature for each layer, which then has curvatures of its own.
         trainable: Whether curvatures are trained.
         relative: Whether curvatures that the signature gives no number are in units of the rows that they bend, as in
-            `KappaGCNConv`, and start slight; otherwise they start at ±1.
+            `KappaGCNConv`, and start near zero; otherwise they start at ±1.
         output: Form of the output layer, as above.
         self_features: Whether a fully connected layer on a node's own features adds its logits, for graphs whose
             neighbours are of other classes (H2GCN's separation of a node and its neighbours); Â then has no self-loops.
