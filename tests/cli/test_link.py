@@ -33,6 +33,16 @@ def test_predict_names_missing_links_and_scores_pairs(links, tmp_path):
     assert (tmp_path / "out" / "links.csv").read_text().splitlines() == lines
 
 
+def test_predict_warns_of_a_run_that_says_nothing(tmp_path):
+    (tmp_path / "ring.csv").write_text("".join(f"{i},{(i + 1) % 10}\n" for i in range(10)))
+    made = run("link", tmp_path / "ring.csv", "--space", "H2", "--epochs", "1", "--out", tmp_path / "run")
+    assert "too few test edges" in made.stdout
+    assert "hits@10" not in made.stdout, "of one pair it is always 1"
+    asked = run("predict", tmp_path / "run", "--top", "1")
+    assert "Do not rely on these: too few test edges" in asked.stderr
+    assert len(asked.stdout.splitlines()) == 2
+
+
 def test_json_resume_and_dry_run(links, tmp_path):
     folder, _ = links
     arguments = ("link", "les_miserables", "--space", "H3", "--epochs", "6", "--out", folder)

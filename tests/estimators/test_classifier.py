@@ -90,9 +90,20 @@ def test_without_features_and_with_unknown_labels():
     assert (classifier.predict() == truth)[5:30].mean() > 0.7
     assert classifier.score(y=truth, nodes=np.arange(5, 30)) == (classifier.predict() == truth)[5:30].mean()
     with pytest.raises(GraphError, match="fitted without features"):
-        classifier.predict(karate)
+        classifier.predict(classic("florentine"))
     with pytest.raises(GraphError, match="expected features"):
         classifier.save("nowhere")
+
+
+@pytest.mark.parametrize("x", [None, np.eye(34)[:, :5]], ids=["without features", "with features"])
+def test_the_graph_that_was_fitted_may_be_given_again(x):
+    karate = classic("karate")
+    matrix, y = sp.csr_array(adjacency(karate)), karate.y.numpy()
+    classifier = KappaGCNClassifier("H2", epochs=5, verbose=False).fit(matrix, y, x=x)
+    assert np.array_equal(classifier.predict(matrix), classifier.predict())
+    assert classifier.score(matrix, y) == (classifier.predict() == y).mean()
+    with pytest.raises(GraphError, match=r"no other graph|5 features, as in fit, found none"):
+        classifier.predict(matrix[:-1, :-1])
 
 
 @pytest.mark.parametrize("masks", [["test"], ["val", "test"], ["val"]])

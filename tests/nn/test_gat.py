@@ -65,3 +65,8 @@ def test_gradients_and_mistakes():
         KappaGATConv(4, 3, score="dot")
     with pytest.raises(GraphError, match="give it edge_dim"):
         fixed(X, EDGES, FEATURES)
+
+
+def test_two_kinds_of_nodes_are_refused():
+    with pytest.raises(GraphError, match="in_channels: expected one number"):
+        KappaGATConv((-1, -1), 5)

@@ -19,6 +19,8 @@ def predict_links(run: Path, pairs: Path | None, top: int | None, out: Path | No
         raise refuse("expected --pairs or --top, found both.")
     predictor = KappaGCNLinkPredictor.load(run / "model.safetensors")
     rows = _top(predictor, top or DEFAULT_TOP) if pairs is None else _pairs(predictor, pairs)
+    if caution := _caution(run):
+        say(caution)
     if out is not None:
         from kappagcn.io_atomic import atomic_write
 
@@ -30,6 +32,16 @@ def predict_links(run: Path, pairs: Path | None, top: int | None, out: Path | No
         print(json.dumps({"links": [dict(zip(keys, row, strict=True)) for row in rows]}, ensure_ascii=False))
     elif out is None:
         print(_csv(rows), end="")
+
+
+def _caution(run: Path) -> str | None:
+    """A warning where the run's test edges do not show that its probabilities are of use."""
+    from kappagcn.run_folder import read_json
+
+    path = run / "summary.json"
+    words = str(read_json(path, "the summary of a run").get("verdict", "")) if path.exists() else ""
+    doubtful = words.startswith(("not better than chance", "too few test edges", "no test edges"))
+    return f"Do not rely on these: {words}" if doubtful else None
 
 
 def _top(predictor: Any, count: int) -> list[tuple[str, str, float]]:

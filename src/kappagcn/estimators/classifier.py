@@ -206,6 +206,8 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
             data, labels = copy(graph.data), None
         else:
             data, labels = read_labelled(graph, x, y)
+            if self._data is not None and data.get("x") is None and GraphNodes(data).is_of(self._data):
+                return self._data, labels
         if not self._own_features:
             raise GraphError(
                 "expected no other graph: fitted without features, a classifier can predict for its own graph only."

@@ -74,6 +74,11 @@ class KappaGATConv(CurvedMessagePassing):
         super().__init__(node_dim=0, **kwargs)
         if score not in SCORES:
             raise GraphError(f"score: expected {', '.join(SCORES)}, found {score!r}.")
+        if not isinstance(in_channels, int):
+            raise GraphError(
+                f"in_channels: expected one number, found {in_channels}; for edges between two kinds of nodes there is "
+                "KappaSAGEConv."
+            )
         if self.flow != "source_to_target":
             raise GraphError(f"flow: expected source_to_target, found {self.flow}; reverse the edges instead.")
         self.in_channels, self.out_channels, self.heads, self.concat = in_channels, out_channels, heads, concat

@@ -69,7 +69,7 @@ KNOWN: dict[str, tuple[str, Callable[[Any], str], str]] = {
     "macro_f1": ("Macro F1", percent, "every class counts the same"),
     "balanced_accuracy": ("Balanced accuracy", percent, "mean of the recalls of all classes"),
     "auc": ("AUC", percent, "a node of a class scores above another; 50 % is chance"),
-    "test_nodes": ("Test nodes", number, "never seen in training"),
+    "test_nodes": ("Test nodes", number, "their labels were not used in training"),
     "model": ("Model", number, ""),
     "distortion": ("Average distortion", number, "mean of ((d/d_G)² − 1)² over pairs; 0 is perfect"),
     "d_avg": ("D_avg", number, "mean of |d/d_G − 1| over pairs; 0 is perfect"),

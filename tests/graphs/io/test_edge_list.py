@@ -230,7 +230,7 @@ def test_names_are_numbered_in_order_of_appearance(tmp_path):
     assert [(edges.names[u], edges.names[v]) for u, v in zip(edges.rows, edges.cols, strict=True)] == pairs
 
 
-@pytest.mark.parametrize("heading", ["quelle;ziel", "Von;Nach", "origen;destino", "sender;receiver"])
+@pytest.mark.parametrize("heading", ["quelle;ziel", "Von;Nach", "origen;destino", "sender;receiver", "user;item"])
 def test_headings_in_other_words(tmp_path, heading):
     path = tmp_path / "edges.csv"
     path.write_text(f"{heading}\nanna;bert\nbert;carl\n")

@@ -19,9 +19,9 @@ from kappagcn.graphs.io.delimited import DelimitedFile, Kind, is_number
 from kappagcn.graphs.io.undirected import Array
 
 SOURCES = {"source", "src", "from", "start", "node1", "id1", "tail", "sender", "follower", "parent", "citing"}
-SOURCES |= {"quelle", "von", "origen", "origine", "fonte", "bron", "van"}
+SOURCES |= {"user", "quelle", "von", "origen", "origine", "fonte", "bron", "van"}
 TARGETS = {"target", "dst", "to", "end", "node2", "id2", "head", "dest", "destination", "receiver", "followee", "child"}
-TARGETS |= {"cited", "ziel", "nach", "zu", "destino", "cible", "destinazione", "doel", "naar"}
+TARGETS |= {"cited", "item", "ziel", "nach", "zu", "destino", "cible", "destinazione", "doel", "naar"}
 WEIGHTS = {"weight", "weights", "w", "value", "length"}
 INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})(\.0*)?", re.ASCII)
 GAPS = 8  # possible integers for each edge, above which they are looked up in a table of those that occur

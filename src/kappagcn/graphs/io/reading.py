@@ -229,7 +229,10 @@ def from_scipy(matrix: Any, *, x: Any = None, y: Any = None, name: str = "graph"
     except (TypeError, ValueError) as error:
         raise GraphError(f"expected an adjacency matrix of numbers, found something else ({error}).") from None
     if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
-        raise GraphError(f"expected a square adjacency matrix, found shape {entries.shape}.")
+        raise GraphError(
+            f"expected a square adjacency matrix, found shape {entries.shape}. To divide the nodes of a graph, as "
+            "scikit-learn's cross-validation does, pass GraphNodes(graph)."
+        )
     entries.eliminate_zeros()
     return assemble(
         entries.row,
