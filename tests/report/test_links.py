@@ -46,6 +46,8 @@ def test_the_page_has_metrics_curves_and_names(run, tmp_path):
     assert "<script>alert" not in text
     assert "&lt;script&gt;alert(1)" in text
     assert "Better than chance, and than Adamic–Adar." in text
+    assert "Hits@10<" in text
+    assert "Hits@50<" not in text, "of 30 other pairs, where it is always 1"
 
 
 def test_measures_of_every_other_epoch_are_lines_and_tables_keep_their_words_at_400_pixels(page, run, tmp_path):

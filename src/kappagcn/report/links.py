@@ -38,8 +38,10 @@ def _metrics_table(summary: dict[str, Any]) -> str:
         return ""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("", "this run", "95 % interval", *baselines))
     rows = []
+    others = summary.get("test_pairs", 0) // 2
+    always_one = {name for name in metrics if name.startswith("hits@") and others < int(name.removeprefix("hits@"))}
     for name, (label, meaning) in METRICS.items():
-        if name in metrics:
+        if name in metrics and name not in always_one:
             low, high = summary["intervals"][name]
             cells = [f"{metrics[name]:.3f}", f"{low:.3f} – {high:.3f}", *(f"{b[name]:.3f}" for b in baselines.values())]
             values = "".join(f"<td>{cell}</td>" for cell in cells)
