@@ -6,6 +6,8 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 SEED ?= $(shell date +%s)
+# The project's files are UTF-8 in every locale.
+export PYTHONUTF8 := 1
 
 .PHONY: help start busy demo test fuzz generic portable wheel lowest lint format docs gallery figures growing bench accuracy graphs \
 	layers tables embeddings quality clean
