@@ -11,16 +11,16 @@ from functools import cache
 
 import curvature_pays
 import record
+import wider_rows
 from kappagcn.paper import DATASETS, ROWS, Cell, Table, cells
 from kappagcn.paper.cells import CURVED, record_file
 from kappagcn.paper.reproduce import FURTHER, FURTHER_ROWS, RUNS, SPLITS, Plan
 from kappagcn.paper.searching import BUDGETS, chosen
 from kappagcn.paper.tables import accuracy, difference
-from kappagcn.paper.wider import WIDER_ROWS
+from wider_rows import signed
 
 RESULTS = record.DOCS.parent / "results"
 PAGE = record.DOCS / "node-classification.md"
-ROWS_OF = {**ROWS, **WIDER_ROWS}
 
 
 @cache
@@ -39,10 +39,6 @@ def differences(item: str, datasets: dict[str, str], rows: dict[str, str]) -> Ta
         result = [difference(records(item, Cell(d, row)), records(item, Cell(d, "gcn"))) for d in datasets]
         lines.append([title, *(signed(each) for each in result)])
     return Table(["", *datasets.values()], lines)
-
-
-def signed(estimate) -> str:
-    return ("+" if estimate.mean > 0 else "") + str(estimate)
 
 
 def verdict(estimate) -> str:
@@ -180,18 +176,18 @@ In words, beside the GCN:
 
 Read with care:
 
-- **Pubmed is below the paper's for every network.** Only 60 nodes train, and much depends on which: the mean over
-  networks goes from {lowest:.3f} to {highest:.3f} from split to split. The paper's splits are not known. Accuracy on
-  the validation nodes of the same runs says the same as that on test nodes. Nothing the search tried was better on
-  validation nodes; it had no dropout of features and no propagation beyond two steps. `kappagcn reproduce wider` has
-  rows with both: GCN, κ-GCN, APPNP and κ-APPNP.
+- **Pubmed is below the paper's for every network of this table.** Only 60 nodes train, and much depends on which: the
+  mean over networks goes from {lowest:.3f} to {highest:.3f} from split to split. The paper's splits are not known.
+  Accuracy on the validation nodes of the same runs says the same as that on test nodes. Nothing the search tried was
+  better on validation nodes; it had no dropout of features and no propagation beyond two steps, which the rows
+  [beside the protocol](#beside-the-papers-protocol) have.
 - **Runs that collapsed** (more than 0.1 below their cell's median): {collapsed()}. They count. The cause was ReLU units
   that die: Adam's first steps of 0.01 move biases by more than such small features let anything else weigh, and a unit
   that is 0 on every node stays so; two of 16 were left. Today a network that ends with fewer active units than
   classes starts again from new weights, up to three times; the weights with the best stopping accuracy are kept.
 - Which of the three curved networks is best is known only from test nodes; choose among them on validation nodes.
 
-{wider()}
+{wider_rows.section()}
 ## Table 3: learned curvatures
 
 Of the epoch whose weights were kept, for each factor of the space; in parentheses the paper's.
@@ -261,40 +257,10 @@ Made from records of {every[0]["machine"]}; {versions}.
 """
 
 
-def wider() -> str:
-    """Rows beside the paper's, as far as there are runs."""
-    own = {cell: each for cell, each in finished_records("wider").items() if each}
-    if not own:
-        return ""
-    lines = []
-    for row, title in WIDER_ROWS.items():
-        each = [own.get(Cell(dataset, row), []) for dataset in DATASETS]
-        lines.append([title, *(f"{accuracy(runs)} ({len(runs)} runs)" if runs else "not run" for runs in each)])
-    pairs = [
-        f"- **{DATASETS[d]}**: {ROWS_OF[curved]} beside {ROWS_OF[flat]} {signed(difference(own[one], own[other]))} "
-        f"on {len(own[one])} and {len(own[other])} runs."
-        for d in DATASETS
-        for curved, flat in (("kappa-appnp", "appnp"), ("kappa-gcn", "gcn-wider"))
-        if (one := Cell(d, curved)) in own and (other := Cell(d, flat)) in own
-    ]
-    return f"""## Beside the paper's protocol: dropout of features, propagation, curvature from either side
-
-The same splits, seeds and width; dropout 0.5 also on the features, L² of 5e-3, PPNP's stopping rule, α = 0.1 and 10
-steps of propagation, which are APPNP's published settings but for its 64 units and its dropout of Â; Airport as above
-with rows of Â that sum to 1. U16 is a space of dimension 16 whose curvature is learned from −0.1 on and may take either
-sign; the κ-GCN has the midpoint output. No search was run for these rows: each has the first setting of its list
-([files](../src/kappagcn/paper/configs/wider)), the same for all four. `kappagcn reproduce wider` repeats them and runs
-what is missing, `kappagcn reproduce wider-search` compares the settings of the list.
-
-{Table(["", *DATASETS.values()], lines).markdown()}
-
-{chr(10).join(pairs)}
-"""
-
-
 def table2_rows() -> list[str]:
-    """Rows of the README's table."""
-    return Plan("table2", [], RESULTS).table().markdown().splitlines()[2:]
+    """Rows of the README's table: the paper's, then those beside them."""
+    further = [f"| {' | '.join(each)} |" for each in wider_rows.rows()]
+    return [*Plan("table2", [], RESULTS).table().markdown().splitlines()[2:], *further]
 
 
 if __name__ == "__main__":

@@ -76,17 +76,23 @@ def paths_rows() -> list[tuple[str, str, str]]:
     return [(f"shortest paths: {names}", "the better of SciPy and NetworkX", span(ratios))]
 
 
-NUMBER = r"\d+\.\d+(?: ± \d+\.\d+)?"
+NUMBER = r"\d+\.\d+(?: ± \d+\.\d+)?(?: \(\d+ runs\))?"
+ABSENT = "–"
 
 
 def in_columns(rows: list[str], *, best: Callable[..., float]) -> list[str]:
-    """Rows whose cells hold several values, the paper's in brackets, with a column for each, and its best in bold."""
+    """Rows whose cells hold several values, the paper's last, with a column for each, and its best in bold.
+
+    Rows that the paper does not have, or that were not run, have a dash in place of each value that is absent.
+    """
     names = [row.split("|")[1].strip() for row in rows]
-    table = [[value for cell in row.split("|")[2:-1] for value in re.findall(NUMBER, cell)] for row in rows]
+    cells = [[re.findall(NUMBER, cell) for cell in row.split("|")[2:-1]] for row in rows]
+    width = max(len(values) for line in cells for values in line)
+    table = [[value for values in line for value in [*values, *[ABSENT] * (width - len(values))]] for line in cells]
     for column in range(len(table[0])):
-        target = best(float(line[column].split()[0]) for line in table)
+        target = best(float(line[column].split()[0]) for line in table if line[column] != ABSENT)
         for line in table:
-            if float(line[column].split()[0]) == target:
+            if line[column] != ABSENT and float(line[column].split()[0]) == target:
                 line[column] = f"**{line[column]}**"
     return [f"| {name} | {' | '.join(line)} |" for name, line in zip(names, table, strict=True)]
 

@@ -37,6 +37,15 @@ def test_the_verdict_says_what_the_numbers_say(sentence):
     assert verdict(accuracies, baselines, 500, "kappa-gcn") == sentence
 
 
+def test_a_rare_class_that_is_told_apart_is_no_failure():
+    rare = {"majority": records(0.875)}
+    assert verdict([0.89], rare, 200, "kappa-gcn", auc=0.853).startswith("No more accurate than the most common class")
+    assert "AUC 0.853" in verdict([0.89], rare, 200, "kappa-gcn", auc=0.853)
+    assert verdict([0.89], rare, 200, "kappa-gcn", auc=0.55).startswith("FAILED")
+    assert verdict([0.89], rare, 40, "kappa-gcn", auc=0.7).startswith("FAILED")  # five nodes of the rare class
+    assert verdict([0.95], rare, 2000, "kappa-gcn", auc=0.853).startswith("Better")
+
+
 def test_a_difference_within_the_error_of_few_test_nodes_is_none():
     assert verdict([0.55], {"majority": records(0.5)}, 20, "gcn").startswith("FAILED")
     assert verdict([0.7], {"majority": records(0.5)}, 20, "gcn").startswith("Probably better")

@@ -87,7 +87,12 @@ def _run(classifier: KappaGCNClassifier, model: str, data: Data, labels: Any, sp
 
 
 def verdict(
-    accuracies: Sequence[float], baselines: dict[str, list[Record]], test_nodes: int, model: str, overlap: float = 0.0
+    accuracies: Sequence[float],
+    baselines: dict[str, list[Record]],
+    test_nodes: int,
+    model: str,
+    overlap: float = 0.0,
+    auc: float | None = None,
 ) -> str:
     """One sentence on a classifier's accuracy beside the baselines'.
 
@@ -97,6 +102,7 @@ def verdict(
         test_nodes: Number of test nodes.
         model: Name of the classifier's network.
         overlap: Share of test nodes that two splits have in common.
+        auc: Area under the ROC curve, which may be high where a class is too rare to be the most probable one.
 
     >>> verdict([0.8], {"majority": [{"accuracy": 0.81}]}, 500, "kappa-gcn")
     'FAILED: no better than the most common class (0.800 beside 0.810).'
@@ -109,6 +115,11 @@ def verdict(
 
     common = compared["majority"]
     if common.mean <= (common.interval or 0.0) / 1.96:  # within one standard error
+        if auc is not None and _ranks_classes(auc, test_nodes * (1 - float(np.mean(theirs["majority"])))):
+            return (
+                f"No more accurate than {beside('majority')}, but probabilities tell classes apart (AUC {auc:.3f}): "
+                "use them, kappagcn predict prints them, with a threshold of your own."
+            )
         return f"FAILED: no better than {beside('majority')}."
     behind = [name for name, each in compared.items() if each.mean + (each.interval or 0.0) < 0]
     if "features" in behind:
@@ -121,6 +132,11 @@ def verdict(
     ahead = [NAMES[name] for name, each in compared.items() if _low(each) > 0]
     level = [NAMES[name] for name, each in compared.items() if name != "majority" and _low(each) <= 0]
     return f"Better than {' and '.join(ahead)}" + (f"; level with {' and '.join(level)}." if level else ".")
+
+
+def _ranks_classes(auc: float, rarer_nodes: float) -> bool:
+    """Whether an AUC is above chance by two standard errors, with so many test nodes outside the most common class."""
+    return auc - 1.96 * math.sqrt(auc * (1 - auc) / max(rarer_nodes, 1.0)) > 0.5
 
 
 def _low(difference: Estimate) -> float:

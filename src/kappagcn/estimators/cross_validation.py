@@ -256,7 +256,8 @@ def _verdict(
         return None
     splits = sorted({record["split"] for record in records})
     accuracies = [float(np.mean([r["test"]["accuracy"] for r in records if r["split"] == split])) for split in splits]
-    return verdict(accuracies, baselines, test_nodes, model, overlap)
+    auc = _means([record["test"] for record in records], ("auc",))["auc"]
+    return verdict(accuracies, baselines, test_nodes, model, overlap, auc)
 
 
 def _read_record(path: Path) -> Record | None:

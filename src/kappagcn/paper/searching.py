@@ -17,7 +17,7 @@ from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.paper.cells import Cell, record_file
 from kappagcn.paper.experiment import Experiment
 from kappagcn.paper.runs import Job, Record, run_all
-from kappagcn.paper.wider import WIDER_ROWS, tries
+from kappagcn.paper.wider import WIDER_ROWS, candidates
 
 __all__ = ["BUDGETS", "WIDER", "Budget", "budget", "chosen", "search", "settings"]
 
@@ -41,14 +41,14 @@ BUDGETS = {
     "citeseer": Budget(20, 5, 4),
     "pubmed": Budget(12, 3, 3),  # its runs take longest
 }
-WIDER = {"airport": Budget(4, 2, 2), "cora_ml": Budget(4, 2, 2), "citeseer": Budget(4, 2, 2), "pubmed": Budget(3, 2, 2)}
+WIDER = {"airport": Budget(3, 2, 2), "cora_ml": Budget(3, 2, 2), "citeseer": Budget(3, 2, 2), "pubmed": Budget(3, 1, 1)}
 
 
 def budget(cell: Cell) -> Budget:
     """Budget of a cell: one for all of the paper's rows, one for all other rows.
 
     >>> budget(Cell("pubmed", "H16")).runs, budget(Cell("pubmed", "kappa-appnp")).runs
-    (18, 5)
+    (18, 3)
     """
     return (WIDER if cell.row in WIDER_ROWS else BUDGETS)[cell.dataset]
 
@@ -105,7 +105,7 @@ def settings(cell: Cell) -> list[Experiment]:
     'S16(1.0)'
     """
     if cell.row in WIDER_ROWS:
-        return tries(cell.dataset, cell.row)[: budget(cell).draws]
+        return candidates(cell.dataset, cell.row)[: budget(cell).draws]
     lists = (COLUMNS if cell.dataset == "airport" else WORDS) | CURVED
     papers = {**PAPER, "features": (lists["features"][0][0], "points", 1.0)}
     tried = [_setting(cell, papers)]
