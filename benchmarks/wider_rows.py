@@ -148,8 +148,8 @@ best, by test mean, with the same propagation.
 
 How settings were chosen: on validation nodes of splits that are not the table's, with one budget for all four rows:
 {words.draws} settings on one split, the best {words.kept} of them on {words.splits - 1} more; on Pubmed, whose runs
-take longest, {pubmed.draws} settings on one split. That is a small search, {search_seconds() / 60:.0f} minutes of a busy
-core: differences of 0.01 between candidates on one split are noise. The candidates were written after some trial runs
+take longest, {pubmed.draws} settings on one split. It is a small search ({search_seconds() / 60:.0f} minutes of a busy
+core): differences of 0.01 between candidates on one split are noise. The candidates were written after some trial runs
 on validation nodes with flat networks, in which dropout of Â helped most, and after κ-APPNP without it had been run on
 five test splits of Cora-ML (0.849 ± 0.014). `kappagcn reproduce wider-search` repeats the search, `kappagcn reproduce
 wider` the rows. The settings that were chosen ([files](../src/kappagcn/paper/configs/wider)):
