@@ -15,12 +15,12 @@ def test_weights_are_lengths_by_default(tmp_path):
     assert results == {"--weights": pytest.approx(5, rel=0.05), "--no-weights": pytest.approx(1, rel=0.05)}
 
 
-@pytest.mark.filterwarnings("default::UserWarning")
-def test_a_graph_without_edges_is_embedded_without_a_word_too_many(tmp_path):
+def test_a_graph_without_edges_is_refused(tmp_path):
     (tmp_path / "loops.csv").write_text("source,target\na,a\nb,b\n")
-    result = run("embed", str(tmp_path / "loops.csv"), "--space", "H2", "--epochs", "2", "--out", str(tmp_path / "r"))
-    assert result.exit_code == 0, result.output
-    assert "no edges" in result.stdout
+    result = run("embed", tmp_path / "loops.csv", "--space", "H2", "--epochs", "2", "--out", tmp_path / "r")
+    assert result.exit_code == 2
+    assert "found 2 nodes and no edge" in message_of(result)
+    assert not (tmp_path / "r").exists()
 
 
 def test_points_for_other_tools(tmp_path):

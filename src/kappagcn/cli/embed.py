@@ -9,6 +9,7 @@ import typer
 from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
 from kappagcn.cli.output import messages, print_choice, print_rows, record_command, say
+from kappagcn.errors import GraphError
 from kappagcn.estimators.settings import EmbeddingSettings
 
 WEIGHTS_HELP = "Whether weights are lengths; edges are steps otherwise."
@@ -40,6 +41,8 @@ def embed(
 
         check_ending(export)
     loaded = files.load(graph)
+    if not loaded.num_edges:
+        raise GraphError(f"{graph}: expected a graph with edges, found {loaded.num_nodes} nodes and no edge.")
     if loaded.get("edge_weight") is not None and weights:
         say("Weights are taken as lengths of edges; --no-weights counts edges as steps.")
     elif not weights:
@@ -106,7 +109,7 @@ def _print(graph: str, embedder: Any, directory: Path, names: Any, *, as_json: b
             ("average distortion", f"{summary['distortion']:.5f}{error}"),
             ("D_avg", f"{summary['d_avg']:.5f}: distances are off by {100 * summary['d_avg']:.2g} % on average"),
             ("worst-case distortion", ("infinite" if worst is None else f"{worst:.3g}") + together),
-            ("mean average precision", "no edges" if summary["map"] is None else f"{summary['map']:.3f}"),
+            ("mean average precision", f"{summary['map']:.3f}"),
             ("epochs", f"{summary['epochs']}, {_stopped(summary['stopped_by'])}"),
             ("run", str(directory)),
         ]
