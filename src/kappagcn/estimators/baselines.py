@@ -117,8 +117,8 @@ def verdict(
     if common.mean <= (common.interval or 0.0) / 1.96:  # within one standard error
         if auc is not None and _ranks_classes(auc, test_nodes * (1 - float(np.mean(theirs["majority"])))):
             return (
-                f"No more accurate than {beside('majority')}, but probabilities tell classes apart (AUC {auc:.3f}): "
-                "use them, kappagcn predict prints them, with a threshold of your own."
+                f"Not clearly more accurate than {beside('majority')}, but probabilities tell classes apart (AUC "
+                f"{auc:.3f}): use them, kappagcn predict prints them, with a threshold of your own."
             )
         return f"FAILED: no better than {beside('majority')}."
     behind = [name for name, each in compared.items() if each.mean + (each.interval or 0.0) < 0]
