@@ -401,3 +401,18 @@ def test_the_adjacency_is_normalised_at_most_once(method, most, monkeypatch):
             monkeypatch.setattr(module, "normalized_adjacency", lambda *a, **k: calls.append(1) or own(*a, **k))
     GraphEmbedder("H2", method=method, epochs=2, verbose=False).fit(TREE)
     assert len(calls) == most
+
+
+def test_starts_with_fixed_curvatures_are_tried_only_in_long_trials(monkeypatch):
+    from kappagcn.estimators.embedding_run import EmbeddingRun
+
+    tried, own = [], EmbeddingRun._trainer
+    monkeypatch.setattr(
+        EmbeddingRun, "_trainer", lambda run, start: tried.append(start.fixed_epochs) or own(run, start)
+    )
+    for trial in (20, 45):
+        monkeypatch.setattr("kappagcn.estimators.embedding_run.TRIAL", trial)
+        monkeypatch.setattr("kappagcn.estimators.start.SETTLING", 15)
+        tried.clear()
+        fitted(epochs=50, space="H2xS2", objective="relative", intervals=False)
+        assert (15 in tried) == (trial == 45)

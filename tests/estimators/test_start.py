@@ -20,11 +20,18 @@ def curvatures(start):
 
 
 def test_factors_without_a_number_start_nearly_flat_with_the_sign_of_their_letter():
-    flat, curved, strong = starts("H2xS2xE1", SCALING, "graph", 0)
+    flat, curved, strong, settled = starts("H2xS2xE1", SCALING, "graph", 0)
     assert [round(k * 3**2, 6) for k in curvatures(flat)] == [-0.01, 0.01, 0]
     assert [round(k * 3**2, 4) for k in curvatures(curved)] == [-10, 0.01, 0]
     assert [round(k * 3**2, 2) for k in curvatures(strong)] == [-1000, 0.01, 0]
+    assert [round(k * 3**2, 3) for k in curvatures(settled)] == [-100, -100, 0]
+    assert [each.fixed_epochs for each in (flat, curved, strong, settled)] == [0, 0, 0, start.SETTLING]
     assert flat.points.shape == (40, 5)
+
+
+@pytest.mark.parametrize("space", ["H3", "H2xE1", "H2(-1)xH2", "S2xS2"])
+def test_curvatures_are_fixed_at_first_only_in_products_of_two_factors_without_a_number(space):
+    assert not any(each.fixed_epochs for each in starts(space, SCALING, "graph", 0))
 
 
 def test_curvatures_that_are_named_stay():

@@ -14,11 +14,11 @@ from kappagcn.training import CheckpointFolder, EmbeddingTask, GraphDistances, Q
 TREE = balanced_tree(3, 3)
 
 
-def trainer(graph=TREE, space="H3(-0.1)", epochs=40, radius=3.0):
+def trainer(graph=TREE, space="H3(-0.1)", epochs=40, radius=3.0, fixed_epochs=0):
     points = FreePoints(graph.num_nodes, space)
     config = TrainingConfig(epochs=epochs, patience=epochs, l2=0)
     task = EmbeddingTask(points, GraphDistances.of(graph))
-    return QuasiNewtonTrainer(points, task, config, units={"points": 3.0}, radius=radius)
+    return QuasiNewtonTrainer(points, task, config, units={"points": 3.0}, radius=radius, fixed_epochs=fixed_epochs)
 
 
 def test_every_epoch_goes_downhill_and_curvatures_move():
@@ -41,6 +41,24 @@ def test_curvatures_stay_where_they_are_asked_to():
     assert ours.kappas() == [pytest.approx(-0.1)]
 
 
+def test_curvatures_are_fixed_for_the_first_epochs_and_move_after_them():
+    ours = trainer(fixed_epochs=5, epochs=15)
+    history = train(ours)
+    values = [each["distortion"] for each in history]
+    assert {each["curvatures"][0] for each in history[:5]} == {history[0]["curvatures"][0]}
+    assert history[0]["curvatures"] == [pytest.approx(-0.1)]
+    assert len({each["curvatures"][0] for each in history[5:]}) > 1
+    assert all(after <= before for before, after in itertools.pairwise(values))
+
+
+def test_a_run_is_not_over_while_curvatures_are_fixed():
+    ours = trainer(fixed_epochs=5)
+    ours.stuck = True
+    assert not ours.is_over()
+    ours.epoch = 5
+    assert ours.is_over()
+
+
 def test_it_stops_when_nothing_is_gained():
     ours = trainer(cycle(6), "S2(0.2)", epochs=1000, radius=1.5)
     train(ours)
@@ -49,11 +67,12 @@ def test_it_stops_when_nothing_is_gained():
     assert ours.stopping.lowest_loss < 1e-6
 
 
-def test_an_interrupted_run_resumes_to_the_same_numbers(tmp_path):
+@pytest.mark.parametrize("fixed_epochs", [0, 7, 12])
+def test_an_interrupted_run_resumes_to_the_same_numbers(tmp_path, fixed_epochs):
     torch.manual_seed(0)
-    whole = train(trainer(epochs=20))
+    whole = train(trainer(epochs=20, fixed_epochs=fixed_epochs))
     torch.manual_seed(0)
-    half, folder = trainer(epochs=20), CheckpointFolder(tmp_path / "run")
+    half, folder = trainer(epochs=20, fixed_epochs=fixed_epochs), CheckpointFolder(tmp_path / "run")
     history = folder.start({}, half)
     for _ in range(9):
         history.append(half.run_epoch())

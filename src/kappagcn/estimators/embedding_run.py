@@ -44,6 +44,7 @@ WATCHED = 16  # sources whose objective decides which epoch's points are kept
 MEASURED = 256  # further sources for the final distortion, and nodes for the mAP, of a large graph
 OTHER = 0x9E3779B97F4A7C15  # added to the seed, so that other nodes are drawn than in training
 TRIAL, TRIAL_SHARE = 30, 1 / 20  # epochs after which the best of several starts is chosen: of all, but at least so many
+FIXED_SHARE = 1 / 3  # largest share of a trial in which curvatures may be fixed
 POINT_LR, CURVATURE_LR = (
     0.003,
     0.2,
@@ -131,7 +132,8 @@ class EmbeddingRun:
 
     def trainer(self, *, resumed: bool = False) -> Trainer:
         """A trainer from the best of the starts; a resumed run, which loads its state, needs no trials."""
-        candidates, epochs = self._starts(), max(TRIAL, int(TRIAL_SHARE * self.settings.epochs))
+        epochs = max(TRIAL, int(TRIAL_SHARE * self.settings.epochs))
+        candidates = self._starts(epochs)
         if resumed or not self._needs_trials(candidates):
             return self._trainer(candidates[0])
         if (self.space, epochs) not in self._best_starts:
@@ -140,7 +142,7 @@ class EmbeddingRun:
 
     def tried_trainer(self) -> Trainer:
         """The trainer of the best start, as the shortest trial leaves it; at its first epoch where there is none."""
-        candidates = self._starts()
+        candidates = self._starts(TRIAL)
         return self._best_of(candidates, TRIAL) if self._needs_trials(candidates) else self._trainer(candidates[0])
 
     def _needs_trials(self, candidates: list[Start]) -> bool:
@@ -158,17 +160,24 @@ class EmbeddingRun:
         assert best is not None
         return best
 
-    def _starts(self) -> list[Start]:
+    def _starts(self, trial_epochs: int) -> list[Start]:
+        """Starts that trials of so many epochs can compare: those with fixed curvatures need time after that."""
         settings = self.settings
         held = settings.curvature_lr == 0
-        return starts(self.space, self.scaling, settings.start, settings.random_state, held=held)
+        candidates = starts(self.space, self.scaling, settings.start, settings.random_state, held=held)
+        return [each for each in candidates if FIXED_SHARE * trial_epochs >= each.fixed_epochs]
 
     def _trainer(self, start: Start) -> Trainer:
         config, objective = self.config(), self.settings.objective
         points = self._points(start).to(self.device)
         radius = self.diameter / 2 if config.curvature_lr > 0 else None
         if self.watched is None and isinstance(points, FreePoints):
-            return self.quasi_newton(points, learn_curvatures=config.curvature_lr > 0, smoothed=objective == "relative")
+            return self.quasi_newton(
+                points,
+                learn_curvatures=config.curvature_lr > 0,
+                smoothed=objective == "relative",
+                fixed_epochs=start.fixed_epochs,
+            )
         if self.watched is None:  # L-BFGS on the weights of a network converges early to poor minima
             return Trainer(points, self._task(points), config, radius=radius)
         task: Any
@@ -181,15 +190,18 @@ class EmbeddingRun:
         task = SampledEmbeddingTask(points, self.data, self.sources, watched, objective)
         return Trainer(points, task, config, radius=radius)
 
-    def quasi_newton(self, points: FreePoints, *, learn_curvatures: bool, smoothed: bool = False) -> QuasiNewtonTrainer:
+    def quasi_newton(
+        self, points: FreePoints, *, learn_curvatures: bool, smoothed: bool = False, fixed_epochs: int = 0
+    ) -> QuasiNewtonTrainer:
         """A trainer of free points on all pairs; points count in units of their near distances."""
         near = self.distances.weights.double().mean(1, keepdim=True)
         units: dict[str, torch.Tensor | float] = {"points": torch.where(near > 0, near.rsqrt(), self.diameter)}
-        radius = self.diameter / 2 if learn_curvatures else None
+        options: dict[str, Any] = {
+            "units": units, "radius": self.diameter / 2 if learn_curvatures else None, "fixed_epochs": fixed_epochs,
+        }  # fmt: skip
         if smoothed:
-            task = SmoothedTask(points, self.distances)
-            return SmoothedTrainer(points, task, self.config(), units=units, radius=radius)
-        return QuasiNewtonTrainer(points, self._task(points), self.config(), units=units, radius=radius)
+            return SmoothedTrainer(points, SmoothedTask(points, self.distances), self.config(), **options)
+        return QuasiNewtonTrainer(points, self._task(points), self.config(), **options)
 
     def _task(self, points: FreePoints | NetworkPoints) -> EmbeddingTask:
         """The objective over all pairs."""

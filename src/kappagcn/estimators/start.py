@@ -18,6 +18,7 @@ from kappagcn.training.graph_distances import GraphDistances
 __all__ = ["Scaling", "Start", "in_units", "scaled", "starts"]
 
 FLAT, CURVED, STRONG = 0.01, 10.0, 1000.0  # |κ|R² at the start, R half the diameter: nearly flat, clearly, strongly
+SETTLED, SETTLING = 100.0, 20  # |κ|R² of all factors of a product, and the epochs in which it stays there
 NOISE = 0.01  # noise, relative to the distance to the nearest node: moves coordinates that scaling leaves at 0
 RANDOM = 0.1  # standard deviation of the points of the paper's start
 
@@ -29,10 +30,12 @@ class Start:
     Args:
         space: Signature with curvatures.
         points: Tangent vectors at the origin, (N, D).
+        fixed_epochs: First epochs in which curvatures stay as they are.
     """
 
     space: str
     points: Tensor
+    fixed_epochs: int = 0
 
 
 def in_units(graph: Data) -> tuple[Data, float]:
@@ -112,7 +115,9 @@ def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held:
 
     Curvatures that the signature names are where they start. Others start nearly flat, with the sign of their letter:
     from there training finds its way to either side. More starts are tried where a graph may need them: clearly and
-    strongly curved hyperbolic factors, and for a single sphere the points of spherical scaling.
+    strongly curved hyperbolic factors, and for a single sphere the points of spherical scaling. In a product one factor
+    often becomes flat early, where a minimum with all of them curved would be lower; so all factors of one start are
+    hyperbolic, and stay so for some epochs.
 
     Args:
         space: The signature.
@@ -147,6 +152,11 @@ def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held:
         candidates.append(curved)
     if not held and "H" in free:
         candidates.append(Start(with_curvatures(STRONG, FLAT / radius**2), points))
+    if not held and "H" in free and len(free) > 1:
+        hyperbolic = factors[0]._replace(letter="H", kappa=-SETTLED / radius**2)
+        pairs = zip(factors, without_number, strict=True)
+        bent = [hyperbolic._replace(dim=f.dim) if each else f for f, each in pairs]
+        candidates.append(Start(format_signature(bent), points, SETTLING))
     if free == ["S"] and len(factors) == 1 and distances.sources is None:
         on_sphere = torch.from_numpy(spherical_mds(scaling.lengths, dim, round_) + noise)
         candidates.append(Start(with_curvatures(CURVED, round_), on_sphere))

@@ -33,6 +33,8 @@ class QuasiNewtonTrainer(Trainer):
         config: Epochs and seed; learning rates are not used.
         units: Unit of each parameter that is not a curvature, a number or a tensor that broadcasts to it.
         radius: R, about half the diameter of the data; None to keep the curvatures fixed.
+        fixed_epochs: First epochs in which the curvatures stay as they are, so that points settle in a curved space
+            before it can become flat.
 
     >>> from kappagcn.graphs import cycle
     >>> from kappagcn.models import FreePoints
@@ -52,8 +54,10 @@ class QuasiNewtonTrainer(Trainer):
         *,
         units: dict[str, Tensor | float],
         radius: float | None,
+        fixed_epochs: int = 0,
     ) -> None:
         super().__init__(model, task, config)
+        self.fixed_epochs = fixed_epochs
         curved = {id(p) for p in self.curved}
         self.weights = {name: p for name, p in self.named.items() if id(p) not in curved}
         self.units = {
@@ -93,7 +97,8 @@ class QuasiNewtonTrainer(Trainer):
         loss = self.task.loss()
         loss.backward()
         weights = [(self._gradient(p) * self.units[name]).flatten() for name, p in self.weights.items()]
-        curvatures = [self._gradient(s.kappa).view(1) * s.slope / CURVATURE_SHARE for s in self.scaled]
+        rate = 0.0 if self.epoch < self.fixed_epochs else 1 / CURVATURE_SHARE
+        curvatures = [self._gradient(s.kappa).view(1) * s.slope * rate for s in self.scaled]
         return float(loss.detach()), torch.cat([*weights, *curvatures])
 
     @staticmethod
@@ -102,10 +107,18 @@ class QuasiNewtonTrainer(Trainer):
 
     def _step(self, epoch: int) -> float:
         before = self.minimum.value
+        if self.fixed_epochs and self.epoch == self.fixed_epochs:
+            self._release_curvatures()
         self.stuck = not self.minimum.step()
         self._write(self.minimum.position)
         self.values = [*self.values, self.minimum.value][-WINDOW:]
         return before
+
+    def _release_curvatures(self) -> None:
+        """Go on with the gradient by the curvatures too, and without the steps that were taken without it."""
+        self.minimum.value, self.minimum.gradient = self._evaluate(self.minimum.position)
+        self.minimum.pairs.clear()
+        self.values = []
 
     def _metrics(self) -> dict[str, float]:
         return self.task.metrics_of(self.minimum.value)  # type: ignore[attr-defined,no-any-return]
@@ -114,7 +127,7 @@ class QuasiNewtonTrainer(Trainer):
     def converged(self) -> bool:
         """Whether no step lowers the loss any more, or only by a negligible amount."""
         slow = len(self.values) == WINDOW and self.values[-1] > (1 - LEAST_GAIN) * self.values[0]
-        return self.stuck or slow or self.minimum.value == 0
+        return self.minimum.value == 0 or (self.epoch >= self.fixed_epochs and (self.stuck or slow))
 
     def is_over(self) -> bool:
         """Whether the last epoch has been run, or training has converged."""
@@ -126,7 +139,8 @@ class QuasiNewtonTrainer(Trainer):
 
     def about(self) -> Record:
         """The rest of the state, as plain numbers."""
-        return {**super().about(), "values": self.values, "stuck": self.stuck}
+        state = {"values": self.values, "stuck": self.stuck, "fixed_epochs": self.fixed_epochs}
+        return {**super().about(), **state}
 
     def load(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
         """Load a saved state."""
@@ -134,4 +148,5 @@ class QuasiNewtonTrainer(Trainer):
         prefix = "lbfgs/"
         self.minimum.load({name[len(prefix) :]: t for name, t in tensors.items() if name.startswith(prefix)})
         self.values, self.stuck = list(about["values"]), bool(about["stuck"])
+        self.fixed_epochs = int(about.get("fixed_epochs", 0))
         self._write(self.minimum.position)
