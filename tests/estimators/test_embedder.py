@@ -232,7 +232,7 @@ def test_the_learned_space_stays_when_arguments_change():
 
 
 def test_nothing_is_drawn_without_progress(monkeypatch):
-    monkeypatch.setattr("kappagcn.estimators.embedder.reporting", lambda *_: pytest.fail("drawn"))
+    monkeypatch.setattr("kappagcn.estimators.base.reporting", lambda *_: pytest.fail("drawn"))
     fitted(sources=np.int64(8))
 
 
@@ -246,7 +246,7 @@ def test_a_finished_run_that_is_resumed_is_not_timed_anew(tmp_path):
 def test_arguments_as_scikit_learn_asks_for_them():
     embedder = GraphEmbedder("S2", method="kappa-gcn")
     assert embedder.get_params()["method"] == "kappa-gcn"
-    assert repr(embedder.set_params(epochs=5)) == "GraphEmbedder(space='S2', method='kappa-gcn', epochs=5)"
+    assert repr(embedder.set_params(epochs=5)) == "GraphEmbedder(space='S2', epochs=5, method='kappa-gcn')"
     with pytest.raises(TrainingError, match="found 'colour'"):
         embedder.set_params(colour=1)
 
