@@ -20,6 +20,7 @@ from kappagcn.estimators import bootstrapped
 from kappagcn.estimators.estimate import Estimate
 from kappagcn.figures.style import THEMES, save, styled
 from kappagcn.paper.tables import Table
+from wider_rows import signed
 
 DATASETS = [
     *("texas", "cornell", "airports_brazil", "airports_europe", "disease", "chameleon_filtered", "airports_usa"),
@@ -53,16 +54,11 @@ def table() -> Table:
     for dataset in measured():
         own = RUNS.by_candidate(dataset)
         means = [str(bootstrapped([r["accuracy"] for r in own[name].values()])) for name in CANDIDATES]
-        differences = [_signed(paired("learned κ", other, dataset)) for other in ("κ = 0", "GCN")]
+        differences = [signed(paired("learned κ", other, dataset)) for other in ("κ = 0", "GCN")]
         kappa = bootstrapped([record["curvatures"][0] for record in own["learned κ"].values()])
         rows.append([dataset, str(len(own["learned κ"])), *means, *differences, str(kappa)])
     heads = ["", "splits", *CANDIDATES, "learned κ − (κ = 0)", "learned κ − GCN", "κ at the end"]
     return Table(heads, rows)
-
-
-def _signed(difference: Estimate | None) -> str:
-    assert difference is not None
-    return ("+" if difference.mean > 0 else "") + str(difference)
 
 
 def section() -> str:
@@ -122,7 +118,7 @@ def _sides(other: str, datasets: list[str]) -> dict[str, list[str]]:
         assert difference is not None
         interval = difference.interval or 0.0
         if abs(difference.mean) > interval:
-            sides["ahead" if difference.mean > 0 else "behind"].append(f"{dataset} {_signed(difference)}")
+            sides["ahead" if difference.mean > 0 else "behind"].append(f"{dataset} {signed(difference)}")
     return sides
 
 

@@ -139,6 +139,9 @@ Curved less flat, paired over splits and seeds:
 
 {differences().markdown()}
 
+Settings were chosen for each row by itself. Where those of the two rows differ in more than the space (see below), the
+difference is that of the settings too, and says little about curvature.
+
 What was asked of the best curved row of each dataset, here and in Table 2, and of GCN:
 
 {chr(10).join(targets())}
