@@ -322,7 +322,7 @@ def settings_table(kind: type[Any]) -> str:
     """The settings of a task as a Markdown table: argument, flag, default, meaning.
 
     >>> print(settings_table(EmbeddingSettings).splitlines()[3])
-    | `dim` | `--dim` | `10` | Dimension of the spaces that --space auto tries. |
+    | `epochs` | `--epochs` | `2000` | Maximum number of training epochs. |
     """
     lines = ["| argument | flag | default | |", "| --- | --- | --- | --- |"]
     for each in fields(kind):

@@ -137,8 +137,9 @@ def layerwise(
 
     >>> from kappagcn.graphs import disease
     >>> from kappagcn.models import KappaGCN
-    >>> data, model = disease(200), KappaGCN(10, 2, "H4").eval()
-    >>> torch.allclose(layerwise(model, data.x, data.edge_index, batch_size=50), model(data.x, data.edge_index))
+    >>> data, model = disease(200), KappaGCN(10, 2, "H4").eval().double()
+    >>> x = data.x.double()
+    >>> torch.allclose(layerwise(model, x, data.edge_index, batch_size=50), model(x, data.edge_index))
     True
     """
     check_count("batch_size", batch_size)
