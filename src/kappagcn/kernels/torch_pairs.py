@@ -87,6 +87,8 @@ class Factor:
         turn = (self.p[rows, None] * self.q[start:]).sub_(self.q[rows, None] * self.p[start:])
         gap, close = _gaps(self.u[rows], self.u[start:])
         haversine = (gap * self.sine[start:]).mul_(0.25 * self.sine[rows, None]).addcmul_(turn, turn)
+        if self.kappa > 0:  # sines are negative beyond the antipode, and what should cancel may be below 0
+            haversine.clamp_(min=0)
         return Pairs(turn, gap, *_arcs(haversine, self.kappa), close)
 
     def add_gradients(self, pairs: Pairs, pull: Tensor, rows: Tensor, start: int, *, once: bool) -> None:
