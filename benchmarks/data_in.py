@@ -168,11 +168,11 @@ def page(record_: dict[str, Any]) -> str:
 
 {record.made_with(record_)}
 Seconds of the processor, of commands the least of {record_["rounds"]} rounds; by the clock they are about as many on
-a quiet machine, and more beside other processes, as here.
+a quiet machine, and more beside other processes.
 
 ## Start-up
 
-| | processor | clock, this machine being busy |
+| | processor | clock |
 |---|---|---|
 {starts}
 
