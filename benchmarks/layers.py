@@ -335,7 +335,8 @@ def page(saved: dict[str, Any]) -> str:
 
 Two convolutions with {HIDDEN} hidden columns, float32, {saved["threads"]} threads: forward, backward and optimiser,
 medians of {saved["repeats"]} turns in one process, networks in random order. PyG's `GCNConv`
-is used as its documentation shows: dense features, `edge_index`, cached. Ours get the same features as a sparse matrix where they are sparse. "Without numba"
+is used as its documentation shows: dense features, `edge_index`, cached. Ours
+get the same features as a sparse matrix where they are sparse. "Without numba"
 is what runs where the extra `fast` is not installed; the float64 mode is `double=True`.
 
 | network | {head} |
