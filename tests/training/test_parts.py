@@ -11,7 +11,7 @@ from kappagcn.training import NodeClassification, Trainer, fit
 
 
 def together(workers, out, names):
-    """What so many workers found."""
+    """Results of that number of workers."""
     for process in processes.group(part_worker.main, workers, out, names):
         _, complaints, code = process.ended(240)
         assert code == 0, complaints[-3000:]

@@ -135,7 +135,7 @@ def verdict(
 
 
 def _ranks_classes(auc: float, rarer_nodes: float) -> bool:
-    """Whether an AUC is above chance by two standard errors, with so many test nodes outside the most common class."""
+    """Whether an AUC is above chance by two standard errors, given the number of test nodes of the rarer classes."""
     return auc - 1.96 * math.sqrt(auc * (1 - auc) / max(rarer_nodes, 1.0)) > 0.5
 
 

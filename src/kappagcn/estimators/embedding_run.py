@@ -43,7 +43,7 @@ SOURCES = 64
 WATCHED = 16  # sources whose objective decides which epoch's points are kept
 MEASURED = 256  # further sources for the final distortion, and nodes for the mAP, of a large graph
 OTHER = 0x9E3779B97F4A7C15  # added to the seed, so that other nodes are drawn than in training
-TRIAL, TRIAL_SHARE = 30, 1 / 20  # epochs after which the best of several starts is chosen: of all, but at least so many
+TRIAL, TRIAL_SHARE = 30, 1 / 20  # trial epochs of each start: at least TRIAL, and a share of all epochs
 FIXED_SHARE = 1 / 3  # largest share of a trial in which curvatures may be fixed
 POINT_LR, CURVATURE_LR = (
     0.003,
@@ -161,7 +161,7 @@ class EmbeddingRun:
         return best
 
     def _starts(self, trial_epochs: int) -> list[Start]:
-        """Starts that trials of so many epochs can compare: those with fixed curvatures need time after that."""
+        """Starts that a trial of this length can compare: fixed curvatures need further epochs after they are freed."""
         settings = self.settings
         held = settings.curvature_lr == 0
         candidates = starts(self.space, self.scaling, settings.start, settings.random_state, held=held)

@@ -34,7 +34,7 @@ def as_array(x: Tensor) -> Array:
 
 
 def block_sums(rows: int, count: int = 1) -> Array:
-    """Zeros for so many sums of each block of rows, (B, count)."""
+    """Zeros for `count` sums of each block of rows, (B, count)."""
     return np.zeros((-(-rows // BLOCK) or 1, count))
 
 

@@ -61,7 +61,7 @@ def _windows(builder: ir.IRBuilder, place: Any, width: int, dim: Any) -> Iterato
 
 
 def _repeated(builder: ir.IRBuilder, number: Any, width: int) -> Any:
-    """A vector of so many times a number."""
+    """A vector whose lanes all hold the same number."""
     undefined = ir.Constant(ir.VectorType(WIDE, width), ir.Undefined)
     first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
     return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(ir.IntType(32), width), None))
