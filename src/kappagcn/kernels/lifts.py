@@ -26,6 +26,20 @@ def columns(f: int, ends: Array) -> tuple[int, int, int]:
     return ends[f], ends[f] + f, ends[f + 1] - ends[f]
 
 
+@inlined
+def _tile(numbers: Array, first: int, last: int) -> tuple[Array, Array, Array]:
+    """The three numbers of a range of rows of one factor."""
+    return numbers[0, first:last], numbers[1, first:last], numbers[2, first:last]
+
+
+@inlined
+def _squared_lengths(first: int, rows: Array, begin: int, dim: int, squares: Array) -> None:
+    """Write the squared lengths of rows, of the columns of one factor, from the first row on."""
+    for i in range(squares.shape[0]):
+        at = (first + i) * rows.shape[1] + begin
+        squares[i] = dot(rows, at, rows, at, dim)
+
+
 @compiled
 def lift(
     v: Array, kappas: Array, ends: Array, limit: float, start: int, stop: int, lifted: Array, factors: Array
@@ -37,9 +51,8 @@ def lift(
         q, sinc, cosc = factors[f, 0], factors[f, 1], factors[f, 2]
         for first in range(start, stop, TILE):
             last = min(first + TILE, stop)
+            _squared_lengths(first, v, begin, dim, q[first:last])
             for i in range(first, last):
-                at = i * v.shape[1] + begin
-                q[i] = dot(v, at, v, at, dim)
                 beyond |= -4 * kappa * q[i] > limit * limit
             lift_factors(q[first:last], kappa, limit, sinc[first:last], cosc[first:last])
             for i in range(first, last):
@@ -53,36 +66,38 @@ def lift(
 
 
 @inlined
-def _tile(numbers: Array, first: int, last: int) -> tuple[Array, Array, Array]:
-    """The three numbers of a range of rows of one factor."""
-    return numbers[0, first:last], numbers[1, first:last], numbers[2, first:last]
+def _row_places(i: int, tangents: Array, begin: int, lifted: Array, top: int) -> tuple[int, int]:
+    """Places in memory where row i of one factor begins: among tangent vectors, and among lifted rows."""
+    return i * tangents.shape[1] + begin, i * lifted.shape[1] + top
+
+
+@inlined
+def _inner_products(
+    first: int, tangents: Array, begin: int, lifted: Array, top: int, dim: int, products: Array
+) -> None:
+    """Write the inner products of tangent rows and the vectors of lifted rows, of one factor, from the first row on."""
+    for i in range(products.shape[0]):
+        at, place = _row_places(first + i, tangents, begin, lifted, top)
+        products[i] = dot(tangents, at, lifted, place, dim)
 
 
 @compiled
 def lift_backward(
-    v: Array,
-    kappas: Array,
-    ends: Array,
-    factors: Array,
-    grad: Array,
-    start: int,
-    stop: int,
-    by_v: Array,
-    by_kappa: Array,
+    v: Array, kappas: Array, ends: Array, factors: Array, grad: Array, start: int, stop: int, by_v: Array, by_k: Array
 ) -> None:
     """Gradients by the rows from those by lifted rows; that by κ is added."""
     along, height, by_z = np.empty(TILE), np.empty(TILE), np.empty(TILE)
     for f in range(kappas.shape[0]):
         (begin, top, dim), kappa = columns(f, ends), kappas[f]
         for first in range(start, stop, TILE):
-            n = min(TILE, stop - first)
+            numbers = _tile(factors[f], first, min(first + TILE, stop))
+            n = numbers[0].shape[0]
+            _inner_products(first, v, begin, grad, top, dim, along[:n])
             for i in range(n):
-                at, place = (first + i) * v.shape[1] + begin, (first + i) * grad.shape[1] + top
-                along[i], height[i] = dot(grad, place, v, at, dim), grad[first + i, top + dim]
-            numbers = _tile(factors[f], first, first + n)
-            by_kappa[f] += lift_slopes(numbers, kappa, along[:n], height[:n], by_z[:n])
+                height[i] = grad[first + i, top + dim]
+            by_k[f] += lift_slopes(numbers, kappa, along[:n], height[:n], by_z[:n])
             for i in range(n):
-                at, place = (first + i) * v.shape[1] + begin, (first + i) * grad.shape[1] + top
+                at, place = _row_places(first + i, v, begin, grad, top)
                 combine(by_v, at, 2 * numbers[1][i], grad, place, 8 * kappa * by_z[i], v, at, dim)
 
 
@@ -106,25 +121,23 @@ def lower(
     any_far = False
     for f in range(kappas.shape[0]):
         (begin, top, dim), kappa = columns(f, ends), kappas[f]
-        p, u, h = kept[f, 0], kept[f, 1], kept[f, 2]
         for first in range(start, stop, TILE):
-            last = min(first + TILE, stop)
-            for i in range(first, last):
-                place = i * sums.shape[1] + top
-                p[i] = dot(sums, place, sums, place, dim)
+            p, u, h = _tile(kept[f], first, min(first + TILE, stop))
+            _squared_lengths(first, sums, top, dim, p)
+            for i in range(p.shape[0]):
                 # A row of negative weight is that of the opposite weights, with the sign of the weight.
-                h[i] = sums[i, top + dim] if weight[i] >= 0 else -sums[i, top + dim]
+                h[i] = sums[first + i, top + dim] if weight[first + i] >= 0 else -sums[first + i, top + dim]
             if far.shape[0] and kappa < 0:
-                for i in range(first, last):
+                for i in range(p.shape[0]):
                     ahead = max(h[i], 0.0)
-                    far[f, i] = not (p[i] == 0 or -kappa * p[i] < FAR_TANGENT * ahead * ahead)
-                    any_far |= far[f, i]
-            stretches(p[first:last], h[first:last], kappa, u[first:last])
-            for i in range(first, last):
+                    far[f, first + i] = not (p[i] == 0 or -kappa * p[i] < FAR_TANGENT * ahead * ahead)
+                    any_far |= far[f, first + i]
+            stretches(p, h, kappa, u)
+            for i in range(p.shape[0]):
+                at, place = _row_places(first + i, out, begin, sums, top)
                 # At κ = 0 the weight is the height, and may be 0.
-                scale = 0.5 if kappa == 0 else 0.5 * abs(weight[i]) * u[i]
-                place = i * sums.shape[1] + top
-                combine(out, i * out.shape[1] + begin, scale, sums, place, 0.0, sums, place, dim)
+                scale = 0.5 if kappa == 0 else 0.5 * abs(weight[first + i]) * u[i]
+                combine(out, at, scale, sums, place, 0.0, sums, place, dim)
     return any_far
 
 
@@ -148,14 +161,14 @@ def lower_backward(
         (begin, top, dim), kappa = columns(f, ends), kappas[f]
         for first in range(start, stop, TILE):
             n = min(TILE, stop - first)
+            _inner_products(first, grad, begin, sums, top, dim, pull[:n])
             for i in range(n):
-                at, place = (first + i) * grad.shape[1] + begin, (first + i) * sums.shape[1] + top
                 near = not (far.shape[0] and far[f, first + i])
-                pull[i] = 0.5 * abs(weight[first + i]) * dot(grad, at, sums, place, dim) if near else 0.0
+                pull[i] = 0.5 * abs(weight[first + i]) * pull[i] if near else 0.0
             numbers = _tile(kept[f], first, first + n)
             by_kappa[f] += lower_slopes(numbers, kappa, pull[:n], rise[:n], turn[:n])
             for i in range(n):
-                at, place = (first + i) * grad.shape[1] + begin, (first + i) * sums.shape[1] + top
+                at, place = _row_places(first + i, grad, begin, sums, top)
                 near = not (far.shape[0] and far[f, first + i])
                 scale = 0.5 if kappa == 0 else 0.5 * abs(weight[first + i]) * numbers[1][i]
                 combine(by_sums, place, scale if near else 0.0, grad, at, turn[i], sums, place, dim)

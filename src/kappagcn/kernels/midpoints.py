@@ -17,13 +17,14 @@ from torch import Tensor
 from kappagcn.geometry.numerics import ROW_EXPONENT
 from kappagcn.kernels.blocks import Array, as_array, block_sums, compiled, in_blocks
 from kappagcn.kernels.dispatch import second_order
-from kappagcn.kernels.lifts import columns, lift, lift_backward, lower, lower_backward
+from kappagcn.kernels.lifts import lift, lift_backward, lower, lower_backward
 from kappagcn.kernels.row_functions import lift_slope, lower_slopes, stretches
 from kappagcn.kernels.row_vectors import combine, dot
 
 __all__ = ["Lowered", "lower_product", "midpoints"]
 
 Product = Callable[[Tensor, Tensor], Tensor]  # of a CSR tensor and dense rows
+CSR = tuple[Array, Array, Array]  # row starts, columns and values
 NOT_FAR = np.empty((0, 0), dtype=np.bool_)
 
 
@@ -31,6 +32,8 @@ class FarRows(NamedTuple):
     """Rows of the product that are far in one factor, summed in float64."""
 
     factor: int
+    kappa: float
+    begin: int  # first column of the factor
     rows: Array  # their numbers, (R,)
     place: Array  # the place of each row of the product among them, −1 for others, (M,)
     sums: Array  # vector and height of each, (R, dim + 1)
@@ -39,21 +42,12 @@ class FarRows(NamedTuple):
 
 @compiled
 def _lower_far(
-    far: FarRows,
-    v: Array,
-    factors: Array,
-    kappas: Array,
-    ends: Array,
-    matrix: tuple[Array, Array, Array],
-    weight: Array,
-    start: int,
-    stop: int,
-    out: Array,
+    far: FarRows, v: Array, factors: Array, matrix: CSR, weight: Array, start: int, stop: int, out: Array
 ) -> None:
     """Far rows of the result, by sums in float64."""
-    f, rows, _, sums, kept = far
-    (begin, _, dim), (starts, cols, values) = columns(f, ends), matrix
-    width, sinc, cosc = sums.shape[1], factors[f, 1], factors[f, 2]
+    f, kappa, begin, rows, _, sums, kept = far
+    starts, cols, values = matrix
+    dim, width, sinc, cosc = sums.shape[1] - 1, sums.shape[1], factors[f, 1], factors[f, 2]
     p, u, h = kept[0], kept[1], kept[2]
     for n in range(start, stop):
         i, at, height = rows[n], n * width, 0.0
@@ -63,7 +57,7 @@ def _lower_far(
             height += a * cosc[j]
         sums[n, dim] = height
         p[n], h[n] = dot(sums, at, sums, at, dim), height if weight[i] >= 0 else -height
-    stretches(p[start:stop], h[start:stop], kappas[f], u[start:stop])
+    stretches(p[start:stop], h[start:stop], kappa, u[start:stop])
     for n in range(start, stop):
         i, at = rows[n], n * width
         combine(out, i * out.shape[1] + begin, 0.5 * abs(weight[i]) * u[n], sums, at, 0.0, sums, at, dim)
@@ -71,26 +65,17 @@ def _lower_far(
 
 @compiled
 def _lower_far_backward(
-    far: FarRows,
-    kappas: Array,
-    ends: Array,
-    weight: Array,
-    grad: Array,
-    start: int,
-    stop: int,
-    by_sums: Array,
-    by_kappa: Array,
+    far: FarRows, weight: Array, grad: Array, start: int, stop: int, by_sums: Array, by_kappa: Array
 ) -> None:
     """Gradients by the float64 sums of far rows; that by κ is added."""
-    f, rows, _, sums, kept = far
-    begin, _, dim = columns(f, ends)
-    width, count = sums.shape[1], stop - start
+    f, kappa, begin, rows, _, sums, kept = far
+    dim, width, count = sums.shape[1] - 1, sums.shape[1], stop - start
     pull, rise, turn = np.empty(count), np.empty(count), np.empty(count)
     for n in range(start, stop):
         i = rows[n]
         pull[n - start] = 0.5 * abs(weight[i]) * dot(grad, i * grad.shape[1] + begin, sums, n * width, dim)
     numbers = kept[0, start:stop], kept[1, start:stop], kept[2, start:stop]
-    by_kappa[f] += lower_slopes(numbers, kappas[f], pull, rise, turn)
+    by_kappa[f] += lower_slopes(numbers, kappa, pull, rise, turn)
     for n in range(start, stop):
         i, at = rows[n], n * width
         scale = 0.5 * abs(weight[i]) * kept[1, n]
@@ -102,20 +87,18 @@ def _lower_far_backward(
 def _lift_far_backward(
     far: FarRows,
     v: Array,
-    kappas: Array,
-    ends: Array,
     factors: Array,
     by_sums: Array,
-    transpose: tuple[Array, Array, Array],
+    transpose: CSR,
     start: int,
     stop: int,
     by_v: Array,
     by_kappa: Array,
 ) -> None:
     """Add the gradients of far rows by the rows that they sum; that by κ is added."""
-    f, _, place, sums, _ = far
-    (begin, _, dim), (starts, cols, values), kappa = columns(f, ends), transpose, kappas[f]
-    width, grad = sums.shape[1], np.empty((1, sums.shape[1]))
+    f, kappa, begin, _, place, sums, _ = far
+    starts, cols, values = transpose
+    dim, width, grad = sums.shape[1] - 1, sums.shape[1], np.empty((1, sums.shape[1]))
     for j in range(start, stop):
         count = 0
         for entry in range(starts[j], starts[j + 1]):
@@ -166,29 +149,20 @@ def lower_product(
     lowered = Lowered(out, ends, factors, sums, kept, marks if any(marked) else NOT_FAR, [])
     for f, own in enumerate(lowered.marks):
         if own.any():
-            lowered.far.append(_far_rows(f, own, dims[f]))
-            _sum_far_rows(lowered.far[-1], x, factors, kappas, ends, _csr(matrix), w, o)
+            lowered.far.append(_far_rows(f, kappas[f], ends[f], own, dims[f]))
+            _sum_far_rows(lowered.far[-1], x, factors, _csr(matrix), w, o)
     return lowered
 
 
-def _sum_far_rows(
-    far: FarRows,
-    x: Array,
-    factors: Array,
-    kappas: Array,
-    ends: Array,
-    matrix: tuple[Array, Array, Array],
-    w: Array,
-    out: Array,
-) -> None:
-    in_blocks(len(far.rows), lambda b, _: _lower_far(far, x, factors, kappas, ends, matrix, w, b.start, b.stop, out))
+def _sum_far_rows(far: FarRows, x: Array, factors: Array, matrix: CSR, w: Array, out: Array) -> None:
+    in_blocks(len(far.rows), lambda b, _: _lower_far(far, x, factors, matrix, w, b.start, b.stop, out))
 
 
-def _far_rows(factor: int, marks: Array, dim: int) -> FarRows:
+def _far_rows(factor: int, kappa: float, begin: int, marks: Array, dim: int) -> FarRows:
     rows = marks.nonzero()[0]
     place = np.full(len(marks), -1, dtype=np.int32)
     place[rows] = np.arange(len(rows))
-    return FarRows(factor, rows, place, np.zeros((len(rows), dim + 1)), np.empty((3, len(rows))))
+    return FarRows(factor, kappa, begin, rows, place, np.zeros((len(rows), dim + 1)), np.empty((3, len(rows))))
 
 
 class _Midpoints(torch.autograd.Function):
@@ -225,19 +199,17 @@ class _Midpoints(torch.autograd.Function):
         by_y = ctx.multiply(ctx.transpose, by_sums).numpy()
         in_blocks(len(x), lambda b, n: lift_backward(x, kappas, ends, factors, by_y, b.start, b.stop, by_x, high[n]))
         for part in far:
-            _far_backward(part, x, kappas, ends, factors, w, g, _csr(ctx.transpose), by_x, low, high)
+            _far_backward(part, x, factors, w, g, _csr(ctx.transpose), by_x, low, high)
         return by_v, k.new_tensor(low.sum(0) + high.sum(0)), None, None, None, None, None
 
 
 def _far_backward(
     far: FarRows,
     x: Array,
-    kappas: Array,
-    ends: Array,
     factors: Array,
     w: Array,
     g: Array,
-    transpose: tuple[Array, Array, Array],
+    transpose: CSR,
     by_x: Array,
     low: Array,
     high: Array,
@@ -245,18 +217,15 @@ def _far_backward(
     by_far = np.empty_like(far.sums)
     in_blocks(
         len(far.rows),
-        lambda b, n: _lower_far_backward(far, kappas, ends, w, g, b.start, b.stop, by_far, low[n]),
+        lambda b, n: _lower_far_backward(far, w, g, b.start, b.stop, by_far, low[n]),
     )
     in_blocks(
         len(x),
-        lambda b, n: _lift_far_backward(
-            far, x, kappas, ends, factors, by_far, transpose, b.start, b.stop, by_x, high[n]
-        ),
+        lambda b, n: _lift_far_backward(far, x, factors, by_far, transpose, b.start, b.stop, by_x, high[n]),
     )
 
 
-def _csr(matrix: Tensor) -> tuple[Array, Array, Array]:
-    """Row starts, columns and values of a CSR tensor."""
+def _csr(matrix: Tensor) -> CSR:
     return matrix.crow_indices().numpy(), matrix.col_indices().numpy(), matrix.values().numpy()
 
 

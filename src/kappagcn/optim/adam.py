@@ -53,7 +53,7 @@ class RiemannianAdam(RiemannianOptimizer):
         maximize: bool = False,
         retraction: bool = False,
     ) -> None:
-        super().__init__(locals())
+        super().__init__(params, lr, weight_decay, maximize, retraction, betas=betas, eps=eps, amsgrad=amsgrad)
 
     def _update(self, group: Group, parameter: Tensor, grad: Tensor, space: Space) -> None:
         """One step of one parameter."""

@@ -81,10 +81,12 @@ class RiemannianOptimizer(torch.optim.Optimizer):
 
     momentum_key: str  # key of the tangent vector in a parameter's state
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
-        """Check and keep the arguments of an optimiser's own constructor, its ``locals()``."""
-        settings = {name: value for name, value in arguments.items() if name not in ("self", "__class__", "params")}
-        super().__init__(arguments["params"], check_settings(settings))
+    def __init__(
+        self, params: Any, lr: float, weight_decay: float, maximize: bool, retraction: bool, **own_settings: Any
+    ) -> None:
+        """Check the settings, those of all optimisers and the optimiser's own, and keep them as defaults of groups."""
+        shared = {"lr": lr, "weight_decay": weight_decay, "maximize": maximize, "retraction": retraction}
+        super().__init__(params, check_settings(shared | own_settings))
 
     def _update(self, group: Group, parameter: Tensor, grad: Tensor, space: Space) -> None:
         """Move one parameter in place; ``grad`` has weight decay and the sign of the objective in it."""

@@ -51,7 +51,9 @@ class RiemannianSGD(RiemannianOptimizer):
         maximize: bool = False,
         retraction: bool = False,
     ) -> None:
-        super().__init__(locals())
+        super().__init__(
+            params, lr, weight_decay, maximize, retraction, momentum=momentum, dampening=dampening, nesterov=nesterov
+        )
 
     def _update(self, group: Group, parameter: Tensor, grad: Tensor, space: Space) -> None:
         """One step of one parameter."""
