@@ -42,7 +42,10 @@ def test_gradients_by_everything_through_zero(name):
         assert torch.autograd.gradgradcheck(f, (k, *leaves.values()), atol=1e-4, fast_mode=True)
 
 
-SMALLEST = [(torch.float32, k) for k in (1e-20, 1e-25, 1e-38)] + [(torch.float64, k) for k in (1e-277, 1e-307)]
+SMALLEST = [
+    *((torch.float32, k) for k in (1e-20, 1e-25, 1e-38, 1e-41)),  # the last of each dtype is subnormal
+    *((torch.float64, k) for k in (1e-277, 1e-307, 1e-311)),
+]
 
 
 @EACH

@@ -91,8 +91,11 @@ def far_norm(k: Tensor) -> Tensor:
 
 
 def positive_root(k: Tensor) -> Tensor:
-    """√κ where κ > 0, and 1 (with no gradient) elsewhere."""
-    return torch.where(k > 0, k, 1).sqrt()
+    """√κ where κ > 0, and 1 (with no gradient) elsewhere.
+
+    A subnormal κ counts as the smallest normal number: the derivative of 1/√κ would overflow.
+    """
+    return torch.where(k > 0, k.clamp(min=tiny(k)), 1).sqrt()
 
 
 def is_onnx_export() -> bool:

@@ -79,12 +79,15 @@ def add(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
 
 def _add(x: Tensor, y: Tensor, k: Tensor, p_y: Tensor | None = None) -> Tensor:
     d = difference(-x, y, k, p_y)
+    # 1 where x or y is the origin, which rounding would miss: 0 ⊕ y is y to the last digit.
+    at_origin = ((d.products.xx == 0) | (d.products.yy == 0)) & ~d.antipodal
+    denominator = d.denominator + torch.where(at_origin, 1 - d.denominator, 0).detach()
     # Near the boundary of the ball rounding could step over it.
     limit = (1 - ball_gap(x)) / positive_root(-k)
-    outside = (k < 0) & (d.size > limit * d.denominator)
-    shrink = torch.where(outside, limit * d.denominator / torch.where(outside, d.size, 1), 1).detach()
+    outside = (k < 0) & (d.size > limit * denominator)
+    shrink = torch.where(outside, limit * denominator / torch.where(outside, d.size, 1), 1).detach()
     length = d.products.length
-    return d.along(shrink / d.denominator, far_norm(k) / torch.where(d.antipodal, length, 1))
+    return d.along(shrink / denominator, far_norm(k) / torch.where(d.antipodal, length, 1))
 
 
 def neg(x: Tensor) -> Tensor:
