@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch_geometric.nn import GCNConv
 
+from kappagcn import geometry as G
 from kappagcn.errors import GraphError
 from kappagcn.graphs import disease
 from kappagcn.models import GCN, KappaGCN
@@ -43,6 +44,25 @@ def test_as_curvature_vanishes_the_network_is_gcn_at_first_order(signature):
         gaps.append(float((curved(x, data.edge_index) - want).detach().norm()))
     for gap, smaller in itertools.pairwise(gaps):
         assert 8 < gap / smaller < 12
+
+
+@pytest.mark.parametrize("kappa", [-1.0, -1e-3, 1e-3, 1.0])
+def test_points_and_logits_are_the_papers(data, kappa):
+    """σ(Â ⊠ (X ⊗ W)) twice and Â · logits, each step on points by the functions of the geometry."""
+    torch.manual_seed(0)
+    x = 0.1 * data.x.double()  # on this side of the equator, where log_0 of a point is the row itself
+    model = KappaGCN(10, 3, f"U4({kappa})", num_layers=3, output="paper", trainable=False).double()
+    torch.nn.init.normal_(model.logits.points, std=0.3)
+    k = float(model.manifold.k)
+    adjacency = model.adjacency(x, data.edge_index).to_dense()
+    points = G.expmap0(x, k=k)
+    for conv in model.hidden:
+        points = G.matmul_left(adjacency, G.matmul_right(points, conv.lin.weight.mT, k=k), k=k)
+        points = G.fn_apply(points, torch.relu, k=k)
+    torch.testing.assert_close(model.embed(x, data.edge_index), points)
+    planes = G.expmap0(model.logits.points, k=k)
+    want = adjacency @ G.logits(points, planes, model.logits.normals, k=k)
+    torch.testing.assert_close(model(x, data.edge_index), want)
 
 
 def test_layers_share_one_space_or_have_their_own():
