@@ -57,7 +57,7 @@ def embed(
     else:
         directory = run.directory(graph, settings.space)
         with run.process_group(directory) as group:
-            embedder.fit(loaded, folder=directory, resume=run.resume, group=group)
+            embedder.fit_graph(loaded, folder=directory, resume=run.resume, group=group)
         if messages.quiet:
             return
         record_command(directory)

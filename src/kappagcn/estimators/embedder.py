@@ -100,9 +100,12 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         Raises:
             EmbeddingFailedError: The result is worse than all points at one place.
         """
+        return self.fit_graph(_read(graph), folder=folder, resume=resume, group=group)
+
+    def fit_graph(self, data: Data, *, folder: Any = None, resume: bool = False, group: Any = None) -> GraphEmbedder:
+        """Embed a graph as `kappagcn.graphs` reads it, without reading it again; other arguments as in `fit`."""
         self.check()
         communicator = Communicator.of(group)
-        data = _read(graph)
         run = EmbeddingRun(self, data, communicator)
         names = data.get("node_names")
         self.node_names_: list[str] | None = None if names is None else [str(name) for name in names]

@@ -114,8 +114,12 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
             resume: Continue the run in `folder`, if there is one, to the same numbers as without the interruption.
             group: Process group of torch.distributed; None for one process.
         """
-        self.check()
         data = read_labelled(graph, x, None)[0]
+        return self.fit_split(data, split, group=group, folder=folder, resume=resume)
+
+    def fit_split(self, data: Data, split: EdgeSplit | None, *, group: Any = None, **run: Any) -> Self:
+        """Train on a graph as `kappagcn.graphs` reads it, without reading it again; arguments as in `fit`."""
+        self.check()
         communicator = Communicator.of(group)
         device = resolve_device(self.device, on_cpu="several processes" if communicator.world_size > 1 else None)
         if split is None:
@@ -134,9 +138,8 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
                 link_training(settings, self.random_state),
                 **self._options(),
                 group=communicator,
-                folder=folder,
-                resume=resume,
                 callbacks=callbacks,
+                **run,
             )
             model.cpu()
         self.model_, self.split_, self.history_ = model, split, self.result_.history

@@ -107,7 +107,7 @@ def _fit(
 ) -> KappaGCNLinkPredictor:
     seed = predictor.random_state + number
     fitted = type(predictor)(**{**predictor.get_params(), "random_state": seed})
-    return fitted.fit(data, split=split, folder=run, resume=True, group=communicator)
+    return fitted.fit_split(data, split, folder=run, resume=True, group=communicator)
 
 
 def _record(number: int, split: EdgeSplit, fitted: KappaGCNLinkPredictor, data: Data, run: Path) -> Record:
