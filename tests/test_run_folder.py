@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kappagcn.errors import CheckpointError
-from kappagcn.run_folder import Embedded, SavedRun, save_embedded, save_json, should_resume
+from kappagcn.run_folder import Embedded, SavedRun, read_json, save_embedded, save_json, should_resume
 
 
 def arrays(**more):
@@ -44,6 +44,15 @@ def test_a_run_is_resumed_with_its_own_configuration_only(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps([1]))
     with pytest.raises(CheckpointError, match=r"config\.json: expected the run's settings, found list"):
         should_resume(tmp_path, config, resume=True)
+
+
+def test_names_of_files_that_are_not_text_are_kept(tmp_path):
+    values = {"command": "kappagcn embed \udcfc.csv", "graph": "Łódź \udcc3\udcbc \udcfc"}
+    for name in ("config.json", "summary.json"):
+        save_json(tmp_path / name, values)
+    assert read_json(tmp_path / "summary.json") == values
+    assert SavedRun(tmp_path).graph == "Łódź ü \ufffd"
+    assert "Łódź" in (tmp_path / "summary.json").read_text(encoding="utf-8")
 
 
 def test_files_of_a_run_without_its_configuration_are_not_touched(tmp_path):

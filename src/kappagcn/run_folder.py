@@ -151,8 +151,10 @@ def save_links(path: Path, links: Links) -> None:
 
 def save_json(path: Path, values: dict[str, Any]) -> None:
     """Write a dictionary as a JSON file."""
+    text = plain_json(values, indent=1, ensure_ascii=False) + "\n"
     with writing(path) as file:
-        file.write((plain_json(values, indent=1, ensure_ascii=False) + "\n").encode())
+        # File names that are not text of the locale hold lone surrogates, which JSON writes as \udcxx.
+        file.write(text.encode(errors="backslashreplace"))
 
 
 def plain_json(value: Any, **options: Any) -> str:
@@ -292,8 +294,8 @@ class SavedRun:
 
     @property
     def graph(self) -> str:
-        """Name of the graph."""
-        return str(self.summary.get("graph", "graph"))
+        """Name of the graph, as text also where its file's name is not."""
+        return str(self.summary.get("graph", "graph")).encode(errors="surrogateescape").decode(errors="replace")
 
     def confusion(self) -> Array | None:
         """Test nodes by class (rows) and prediction (columns); None where there is nothing to compare."""
