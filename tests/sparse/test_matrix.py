@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from graph_samples import DOUBLE, random_graph
 from kappagcn.errors import GraphError
 from kappagcn.sparse import SparseMatrix, multiply, normalized_adjacency
+from kappagcn.sparse.matrix import drop_values
 
 X = torch.randn(4, 3, generator=torch.Generator().manual_seed(3))
 EDGES = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
@@ -69,6 +70,24 @@ def test_autocast_does_not_lower_the_precision_of_a_product():
         product = multiply(matrix.matrices()[0], X)
     assert product.dtype == torch.float32
     assert torch.equal(product, matrix @ X)
+
+
+@pytest.mark.parametrize("p", [1e-7, 0.1, 0.5, 0.9, 0.3])
+@pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
+def test_values_are_dropped_independently_with_their_probability(p, dtype):
+    torch.manual_seed(0)
+    count = 40_003  # no multiple of the values that share a random number
+    result = drop_values(torch.full((count,), 3.0, dtype=dtype), p)
+    dropped = result == 0
+    assert result.dtype == dtype
+    assert torch.allclose(result[~dropped], torch.tensor(3.0 / (1 - p), dtype=dtype), rtol=2**-12)
+    for own in (dropped, *(dropped[i::4] for i in range(4))):
+        assert abs(float(own.double().mean()) - p) <= 5 * (p / len(own)) ** 0.5
+    for shift in (1, 2, 3, 4):
+        both = (dropped[shift:] & dropped[:-shift]).double().mean()
+        assert abs(float(both) - p**2) <= 5 * p / count**0.5 + 1e-4
+    torch.manual_seed(0)
+    assert torch.equal(drop_values(torch.full((count,), 3.0, dtype=dtype), p), result)
 
 
 def test_dropout_keeps_the_mean_and_gradients():

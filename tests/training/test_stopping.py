@@ -25,7 +25,8 @@ def test_early_stopping_follows_the_appendix():
     assert rule.best_epoch == 4
 
 
-def test_patience_ends_a_run(data, split):
+def test_patience_ends_a_run(data, split, monkeypatch):
+    monkeypatch.setattr("kappagcn.training.trainer.RESTARTS", 0)  # a restart begins patience anew
     result = fit(network(), data, split, TrainingConfig(epochs=3000, patience=5, lr=0.1))
     assert result.stopped_by == "patience"
     losses = [r["stopping_loss"] for r in result.history]

@@ -33,9 +33,9 @@ class PageRank(SparseMatrix):
 
     def product(self, x: Tensor) -> Tensor:
         """The K steps from rows x, (N, D) → (N, D)."""
-        z = x
+        z, own = x, self.alpha * x
         for matrix in self.steps:
-            z = torch.add(self.alpha * x, matrix.product(z), alpha=1 - self.alpha)
+            z = torch.add(own, matrix.product(z), alpha=1 - self.alpha)
         return z
 
     def row_sums(self) -> Tensor:
