@@ -312,6 +312,17 @@ def test_the_objective_that_is_asked_for_is_the_one_that_is_least():
     assert result["relative"].history_[-1]["d_avg"] == pytest.approx(result["relative"].d_avg_, rel=1e-6)
 
 
+@pytest.mark.parametrize("objective", ["distortion", "relative"])
+def test_points_of_a_sphere_are_not_folded_in_a_space_that_was_to_be_hyperbolic(objective):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((60, 3))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    noisy = np.triu(np.arccos(np.clip(x @ x.T, -1, 1)) * np.exp(0.02 * rng.standard_normal((60, 60))), 1)
+    embedder = fitted(noisy + noisy.T, "H2", epochs=200, objective=objective, intervals=False)
+    assert embedder.d_avg_ < 0.02
+    assert embedder.curvatures_[0] == pytest.approx(1, rel=0.1)
+
+
 def test_the_histogram_is_that_of_the_points_that_are_written(tmp_path):
     """A ranking has no unit of length: points get the one that fits, and so does the histogram of d/d_G."""
     GraphEmbedder("H2", objective="neighbours", epochs=60, verbose=False).fit(TREE, folder=tmp_path / "run")

@@ -97,3 +97,10 @@ def test_units_of_length_do_not_matter():
     data, unit = in_units(wide)
     assert unit == pytest.approx(4.5)
     assert float(data.edge_weight.mean()) == pytest.approx(1)
+
+
+def test_a_hyperbolic_space_tries_the_points_of_a_sphere_where_they_fit():
+    *others, sphere = starts("H3", SCALING, "graph", 0)
+    assert curvatures(sphere) == [pytest.approx(SCALING.round_curvature, rel=1e-4)]
+    assert [each.if_better for each in (*others, sphere)] == [False, False, False, True]
+    assert not any(each.if_better for each in starts("S3", SCALING, "graph", 0))

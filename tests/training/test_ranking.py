@@ -1,6 +1,7 @@
 """The ranking loss against its formula, by both paths, with gradients by differences."""
 
 import contextlib
+import math
 
 import pytest
 import torch
@@ -8,7 +9,16 @@ import torch
 from kappagcn import ProductManifold
 from kappagcn.graphs import balanced_tree, cycle
 from kappagcn.kernels.dispatch import torch_only
-from kappagcn.training import Neighbours, ranking_loss
+from kappagcn.models import FreePoints
+from kappagcn.training import (
+    Neighbours,
+    QuasiNewtonTrainer,
+    RankingTask,
+    TrainingConfig,
+    mean_average_precision,
+    ranking_loss,
+    train,
+)
 from kappagcn.training.ranking import _Ranks
 
 DOUBLE = torch.float64
@@ -83,3 +93,15 @@ def test_a_node_without_neighbours_and_a_complete_graph():
     loss.backward()
     assert loss.item() == 0
     assert v.grad.abs().max() == 0
+
+
+def test_training_ends_as_soon_as_all_neighbours_are_nearest():
+    """Longer distances would lower the loss without end."""
+    graph = cycle(12)
+    points = FreePoints(12, "E2", torch.randn(12, 2, generator=torch.Generator().manual_seed(0)))
+    task = RankingTask(points, Neighbours.of(graph))
+    trainer = QuasiNewtonTrainer(points, task, TrainingConfig(epochs=500, patience=500), units={}, radius=None)
+    values = [each["ranking_loss"] for each in train(trainer)]
+    assert mean_average_precision(points().detach(), points.manifold, graph) == 1
+    assert trainer.epoch < 100
+    assert values[-1] <= math.log(2) / graph.num_edges < values[-2]

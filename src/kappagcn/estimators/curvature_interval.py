@@ -78,7 +78,9 @@ def curvature_intervals(
         fixed_trainer: Function that returns a trainer of these points with fixed curvatures.
     """
     kept = {name: t.detach().clone() for name, t in points.state_dict().items()}
-    least = fixed_trainer().minimum.value
+    reached = fixed_trainer()
+    least, perfect = reached.minimum.value, float(reached.task.perfect)  # type: ignore[attr-defined]
+    limit = max(least + max(TOLERANCE * least, NEGLIGIBLE), perfect)
     intervals: list[CurvatureInterval | None] = []
     factors: Any = points.manifold.factors  # type: ignore[union-attr]
     for factor in factors:
@@ -89,7 +91,7 @@ def curvature_intervals(
         kappa, profile = float(raw.detach()), [(float(raw.detach()), least)]
         ends: list[float | None] = []
         for side in (-1, 1):
-            end, walked = _walk(points, ScaleFreeCurvature(raw, radius), side, least, fixed_trainer)
+            end, walked = _walk(points, ScaleFreeCurvature(raw, radius), side, least, limit, fixed_trainer)
             ends.append(end)
             profile += walked
             points.load_state_dict(kept)
@@ -102,10 +104,11 @@ def _walk(
     curvature: ScaleFreeCurvature,
     side: int,
     least: float,
+    limit: float,
     fixed_trainer: Callable[[], QuasiNewtonTrainer],
 ) -> tuple[float | None, list[tuple[float, float]]]:
-    """Move away from the least objective in steps of doubling length, until it has risen by 1 %."""
-    start, limit = curvature.u, least + max(TOLERANCE * least, NEGLIGIBLE)
+    """Move away from the least objective in steps of doubling length, until it has risen to the limit."""
+    start = curvature.u
     before, value_before, step, walked = start, least, FIRST, []
     while step <= LARGEST:
         curvature.u = start + side * step

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
@@ -149,14 +150,22 @@ class EmbeddingRun:
         return len(candidates) > 1 and self.settings.epochs > TRIAL and not self.sources
 
     def _best_of(self, candidates: list[Start], epochs: int) -> Trainer:
-        """The trainer with the least objective after some epochs from each start."""
+        """The trainer with the least objective after some epochs from each start, or the first that is perfect."""
         best: Trainer | None = None
+        outset = math.inf
         for number, start in enumerate(candidates):
             trainer = self._trainer(start)
+            if isinstance(trainer, QuasiNewtonTrainer):
+                value = trainer.minimum.value
+                outset = value if number == 0 else outset
+                if start.if_better and value >= outset:
+                    continue
             while trainer.epoch < epochs and not trainer.is_over():
                 trainer.run_epoch()
             if best is None or trainer.stopping.lowest_loss < best.stopping.lowest_loss:
                 best, self._best_starts[self.space, epochs] = trainer, number
+            if isinstance(trainer, QuasiNewtonTrainer) and trainer.solved:
+                break
         assert best is not None
         return best
 

@@ -31,11 +31,13 @@ class Start:
         space: Signature with curvatures.
         points: Tangent vectors at the origin, (N, D).
         fixed_epochs: First epochs in which curvatures stay as they are.
+        if_better: Whether to try it only where its objective is below that of the first start from the outset.
     """
 
     space: str
     points: Tensor
     fixed_epochs: int = 0
+    if_better: bool = False
 
 
 def in_units(graph: Data) -> tuple[Data, float]:
@@ -80,6 +82,12 @@ class Scaling:
     def __init__(self, distances: GraphDistances) -> None:
         self.distances = distances
         self._columns: dict[int, Array] = {}
+        self._on_sphere: dict[int, Array] = {}
+
+    @property
+    def round_curvature(self) -> float:
+        """κ of the sphere on which the farthest nodes are opposite."""
+        return (math.pi / self.distances.longest) ** 2
 
     @cached_property
     def lengths(self) -> Array:
@@ -109,13 +117,20 @@ class Scaling:
             self._columns[dim] = points / 2
         return self._columns[dim]
 
+    def on_sphere(self, dim: int) -> Array:
+        """Tangent vectors at a pole of that sphere, from the distances between all nodes, (N, dim)."""
+        if dim not in self._on_sphere:
+            self._on_sphere[dim] = spherical_mds(self.lengths, dim, self.round_curvature)
+        return self._on_sphere[dim]
+
 
 def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held: bool = False) -> list[Start]:
     """Starts to try; the best after a few steps is the one to train from.
 
     Curvatures that the signature names are where they start. Others start nearly flat, with the sign of their letter:
     from there training finds its way to either side. More starts are tried where a graph may need them: clearly and
-    strongly curved hyperbolic factors, and for a single sphere the points of spherical scaling. In a product one factor
+    strongly curved hyperbolic factors, and for a single factor the points of spherical scaling, as points of a sphere
+    that start in flat space stay folded; in a hyperbolic space only where they fit. In a product one factor
     often becomes flat early, where a minimum with all of them curved would be lower; so all factors of one start are
     hyperbolic, and stay so for some epochs.
 
@@ -132,7 +147,7 @@ def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held:
     n, dim = len(distances), sum(f.dim for f in factors)
     if start == "paper" or distances.pairs == 0:
         return [Start(space, torch.from_numpy(RANDOM * rng.standard_normal((n, dim))))]
-    radius, round_ = distances.longest / 2, (math.pi / distances.longest) ** 2
+    radius, round_ = distances.longest / 2, scaling.round_curvature
     flat = _dealt(scaling.columns(dim), [f.dim for f in factors])
     noise = NOISE * scaling.nearest * rng.standard_normal((n, dim))
 
@@ -157,9 +172,10 @@ def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held:
         pairs = zip(factors, without_number, strict=True)
         bent = [hyperbolic._replace(dim=f.dim) if each else f for f, each in pairs]
         candidates.append(Start(format_signature(bent), points, SETTLING))
-    if free == ["S"] and len(factors) == 1 and distances.sources is None:
-        on_sphere = torch.from_numpy(spherical_mds(scaling.lengths, dim, round_) + noise)
-        candidates.append(Start(with_curvatures(CURVED, round_), on_sphere))
+    if (free == ["S"] or (free == ["H"] and not held)) and len(factors) == 1 and distances.sources is None:
+        on_sphere = torch.from_numpy(scaling.on_sphere(dim) + noise)
+        sphere = format_signature([factors[0]._replace(letter="S", kappa=round_)])
+        candidates.append(Start(sphere, on_sphere, if_better=free == ["H"]))
     return candidates
 
 

@@ -26,43 +26,48 @@ from kappagcn.kernels.point_blocks import (
     borrowed_points,
     borrowed_work,
 )
-from kappagcn.kernels.vector_math import compiled, inlined
+from kappagcn.kernels.vector_math import compiled, exponential, inlined
 
 __all__ = ["ranked_rows"]
 
 Array = NDArray[Any]
 LEAST = 1e-12  # smallest distance in a denominator
+LEAST_EXPONENT = -700.0  # e to the power of this is as good as 0
+
+
+@inlined
+def _logistic(x: float) -> float:
+    """1/(1 + e^−x)."""
+    small = math.exp(-abs(x))
+    return 1 / (1 + small) if x > 0 else small / (1 + small)
 
 
 @inlined
 def _row_of_ranks(i: int, distances: Array, neighbours: Array, pull: Array) -> float:
     """The ranking loss of point i; into `pull` its derivatives by the squared distances from i."""
-    n = distances.shape[0]
-    pull[:] = 1.0
-    pull[i] = 0.0
+    n, nearest, others = distances.shape[0], np.inf, 0.0
+    pull[:] = distances
+    pull[i] = np.inf
     for b in neighbours:
-        pull[b] = 0.0
-    nearest, others = np.inf, 0.0
+        pull[b] = np.inf
     for j in range(n):
-        nearest = min(nearest, distances[j] if pull[j] > 0 else np.inf)
+        nearest = min(nearest, pull[j])
     if nearest == np.inf:  # all others are neighbours
         pull[:] = 0.0
         return 0.0
     for j in range(n):
-        pull[j] = math.exp(nearest - distances[j]) if pull[j] > 0 else 0.0
+        pull[j] = exponential(max(nearest - pull[j], LEAST_EXPONENT))
         others += pull[j]
-    loss, shares = 0.0, 0.0
+    loss, shares, rest = 0.0, 0.0, math.log(others) - nearest
     for b in neighbours:
-        excess = distances[b] - nearest + math.log(others)
-        small = math.exp(-abs(excess))
-        loss += max(excess, 0.0) + math.log1p(small)  # log(1 + e^excess)
-        share = 1 / (1 + small) if excess > 0 else small / (1 + small)
-        shares += share
-        pull[b] = -share * others  # sign reversed below
+        excess = distances[b] + rest
+        loss += max(excess, 0.0) + math.log1p(math.exp(-abs(excess)))  # log(1 + e^excess)
+        shares += _logistic(excess)
     for j in range(n):
-        pull[j] *= -0.5 / (others * max(distances[j], LEAST))
-    for j in range(n):
-        pull[j] *= 1.0 if pull[j] > 0 else shares
+        pull[j] *= -0.5 * shares / (others * max(distances[j], LEAST))
+    pull[i] = 0.0
+    for b in neighbours:
+        pull[b] = 0.5 * _logistic(distances[b] + rest) / max(distances[b], LEAST)
     return loss
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -41,11 +43,16 @@ class EmbeddingTask(_ObjectiveTask):
         distances: Distances in the graph.
         objective: ``"distortion"``, ``"relative"`` or ``"stress"``.
 
+    Attributes:
+        perfect: Value of the objective at which nothing is left to gain.
+
     >>> from kappagcn.graphs import cycle
     >>> graph, points = cycle(12), FreePoints(12, "S2")
     >>> EmbeddingTask(points, GraphDistances.of(graph)).loss().requires_grad
     True
     """
+
+    perfect = 0.0
 
     def __init__(self, points: Points, distances: GraphDistances, objective: str = "distortion") -> None:
         self.points, self.distances, self.objective = points, distances, objective
@@ -73,6 +80,10 @@ class EmbeddingTask(_ObjectiveTask):
 class RankingTask(EmbeddingTask):
     """Embedding by the ranking loss of all nodes, which makes neighbours in the graph nearest points.
 
+    The loss has no minimum where all neighbours can be nearest: longer distances lower it further. But as soon as the
+    sum over edges is below log 2, each edge is nearer than all nodes that are no neighbours, and the mean average
+    precision is 1.
+
     Args:
         points: Trained points, `FreePoints` or `NetworkPoints`.
         neighbours: Neighbours of each node in the graph.
@@ -85,6 +96,7 @@ class RankingTask(EmbeddingTask):
 
     def __init__(self, points: Points, neighbours: Neighbours) -> None:
         self.points, self.neighbours, self.objective = points, neighbours, "neighbours"
+        self.perfect = math.log(2) / max(1, len(neighbours.others))
         self._next = None
 
     def _value(self) -> Tensor:

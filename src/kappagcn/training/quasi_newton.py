@@ -29,7 +29,7 @@ class QuasiNewtonTrainer(Trainer):
 
     Args:
         model: Model, trained in place.
-        task: Task with a deterministic loss.
+        task: Task with a deterministic loss, which is `perfect` at or below a value.
         config: Epochs and seed; learning rates are not used.
         units: Unit of each parameter that is not a curvature, a number or a tensor that broadcasts to it.
         radius: R, about half the diameter of the data; None to keep the curvatures fixed.
@@ -124,10 +124,15 @@ class QuasiNewtonTrainer(Trainer):
         return self.task.metrics_of(self.minimum.value)  # type: ignore[attr-defined,no-any-return]
 
     @property
+    def solved(self) -> bool:
+        """Whether nothing is left to gain."""
+        return self.minimum.value <= self.task.perfect  # type: ignore[attr-defined,no-any-return]
+
+    @property
     def converged(self) -> bool:
-        """Whether no step lowers the loss any more, or only by a negligible amount."""
+        """Whether nothing is left to gain, or no step lowers the loss any more, or only by a negligible amount."""
         slow = len(self.values) == WINDOW and self.values[-1] > (1 - LEAST_GAIN) * self.values[0]
-        return self.minimum.value == 0 or (self.epoch >= self.fixed_epochs and (self.stuck or slow))
+        return self.solved or (self.epoch >= self.fixed_epochs and (self.stuck or slow))
 
     def is_over(self) -> bool:
         """Whether the last epoch has been run, or training has converged."""
