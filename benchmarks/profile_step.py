@@ -34,7 +34,6 @@ NAMES = {
     "conv.py linear": "linear map",
     "matrix.py multiply": "sparse product",
     "midpoints.py backward": "backward of midpoints",
-    "midpoints.py lower_product": "lift, product, lower",
     "adam.py step": "Adam",
     "run_backward": "backward",
     "cross_entropy_loss": "loss",
@@ -59,8 +58,7 @@ def call_of(file: str, name: str) -> tuple[str, str] | None:
     if path.name == "matrix.py" or path.parent.name == "optim":
         return (label, "product" if path.name == "matrix.py" else "torch") if f"{path.name} {name}" in NAMES else None
     if path.parent.name == "kernels":
-        compiled = name.strip("_").startswith(("lift", "lower")) and name != "lower_product"
-        return label, "compiled" if compiled else "python"
+        return label, "compiled" if name.strip("_").startswith(("lift", "lower", "sum_and")) else "python"
     return (label, "python") if "kappagcn" in path.parts or path.parent.name == "benchmarks" else None
 
 
@@ -168,8 +166,8 @@ def section(saved: dict[str, Any]) -> str:
 
 One step of the κ-GCN with κ = −1 on Cora-ML in one thread (`python benchmarks/profile_step.py`, mean
 of {saved["steps"]} steps after 50 others; calls of less than {100 * LEAST:.1f} % are not drawn, and being watched makes
-Python's small calls longer). Sparse products take {product:.0f} % of it, the compiled loops of lift and lower, far rows
-included, {compiled:.0f} %, torch's own functions (backward, optimiser, loss) {torch_own:.0f} %; the rest is Python
+Python's small calls longer). Sparse products of features take {product:.0f} % of it, the compiled loops, which lift,
+sum and lower, {compiled:.0f} %, torch's own functions (backward, optimiser, loss) {torch_own:.0f} %; the rest is Python
 between them.
 
 """

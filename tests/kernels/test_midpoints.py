@@ -1,5 +1,6 @@
 """Midpoints over a sparse matrix in float32, with some rows far out, against the same in float64."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -7,7 +8,9 @@ pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
 
 from kappagcn.geometry import ProductManifold
 from kappagcn.kernels import midpoints as kernels
+from kappagcn.kernels.blocks import compiled
 from kappagcn.kernels.dispatch import torch_only
+from kappagcn.kernels.row_vectors import weighted_sum
 from kappagcn.nn import SparseMatrix, aggregate
 
 N = 40
@@ -50,18 +53,40 @@ def test_far_rows_have_the_digits_of_float64(space, far, negative):
         assert torch.allclose(ours.double(), exact, rtol=2e-5, atol=2e-5 * float(exact.abs().max()))
 
 
-def test_far_rows_alone_are_summed_again():
+def test_rows_too_long_for_float32_have_a_midpoint():
     torch.manual_seed(0)
-    for far in (N, N - 8, 5):
+    v, adjacency = torch.full((N, 3), 30.0, requires_grad=True), matrix(N, negative=False)
+    out = aggregate(v, adjacency, ProductManifold.from_signature("H3(-1)"))
+    out.sum().backward()
+    assert torch.isfinite(out).all()
+    assert torch.isfinite(v.grad).all()
+
+
+def test_rows_are_kept_in_float64_only_where_some_lie_far_out():
+    torch.manual_seed(0)
+    for far, kind in ((N, "float32"), (N - 8, "float64")):
         adjacency = matrix(far, negative=False)
-        args = torch.tensor([-1.0], dtype=torch.float64), [3], adjacency.matrices()[0], adjacency.row_sums()
-        lowered = kernels.lower_product(rows(far, 3), *args, torch.mm)
-        assert [len(part.rows) for part in lowered.far] == ([N - far] if far < N else [])
+        own = [3], *adjacency.matrices(), adjacency.row_sums(), None
+        out = kernels.midpoints(rows(far, 3).requires_grad_(), torch.tensor([-1.0], dtype=torch.float64), *own)
+        *_, sums, _ = out.grad_fn.numbers
+        assert sums.dtype == kind
 
 
-def test_rows_too_long_for_float32_are_not_lifted_in_it():
+@compiled
+def sums_of_rows(starts, cols, values, x):
+    out = np.full((starts.shape[0] - 1, x.shape[1]), np.nan)
+    for i in range(out.shape[0]):
+        weighted_sum(out, i * x.shape[1], cols, values, starts[i], starts[i + 1], x, x.shape[1])
+    return out
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_sums_of_rows_of_any_length(kind):
     torch.manual_seed(0)
-    adjacency, long = matrix(N, negative=False), 30 * torch.ones(N, 3)
-    args = torch.tensor([-1.0], dtype=torch.float64), [3], adjacency.matrices()[0], adjacency.row_sums()
-    assert kernels.lower_product(long, *args, torch.mm) is None
-    assert torch.isfinite(aggregate(long, adjacency, ProductManifold.from_signature("H3(-1)"))).all()
+    adjacency = matrix(N // 2, negative=True).to(kind)
+    csr = adjacency.matrices()[0]
+    entries = [part.numpy() for part in (csr.crow_indices(), csr.col_indices(), csr.values())]
+    for dim in range(1, 52):
+        x = torch.randn(N, dim, dtype=kind)
+        sums = sums_of_rows(*entries, x.numpy())
+        assert torch.allclose(torch.from_numpy(sums), adjacency.to_dense().double() @ x.double(), rtol=1e-6, atol=1e-6)

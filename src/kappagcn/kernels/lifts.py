@@ -17,6 +17,7 @@ from kappagcn.kernels.row_vectors import combine, dot
 from kappagcn.kernels.vector_math import inlined
 
 FAR, FAR_TANGENT = ROW_FAR, ROW_FAR_TANGENT
+FAR_HEIGHT = 1 / math.sqrt(1 - ROW_FAR_TANGENT)  # of a point whose tanh² is that
 TILE = 512  # rows whose numbers stay in the first cache
 
 
@@ -41,84 +42,79 @@ def _squared_lengths(first: int, rows: Array, begin: int, dim: int, squares: Arr
 
 
 @compiled
-def lift(
-    v: Array, kappas: Array, ends: Array, limit: float, start: int, stop: int, lifted: Array, factors: Array
-) -> bool:
-    """Lifted rows and their numbers; returns whether a row lies beyond √−κ·r = limit, where it is taken to lie."""
-    beyond = False
+def lift_numbers(v: Array, kappas: Array, ends: Array, limit: float, start: int, stop: int, factors: Array) -> bool:
+    """The numbers of rows, beyond √−κ·r = limit as lying there; returns whether some are far, as in `lower`."""
+    far = False
     for f in range(kappas.shape[0]):
-        (begin, top, dim), kappa = columns(f, ends), kappas[f]
-        q, sinc, cosc = factors[f, 0], factors[f, 1], factors[f, 2]
+        (begin, _, dim), kappa = columns(f, ends), kappas[f]
         for first in range(start, stop, TILE):
-            last = min(first + TILE, stop)
-            _squared_lengths(first, v, begin, dim, q[first:last])
-            for i in range(first, last):
-                beyond |= -4 * kappa * q[i] > limit * limit
-            lift_factors(q[first:last], kappa, limit, sinc[first:last], cosc[first:last])
-            for i in range(first, last):
-                at, place, height = i * v.shape[1] + begin, i * lifted.shape[1] + top, cosc[i]
-                combine(lifted, place, 2 * sinc[i], v, at, 0.0, v, at, dim)
-                if kappa < 0 and height > FAR:
-                    # The height of the point as rounded: far out, lowering needs them to agree.
-                    height = math.sqrt(1 - kappa * dot(lifted, place, lifted, place, dim))
-                lifted[i, top + dim] = height
-    return beyond
+            q, sinc, cosc = _tile(factors[f], first, min(first + TILE, stop))
+            _squared_lengths(first, v, begin, dim, q)
+            lift_factors(q, kappa, limit, sinc, cosc)
+            if kappa < 0:
+                for i in range(q.shape[0]):
+                    far |= not cosc[i] < FAR_HEIGHT
+    return far
+
+
+@compiled
+def lift(v: Array, kappas: Array, ends: Array, factors: Array, start: int, stop: int, lifted: Array) -> None:
+    """Lifted rows, from their numbers."""
+    for f in range(kappas.shape[0]):
+        (begin, top, dim), kappa, sinc, cosc = columns(f, ends), kappas[f], factors[f, 1], factors[f, 2]
+        for i in range(start, stop):
+            at, place, height = i * v.shape[1] + begin, i * lifted.shape[1] + top, cosc[i]
+            combine(lifted, place, 2 * sinc[i], v, at, 0.0, v, at, dim)
+            if kappa < 0 and height > FAR:
+                # The height of the point as rounded: far out, lowering needs them to agree.
+                height = math.sqrt(1 - kappa * dot(lifted, place, lifted, place, dim))
+            lifted[i, top + dim] = height
 
 
 @inlined
-def _row_places(i: int, tangents: Array, begin: int, lifted: Array, top: int) -> tuple[int, int]:
-    """Places in memory where row i of one factor begins: among tangent vectors, and among lifted rows."""
-    return i * tangents.shape[1] + begin, i * lifted.shape[1] + top
-
-
-@inlined
-def _inner_products(
-    first: int, tangents: Array, begin: int, lifted: Array, top: int, dim: int, products: Array
-) -> None:
-    """Write the inner products of tangent rows and the vectors of lifted rows, of one factor, from the first row on."""
-    for i in range(products.shape[0]):
-        at, place = _row_places(first + i, tangents, begin, lifted, top)
-        products[i] = dot(tangents, at, lifted, place, dim)
+def _row_places(i: int, tangents: Array, begin: int, lifted: Array, top: int, origin: int = 0) -> tuple[int, int]:
+    """Places in memory where row i of one factor begins: among tangent vectors, and among lifted rows from `origin`."""
+    return i * tangents.shape[1] + begin, (i - origin) * lifted.shape[1] + top
 
 
 @compiled
 def lift_backward(
-    v: Array, kappas: Array, ends: Array, factors: Array, grad: Array, start: int, stop: int, by_v: Array, by_k: Array
+    v: Array,
+    kappas: Array,
+    ends: Array,
+    factors: Array,
+    grad: Array,
+    origin: int,
+    start: int,
+    stop: int,
+    by_v: Array,
+    by_k: Array,
 ) -> None:
-    """Gradients by the rows from those by lifted rows; that by κ is added."""
+    """Gradients by the rows from those by lifted rows, which `grad` has from row `origin` on; that by κ is added."""
     along, height, by_z = np.empty(TILE), np.empty(TILE), np.empty(TILE)
     for f in range(kappas.shape[0]):
         (begin, top, dim), kappa = columns(f, ends), kappas[f]
         for first in range(start, stop, TILE):
             numbers = _tile(factors[f], first, min(first + TILE, stop))
             n = numbers[0].shape[0]
-            _inner_products(first, v, begin, grad, top, dim, along[:n])
             for i in range(n):
-                height[i] = grad[first + i, top + dim]
+                at, place = _row_places(first + i, v, begin, grad, top, origin)
+                along[i], height[i] = dot(v, at, grad, place, dim), grad[first + i - origin, top + dim]
             by_k[f] += lift_slopes(numbers, kappa, along[:n], height[:n], by_z[:n])
             for i in range(n):
-                at, place = _row_places(first + i, v, begin, grad, top)
+                at, place = _row_places(first + i, v, begin, grad, top, origin)
                 combine(by_v, at, 2 * numbers[1][i], grad, place, 8 * kappa * by_z[i], v, at, dim)
 
 
 @compiled
 def lower(
-    sums: Array,
-    kappas: Array,
-    ends: Array,
-    weight: Array,
-    start: int,
-    stop: int,
-    out: Array,
-    kept: Array,
-    far: Array,
+    sums: Array, kappas: Array, ends: Array, weight: Array, start: int, stop: int, out: Array, kept: Array
 ) -> bool:
     """Rows times their weights, lowered, and their numbers; returns whether some are far.
 
-    Where `far` is no empty array, rows are marked there that lie so far out for κ < 0 that a sum in float32 has lost
-    digits.
+    Far are rows that lie so far out for κ < 0 that a sum in float32 has lost digits.
     """
-    any_far = False
+    far = False
     for f in range(kappas.shape[0]):
         (begin, top, dim), kappa = columns(f, ends), kappas[f]
         for first in range(start, stop, TILE):
@@ -127,18 +123,17 @@ def lower(
             for i in range(p.shape[0]):
                 # A row of negative weight is that of the opposite weights, with the sign of the weight.
                 h[i] = sums[first + i, top + dim] if weight[first + i] >= 0 else -sums[first + i, top + dim]
-            if far.shape[0] and kappa < 0:
+            if kappa < 0:
                 for i in range(p.shape[0]):
                     ahead = max(h[i], 0.0)
-                    far[f, first + i] = not (p[i] == 0 or -kappa * p[i] < FAR_TANGENT * ahead * ahead)
-                    any_far |= far[f, first + i]
+                    far |= not (p[i] == 0 or -kappa * p[i] < FAR_TANGENT * ahead * ahead)
             stretches(p, h, kappa, u)
             for i in range(p.shape[0]):
                 at, place = _row_places(first + i, out, begin, sums, top)
                 # At κ = 0 the weight is the height, and may be 0.
                 scale = 0.5 if kappa == 0 else 0.5 * abs(weight[first + i]) * u[i]
                 combine(out, at, scale, sums, place, 0.0, sums, place, dim)
-    return any_far
+    return far
 
 
 @compiled
@@ -148,28 +143,25 @@ def lower_backward(
     ends: Array,
     weight: Array,
     kept: Array,
-    far: Array,
     grad: Array,
     start: int,
     stop: int,
     by_sums: Array,
     by_kappa: Array,
 ) -> None:
-    """Gradients by the rows that were lowered, 0 for far ones; that by κ is added."""
+    """Gradients by the rows that were lowered; that by κ is added."""
     pull, rise, turn = np.empty(TILE), np.empty(TILE), np.empty(TILE)
     for f in range(kappas.shape[0]):
         (begin, top, dim), kappa = columns(f, ends), kappas[f]
         for first in range(start, stop, TILE):
             n = min(TILE, stop - first)
-            _inner_products(first, grad, begin, sums, top, dim, pull[:n])
             for i in range(n):
-                near = not (far.shape[0] and far[f, first + i])
-                pull[i] = 0.5 * abs(weight[first + i]) * pull[i] if near else 0.0
+                at, place = _row_places(first + i, grad, begin, sums, top)
+                pull[i] = 0.5 * abs(weight[first + i]) * dot(grad, at, sums, place, dim)
             numbers = _tile(kept[f], first, first + n)
             by_kappa[f] += lower_slopes(numbers, kappa, pull[:n], rise[:n], turn[:n])
             for i in range(n):
                 at, place = _row_places(first + i, grad, begin, sums, top)
-                near = not (far.shape[0] and far[f, first + i])
                 scale = 0.5 if kappa == 0 else 0.5 * abs(weight[first + i]) * numbers[1][i]
-                combine(by_sums, place, scale if near else 0.0, grad, at, turn[i], sums, place, dim)
+                combine(by_sums, place, scale, grad, at, turn[i], sums, place, dim)
                 by_sums[first + i, top + dim] = -rise[i] if weight[first + i] >= 0 else rise[i]

@@ -1,4 +1,4 @@
-"""Products and sums of short rows in vector registers, in float64: `dot` and `combine`.
+"""Products and sums of short rows in vector registers, in float64: `dot`, `combine` and `weighted_sum`.
 
 The compiler's own vector loops take 32 numbers at a time, and what is left over one by one; rows of a hidden layer are
 shorter than that. Here widths of 8, 4, 2 and 1 follow each other. Arrays are contiguous; a row is given by the array
@@ -14,9 +14,11 @@ from typing import Any
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
 
+from kappagcn.kernels.blocks import Array
 from kappagcn.kernels.intrinsics import intrinsic
+from kappagcn.kernels.vector_math import inlined
 
-__all__ = ["combine", "dot"]
+__all__ = ["combine", "dot", "weighted_sum"]
 
 WIDTHS = (8, 4, 2, 1)
 PLACE, WIDE = ir.IntType(64), ir.DoubleType()
@@ -119,3 +121,78 @@ def combine(
 
     number, integer = types.float64, types.int64
     return types.none(out, integer, number, x, integer, number, y, integer, integer), build
+
+
+def _window_sum(*widths: int) -> Any:
+    """Sums of windows of these widths side by side, which stay in registers from the first row to the last."""
+
+    @intrinsic
+    def window_sum(
+        _: Any, out: Any, out_first: Any, cols: Any, values: Any, first: Any, last: Any, x: Any, x_first: Any
+    ) -> Any:
+        def build(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+            arrays = {n: context.make_array(signature.args[n])(context, builder, value=args[n]) for n in (2, 3, 6)}
+            _, stride = cgutils.unpack_tuple(builder, arrays[6].shape)
+            starts = [ir.Constant(PLACE, sum(widths[:n])) for n in range(len(widths))]
+            sums = [cgutils.alloca_once(builder, ir.VectorType(WIDE, width)) for width in widths]
+            for own in sums:
+                builder.store(ir.Constant(own.type.pointee, None), own)
+            with cgutils.for_range(builder, builder.sub(args[5], args[4])) as loop:
+                entry = builder.add(args[4], loop.index)
+                col, value = (builder.load(builder.gep(arrays[n].data, [entry])) for n in (2, 3))
+                col = col if col.type == PLACE else builder.sext(col, PLACE)
+                value = value if value.type == WIDE else builder.fpext(value, WIDE)
+                place = builder.add(builder.mul(col, stride), args[7])
+                row = _Row(context, builder, signature.args[6], args[6], place)
+                for own, start, width in zip(sums, starts, widths, strict=True):
+                    term = builder.fmul(_repeated(builder, value, width), row.load(start, width), flags=CONTRACT)
+                    builder.store(builder.fadd(builder.load(own), term, flags=CONTRACT), own)
+            total = _Row(context, builder, signature.args[0], args[0], args[1])
+            for own, start, width in zip(sums, starts, widths, strict=True):
+                total.store(builder.load(own), start, width)
+            return context.get_dummy_value()
+
+        integer = types.int64
+        return types.none(out, integer, cols, values, integer, integer, x, integer), build
+
+    return window_sum
+
+
+_sum17, _sum16, _sum9, _sum8, _sum4, _sum2, _sum1 = (
+    _window_sum(*widths) for widths in ((16, 1), (16,), (8, 1), (8,), (4,), (2,), (1,))
+)
+
+
+@inlined
+def weighted_sum(out: Array, place: int, cols: Array, values: Array, first: int, last: int, x: Array, dim: int) -> None:
+    """Write Σ values[n]·x[cols[n]] over entries from first to before last, rows of length dim.
+
+    A window that begins earlier, and writes some numbers twice, takes less than several narrow ones.
+    """
+    done = 0
+    while done < dim:
+        rest = dim - done
+        if rest == 17:
+            _sum17(out, place + done, cols, values, first, last, x, done)
+            done = dim
+        elif dim >= 16 and rest > 8 and rest != 9:
+            at = done if rest >= 16 else dim - 16
+            _sum16(out, place + at, cols, values, first, last, x, at)
+            done = at + 16
+        elif rest == 9:
+            _sum9(out, place + done, cols, values, first, last, x, done)
+            done = dim
+        elif dim >= 8 and rest > 4:
+            at = done if rest >= 8 else dim - 8
+            _sum8(out, place + at, cols, values, first, last, x, at)
+            done = at + 8
+        elif dim >= 4 and rest > 2:
+            at = done if rest >= 4 else dim - 4
+            _sum4(out, place + at, cols, values, first, last, x, at)
+            done = at + 4
+        elif rest >= 2:
+            _sum2(out, place + done, cols, values, first, last, x, done)
+            done += 2
+        else:
+            _sum1(out, place + done, cols, values, first, last, x, done)
+            done += 1

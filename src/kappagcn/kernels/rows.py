@@ -20,14 +20,13 @@ from kappagcn.geometry.numerics import (
 )
 from kappagcn.kernels.blocks import Array, as_array, block_sums, compiled, in_blocks
 from kappagcn.kernels.dispatch import second_order
-from kappagcn.kernels.lifts import lift, lift_backward, lower, lower_backward
+from kappagcn.kernels.lifts import lift, lift_backward, lift_numbers, lower, lower_backward
 
 # Globals of a module are constants of its compiled functions.
 LEAST_COSINE, SERIES_BELOW, ARSINC_BELOW = ROW_LEAST_COSINE, ROW_SERIES_BELOW, ROW_VALUE_SERIES_BELOW["arsinc"]
 # The series of arsinc, highest power first: faster than the library's, and exact to rounding below this |z|.
 ARSINC = np.array(SERIES["arsinc"][: ROW_VALUE_TERMS["arsinc"]][::-1])
 ARSINC_SLOPE = tuple(derivative_series("arsinc")[:2])
-NOT_FAR = np.empty((0, 0), dtype=np.bool_)
 
 
 @compiled
@@ -78,7 +77,12 @@ class _Lift(torch.autograd.Function):
         lifted, factors = v.new_empty(len(v), v.shape[1] + 1), v.new_empty(1, 3, len(v), dtype=torch.float64)
         x, out, own = as_array(v), lifted.numpy(), factors.numpy()
         kappas, ends = _one_factor(k, v.shape[1])
-        in_blocks(len(x), lambda b, _: lift(x, kappas, ends, limit, b.start, b.stop, out, own))
+
+        def lift_block(b: slice, _: int) -> None:
+            lift_numbers(x, kappas, ends, limit, b.start, b.stop, own)
+            lift(x, kappas, ends, own, b.start, b.stop, out)
+
+        in_blocks(len(x), lift_block)
         ctx.save_for_backward(v, k, factors)
         ctx.inputs, ctx.twin = 2, twin
         return lifted
@@ -90,7 +94,7 @@ class _Lift(torch.autograd.Function):
         by_v, by_k = torch.empty_like(v, memory_format=torch.contiguous_format), block_sums(len(v))
         x, own, g, out = as_array(v), factors.numpy(), as_array(grad), by_v.numpy()
         kappas, ends = _one_factor(k, v.shape[1])
-        in_blocks(len(x), lambda b, n: lift_backward(x, kappas, ends, own, g, b.start, b.stop, out, by_k[n]))
+        in_blocks(len(x), lambda b, n: lift_backward(x, kappas, ends, own, g, 0, b.start, b.stop, out, by_k[n]))
         return by_v, k.new_tensor(by_k.sum()), None, None
 
 
@@ -102,7 +106,7 @@ class _Lower(torch.autograd.Function):
         lowered, kept = e.new_empty(len(e), e.shape[1] - 1), e.new_empty(1, 3, len(e), dtype=torch.float64)
         x, w, out, own = as_array(e), as_array(weight), lowered.numpy(), kept.numpy()
         kappas, ends = _one_factor(k, e.shape[1] - 1)
-        in_blocks(len(x), lambda b, _: lower(x, kappas, ends, w, b.start, b.stop, out, own, NOT_FAR))
+        in_blocks(len(x), lambda b, _: lower(x, kappas, ends, w, b.start, b.stop, out, own))
         ctx.save_for_backward(e, k, weight, kept)
         ctx.inputs, ctx.twin = 3, twin
         return lowered
@@ -116,7 +120,7 @@ class _Lower(torch.autograd.Function):
         kappas, ends = _one_factor(k, e.shape[1] - 1)
         in_blocks(
             len(x),
-            lambda b, n: lower_backward(x, kappas, ends, w, own, NOT_FAR, g, b.start, b.stop, out, by_k[n]),
+            lambda b, n: lower_backward(x, kappas, ends, w, own, g, b.start, b.stop, out, by_k[n]),
         )
         return by_e, k.new_tensor(by_k.sum()), None, None
 

@@ -12,7 +12,6 @@ from kappagcn.geometry.numerics import ROW_EXPONENT
 from kappagcn.kernels.dispatch import compiled
 from kappagcn.nn.rows import any_far, edge_rows, lift_rows, lower_rows
 from kappagcn.sparse import SparseMatrix
-from kappagcn.sparse.matrix import multiply
 from kappagcn.tracing import is_cheap_to_read, is_slow_to_read
 
 
@@ -25,11 +24,8 @@ def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *,
     if kernels is None:
         return _in_steps(v, k, adjacency, dims)
     kappas, (matrix, transpose), weight = k.double(), adjacency.matrices(), adjacency.row_sums()
-    lowered = kernels.lower_product(v, kappas, dims, matrix, weight, multiply)
-    if lowered is None:
-        return midpoints(v, adjacency, k, dims, double=True)
     twin = partial(_in_steps, adjacency=adjacency, dims=dims)
-    return cast(Tensor, kernels.midpoints(v, kappas, lowered, transpose, weight, multiply, twin))
+    return cast(Tensor, kernels.midpoints(v, kappas, dims, matrix, transpose, weight, twin))
 
 
 def _in_steps(v: Tensor, k: Tensor, adjacency: SparseMatrix, dims: list[int], *, double: bool = False) -> Tensor:
