@@ -20,12 +20,13 @@ def curvatures(start):
 
 
 def test_factors_without_a_number_start_nearly_flat_with_the_sign_of_their_letter():
-    flat, curved, strong, settled = starts("H2xS2xE1", SCALING, "graph", 0)
+    flat, curved, strong, settled, mixed = starts("H2xS2xE1", SCALING, "graph", 0)
     assert [round(k * 3**2, 6) for k in curvatures(flat)] == [-0.01, 0.01, 0]
     assert [round(k * 3**2, 4) for k in curvatures(curved)] == [-10, 0.01, 0]
     assert [round(k * 3**2, 2) for k in curvatures(strong)] == [-1000, 0.01, 0]
     assert [round(k * 3**2, 3) for k in curvatures(settled)] == [-100, -100, 0]
-    assert [each.fixed_epochs for each in (flat, curved, strong, settled)] == [0, 0, 0, start.SETTLING]
+    assert mixed.space == settled.space
+    assert [each.fixed_epochs for each in (flat, curved, strong, settled, mixed)] == [0, 0, 0, *[start.SETTLING] * 2]
     assert flat.points.shape == (40, 5)
 
 
@@ -82,6 +83,15 @@ def test_columns_are_dealt_to_the_factors():
     one = starts("E1xE1", Scaling(GraphDistances(torch.cdist(grid, grid))), "graph", 0)[0]
     first, second = (abs(np.corrcoef(2 * one.points[:, k], grid[:, k])[0, 1]) for k in (0, 1))
     assert min(first, second) > 0.99
+
+
+def test_mixed_columns_have_the_same_distances_and_a_part_of_each_column_in_each_factor():
+    settled, mixed = (each.points for each in starts("H2xS2xE1", SCALING, "graph", 0)[-2:])
+    for points in (settled, mixed):
+        assert points.shape == (40, 5)
+    assert torch.corrcoef(torch.stack([torch.pdist(settled), torch.pdist(mixed)]))[0, 1] > 0.999
+    along = [torch.corrcoef(torch.stack([settled[:, 0], mixed[:, k]]))[0, 1].abs() for k in (0, 2, 4)]
+    assert min(along) > 0.3
 
 
 def test_landmarks_are_enough():

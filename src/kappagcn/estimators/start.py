@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy.fft
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -131,8 +132,8 @@ def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held:
     from there training finds its way to either side. More starts are tried where a graph may need them: clearly and
     strongly curved hyperbolic factors, and for a single factor the points of spherical scaling, as points of a sphere
     that start in flat space stay folded; in a hyperbolic space only where they fit. In a product one factor
-    often becomes flat early, where a minimum with all of them curved would be lower; so all factors of one start are
-    hyperbolic, and stay so for some epochs.
+    often becomes flat early, where a minimum with all of them curved would be lower; so all factors of two starts are
+    hyperbolic, and stay so for some epochs; the factors of one of them share the important coordinates.
 
     Args:
         space: The signature.
@@ -148,7 +149,8 @@ def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held:
     if start == "paper" or distances.pairs == 0:
         return [Start(space, torch.from_numpy(RANDOM * rng.standard_normal((n, dim))))]
     radius, round_ = distances.longest / 2, scaling.round_curvature
-    flat = _dealt(scaling.columns(dim), [f.dim for f in factors])
+    dims = [f.dim for f in factors]
+    flat = _dealt(scaling.columns(dim), dims)
     noise = NOISE * scaling.nearest * rng.standard_normal((n, dim))
 
     def with_curvatures(hyperbolic: float, spherical: float) -> str:
@@ -171,7 +173,8 @@ def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held:
         hyperbolic = factors[0]._replace(letter="H", kappa=-SETTLED / radius**2)
         pairs = zip(factors, without_number, strict=True)
         bent = [hyperbolic._replace(dim=f.dim) if each else f for f, each in pairs]
-        candidates.append(Start(format_signature(bent), points, SETTLING))
+        mixed = torch.from_numpy(_dealt(scaling.columns(dim), dims, mixed=True) + noise)
+        candidates += [Start(format_signature(bent), each, SETTLING) for each in (points, mixed)]
     if (free == ["S"] or (free == ["H"] and not held)) and len(factors) == 1 and distances.sources is None:
         on_sphere = torch.from_numpy(scaling.on_sphere(dim) + noise)
         sphere = format_signature([factors[0]._replace(letter="S", kappa=round_)])
@@ -179,13 +182,18 @@ def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held:
     return candidates
 
 
-def _dealt(columns: Array, dims: list[int]) -> Array:
-    """Columns given out to factors one by one, so that each gets its share of the important ones, (N, D)."""
-    own: list[list[int]] = [[] for _ in dims]
+def _dealt(columns: Array, dims: list[int], *, mixed: bool = False) -> Array:
+    """Columns given out to factors one by one, so that each gets its share of the important ones, (N, D).
+
+    Mixed columns are a cosine transform of those that are given out in one turn: each factor then has a part of each.
+    """
+    own: list[list[Array]] = [[] for _ in dims]
     place = 0
     for turn in range(max(dims)):
-        for factor, dim in enumerate(dims):
-            if turn < dim:
-                own[factor].append(place)
-                place += 1
-    return columns[:, [column for each in own for column in each]]
+        takers = [factor for factor, dim in enumerate(dims) if turn < dim]
+        given = columns[:, place : place + len(takers)]
+        place += len(takers)
+        given = scipy.fft.dct(given, axis=1, norm="ortho") if mixed else given
+        for k, factor in enumerate(takers):
+            own[factor].append(given[:, k])
+    return np.stack([column for each in own for column in each], axis=1)
