@@ -65,7 +65,7 @@ def add_nodes(run: str | Path, new: Data, folder: str | Path) -> dict[str, Any]:
 
 
 def extended_graph(embedded: Embedded, new: Data) -> tuple[Data, list[str]]:
-    """The graph of a run with the edges of another one, nodes matched by name; old nodes first. Also all names."""
+    """The graph of a run with the edges of another one, and all names; nodes are matched by name, old nodes first."""
     names = [embedded.name(node) for node in range(len(embedded.tangent))]
     places = {name: node for node, name in enumerate(names)}
     theirs = [str(name) for name in (new.get("node_names") or range(new.num_nodes))]

@@ -22,7 +22,7 @@ __all__ = ["place"]
 STEPS, WINDOW = 300, 10
 LEAST_GAIN = 1e-3  # relative decrease of the objective over WINDOW steps below which refinement stops
 NOISE = 0.01
-OUTWARD = (0.0, 1.0)  # how much farther out than its neighbours a new node starts, in shortest distances of new nodes
+OUTWARD = (0.0, 1.0)  # how much farther out than its neighbours a new node starts, in units of the shortest distance
 
 
 def place(v: Tensor, manifold: Manifold, graph: Data, objective: str, random_state: int = 0) -> Tensor:

@@ -24,7 +24,7 @@ __all__ = ["NAMES", "compare", "verdict"]
 
 Record = dict[str, Any]
 NAMES = {"majority": "the most common class", "features": "an MLP on the features alone", "gcn": "a GCN"}
-SHORT = {"epochs": 300, "patience": 50}  # settings of a baseline's run
+SHORT = {"epochs": 300, "patience": 50}  # training of a baseline
 
 
 def compare(
@@ -37,7 +37,7 @@ def compare(
     """Test metrics of the baselines, one record for each split, stored in the run folder.
 
     Args:
-        classifier: The settings; a baseline that is its own network is left out.
+        classifier: Classifier whose settings the baselines share; a baseline with the same network is left out.
         data: The graph with its labels; without features the baseline on features alone is left out.
         splits: Splits with test nodes.
         folder: Run folder; records in it are not computed again.
@@ -94,7 +94,7 @@ def verdict(
     overlap: float = 0.0,
     auc: float | None = None,
 ) -> str:
-    """One sentence on a classifier's accuracy beside the baselines'.
+    """Compare the accuracy of a classifier with that of the baselines, in one sentence.
 
     Args:
         accuracies: Accuracy on each split.
@@ -147,6 +147,8 @@ def _difference(ours: Sequence[float], theirs: Sequence[float], test_nodes: int,
     """Mean difference with its interval: over splits, or for a single one from the number of its test nodes."""
     if len(ours) > 1:
         return bootstrapped([one - other for one, other in zip(ours, theirs, strict=True)], overlap)
-    smoothed = [(p * test_nodes + 1) / (test_nodes + 2) for p in (ours[0], theirs[0])]  # 4 of 4 correct has an interval
+    smoothed = [
+        (p * test_nodes + 1) / (test_nodes + 2) for p in (ours[0], theirs[0])
+    ]  # so that 4 correct of 4 have an interval too
     variance = sum(p * (1 - p) for p in smoothed) / max(test_nodes, 1)
     return Estimate(ours[0] - theirs[0], 1.96 * math.sqrt(variance))

@@ -86,15 +86,15 @@ def classify(
 ) -> Record:
     """Train on every split, evaluate on its test nodes, and keep the run with the best stopping accuracy.
 
-    Seeds are the classifier's plus 1000 times the number of the split plus that of the run.
+    The seed of a run is that of the classifier plus 1000 times the number of the split plus the number of the run.
 
     Args:
-        classifier: The settings.
+        classifier: Classifier with the settings; it is not fitted itself.
         data: The graph with its labels.
         splits: Nodes for training, stopping, validation and testing.
         folder: Run folder.
         runs: Number of runs on each split.
-        resume: Continue the runs in `folder`, if there are some.
+        resume: Continue the runs in `folder`, if there are any.
         report: Called with each finished run's record, the number of finished runs and the number of all.
         group: Process group of torch.distributed to train with. Rank 0 writes and returns the summary, other ranks an
             empty one. None to work in this process alone.
@@ -177,7 +177,7 @@ class _CrossValidation:
             return fitted.fit_split(self.data, self.labels, split_run.split, **options)
 
     def run(self, split_run: SplitRun) -> tuple[Record, KappaGCNClassifier | None]:
-        """The record of a run and its classifier, None for a run that was finished before.
+        """The record of a run, and its classifier, which is None for a run that was finished before.
 
         On ranks above 0 the record of a new run is empty.
         """
@@ -244,7 +244,7 @@ class _CrossValidation:
 
 
 def _means(records: Sequence[Record], names: Sequence[str]) -> dict[str, float | None]:
-    """Means of metrics over those records that have them; None where none has."""
+    """Means of metrics over the records that have them; None where no record has the metric."""
     values = {name: [each[name] for each in records if each.get(name) is not None] for name in names}
     return {name: float(np.mean(each)) if each else None for name, each in values.items()}
 

@@ -1,7 +1,7 @@
 """How well a curvature is determined: the range in which the objective stays within one per cent of its least value.
 
 A curvature is moved away from where training left it, step by step; at each value the points are refined for a few
-epochs. Where the objective has risen by one per cent the range ends.
+epochs. The range ends where the objective has risen by one per cent.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class CurvatureInterval:
         return self.low is not None and self.high is not None and self.low * self.high > 0
 
     def in_units(self, unit: float) -> CurvatureInterval:
-        """The interval in a unit of length that is 1/`unit` times as long."""
+        """The interval after a change of the unit of length: lengths become `unit` times as large."""
 
         def scale(k: float | None) -> float | None:
             return None if k is None else k / unit**2

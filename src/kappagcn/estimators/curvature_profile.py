@@ -32,8 +32,8 @@ def classifier_intervals(
 
     Args:
         model: A trained network.
-        x: Features as it takes them, (N, D).
-        adjacency: The graph as it takes it.
+        x: Features as the network takes them, (N, D).
+        adjacency: Adjacency matrix as the network takes it.
         y: Class of each node, (N,).
         nodes: Validation nodes, (V,).
     """

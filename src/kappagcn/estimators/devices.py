@@ -12,10 +12,10 @@ REASONS = {"cuda": "no cuda that torch can use", "mps": "it has no float64, whic
 
 
 def resolve_device(name: str, *, on_cpu: str | None = None) -> torch.device:
-    """The device of a name; of ``"auto"`` cuda where this machine has it, else the CPU.
+    """The device with this name; for ``"auto"`` cuda if this machine has it, otherwise the CPU.
 
     Args:
-        name: ``"auto"``, ``"cpu"``, ``"cuda"``; ``"mps"`` is refused, for it has no float64.
+        name: ``"auto"``, ``"cpu"``, ``"cuda"``; ``"mps"`` is refused because it has no float64.
         on_cpu: Name of a feature that works on the CPU only, such as training by several processes, or None.
 
     >>> resolve_device("cpu")

@@ -41,14 +41,14 @@ Array = NDArray[Any]
 
 
 class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
-    """Points of a space, one for each node, whose distances are those of the graph as nearly as possible.
+    """Embedding of a graph: a point for each node, so that distances between points are close to those in the graph.
 
     A graph is PyG's ``Data``, a SciPy or NumPy adjacency matrix, a NetworkX graph, a data frame or list of edges, or a
-    path; of `GraphNodes` the whole graph is embedded. Directed edges count in both directions; weights are lengths.
+    path. Of `GraphNodes` the whole graph is embedded. Directed edges count in both directions; weights are lengths.
     Pairs of nodes without a path do not count.
 
-    Up to 5000 nodes every step takes all pairs and is one of L-BFGS, which goes downhill in each of them; larger graphs
-    are trained by Adam on sampled pairs.
+    Graphs of up to 5000 nodes are trained on all pairs by L-BFGS, whose every step lowers the objective; larger graphs
+    are trained on sampled pairs by Adam.
 
     Attributes:
         embedding_: Points, (N, D).
@@ -60,14 +60,14 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         choice_: With ``space="auto"`` the candidates and the reason; None otherwise.
         distortion_: The paper's average distortion, mean of ((d/d_G)² − 1)²; for sampled pairs an estimate from
             sources that were drawn for it alone.
-        d_avg_: Mean of abs(d/d_G − 1), which other papers call D_avg; likewise.
+        d_avg_: Mean of abs(d/d_G − 1), which other papers call D_avg; estimated in the same way.
         distortion_std_error_: Standard error of `distortion_`; 0 over all pairs.
-        worst_distortion_: Largest ratio of a distance in the space to that in the graph, over the smallest.
-        coincident_nodes_: Numbers of nodes that share a place with another one, of those that were measured.
+        worst_distortion_: Largest d/d_G divided by the smallest.
+        coincident_nodes_: Numbers of the measured nodes that have the same position as another node.
         unreachable_pairs_: Ordered pairs of nodes without a path, which do not count.
-        map_: Mean average precision, of 256 nodes where pairs are sampled.
+        map_: Mean average precision; over 256 nodes where pairs are sampled.
         node_names_: Names of the nodes; None where they are numbered.
-        history_: Numbers of each epoch; curvatures in units of the mean edge.
+        history_: Metrics of each epoch; curvatures are in units of the mean length of edges.
 
     >>> from kappagcn.graphs import balanced_tree
     >>> embedder = GraphEmbedder("H2", epochs=300)
@@ -120,7 +120,7 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
                 film = FilmRecorder(trainer.model, Path(folder), resumed=resumed)
                 callbacks.append(film)
             identity = run.identity()
-            identity["options"]["space"] = self.space  # the chosen one of several is a result of the run
+            identity["options"]["space"] = self.space  # the space that "auto" chose is a result, not a setting
             try:
                 result = run_training(trainer, identity, folder=folder, resume=resume, callbacks=callbacks)
             except KeyboardInterrupt:
@@ -151,15 +151,15 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
     def fit_transform(
         self, graph: Any, y: Any = None, *, folder: str | Path | None = None, resume: bool = False
     ) -> Array:
-        """Embed a graph; its points, (N, D)."""
+        """Embed a graph, and return its points, (N, D)."""
         points: Array = chosen_rows(self.fit(graph, y, folder=folder, resume=resume).embedding_, graph)
         return points
 
     def transform(self, graph: Any) -> Array:
-        """Points of a graph that has all embedded nodes first and new ones after them; those embedded do not move.
+        """Points of embedded and new nodes; the embedded nodes do not move.
 
         Args:
-            graph: N embedded nodes in their order and M ≥ 0 new ones, with the edges of all; or `GraphNodes` of it.
+            graph: Graph of the N embedded nodes, in their order, followed by M ≥ 0 new ones; or `GraphNodes` of it.
 
         Returns:
             All points, (N + M, D), or those of the chosen nodes.
@@ -195,12 +195,12 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
 
     @torch.no_grad()
     def _keep(self, points: FreePoints | NetworkPoints, run: EmbeddingRun) -> torch.Tensor:
-        """Measure the points, keep them in the graph's unit of length, and return them in that of the run."""
+        """Measure the points and keep them in the graph's unit of length; returns them in the run's unit of length."""
         data, unit = run.data, run.unit
         manifold = points.manifold
         v: torch.Tensor = points().detach().double()
         self.curvature_intervals_ = self._intervals(points, run)
-        if self.objective == "neighbours":  # ranks have no unit of length: take the one that fits the graph
+        if self.objective == "neighbours":  # a ranking loss has no unit of length: take the one that fits the graph
             v = self._rescale(manifold, v, best_scale(v, manifold, run.distances))
         together = int((np.bincount(components(data)) ** 2).sum())
         quality = measure(v, manifold, run.distances)
@@ -221,7 +221,7 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         return v
 
     def _rescale(self, manifold: ProductManifold, v: torch.Tensor, factor: float) -> torch.Tensor:
-        """The same points with all distances multiplied."""
+        """The points after all distances are multiplied by a factor."""
         for module in manifold.modules():
             if isinstance(module, Curvature):
                 module.raw.div_(factor**2)
@@ -265,7 +265,7 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         return learned_signature(self._asked, self.curvatures_)
 
     def distances(self, nodes: Sequence[int] | None = None) -> Array:
-        """Distances in the space of some nodes, or all, from all: (S, N)."""
+        """Distances in the space from some nodes, or from all, to all nodes: (S, N)."""
         self._fitted()
         chosen = range(len(self._v)) if nodes is None else nodes
         distances: Array = distances_from(self._v, self.manifold_, torch.as_tensor(chosen)).numpy()
@@ -312,7 +312,7 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         return [(names[i], float(distances[i])) for i in order[:k]]
 
     def export(self, path: str | Path, *, vectors: str = "points") -> Path:
-        """Write a vector for each node, for other tools; the ending says in which format.
+        """Write a vector for each node, for other tools; the ending of the file determines the format.
 
         Args:
             path: ``.vec``, ``.w2v`` or ``.txt`` for word2vec's text format, ``.csv``, ``.npy``, ``.npz``, ``.parquet``.
@@ -331,7 +331,7 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
 
     @classmethod
     def load(cls, path: str | Path) -> GraphEmbedder:
-        """The embedder of a file that `save` wrote, or of a run folder, finished or interrupted.
+        """Load an embedder from a file that `save` wrote, or from a run folder, finished or interrupted.
 
         Args:
             path: File, or folder that `fit` or `kappagcn embed` wrote.

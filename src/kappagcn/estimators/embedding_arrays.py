@@ -55,7 +55,7 @@ def arrays_of(
 
 
 def node_columns(data: Data) -> dict[str, Array]:
-    """Features of nodes by name, for pages to colour by; empty where there are none or too many."""
+    """Features of nodes by name, by which a report can colour nodes; empty if there are none or too many."""
     x = data.get("x")
     if x is None or not 0 < x.shape[1] <= MOST_COLUMNS:
         return {}

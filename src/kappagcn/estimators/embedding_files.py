@@ -47,7 +47,7 @@ def export_vectors(path: str | Path, names: Sequence[str], vectors: Array, endin
         path: Path of the file.
         names: Name of each node.
         vectors: (N, D).
-        ending: Ending that says the format; that of the path by default.
+        ending: Ending that determines the format; that of the path by default.
     """
     path = Path(path)
     ending = check_ending(path) if ending is None else ending

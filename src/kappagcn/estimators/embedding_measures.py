@@ -35,7 +35,7 @@ def ratio_histogram(v: Tensor, manifold: Manifold, distances: GraphDistances) ->
 
 @torch.no_grad()
 def best_scale(v: Tensor, manifold: Manifold, distances: GraphDistances) -> float:
-    """The factor c for which the mean of (c d/d_G − 1)² is least: for points whose objective has no unit of length."""
+    """The factor c that minimises the mean of (c d/d_G − 1)²; for points whose objective has no unit of length."""
     once, twice = 0.0, 0.0
     for sources, weights in _blocks(distances):
         ratio = distances_from(v, manifold, sources).numpy() * np.sqrt(weights)

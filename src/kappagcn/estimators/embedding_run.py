@@ -49,7 +49,7 @@ FIXED_SHARE = 1 / 3  # largest share of a trial in which curvatures may be fixed
 POINT_LR, CURVATURE_LR = (
     0.003,
     0.2,
-)  # Adam learning rates for sampled pairs: of points/diameter, of asinh(κR²)
+)  # Adam learning rates for sampled pairs: of points in units of the diameter, of asinh(κR²)
 NETWORK_LR = 0.03
 
 
@@ -85,7 +85,7 @@ class EmbeddingRun:
         self.space = settings.space if settings.space == AUTO else scaled(settings.space, self.unit)
         if communicator.world_size > 1 and not self.sources:
             raise TrainingError(
-                "sources: expected sampled pairs for several processes, found all pairs. Name a number of sources."
+                "sources: expected sampled pairs for several processes, found all pairs. Set a number of sources."
             )
 
     def _sources(self, nodes: int) -> int:
@@ -103,7 +103,7 @@ class EmbeddingRun:
         return other
 
     def learned_space(self, manifold: ProductManifold) -> str:
-        """The space with its curvatures as of now, in the graph's own units of length."""
+        """The space with its current curvatures, in the graph's own unit of length."""
         kappas = [kappa / self.unit**2 for kappa in curvature_values(manifold)]
         return learned_signature(parse_signature(self.settings.space), kappas)
 
@@ -142,7 +142,7 @@ class EmbeddingRun:
         return self._trainer(candidates[self._best_starts[self.space, epochs]])
 
     def tried_trainer(self) -> Trainer:
-        """The trainer of the best start, as the shortest trial leaves it; at its first epoch where there is none."""
+        """The trainer of the best start after the shortest trial; a new trainer if no trial is needed."""
         candidates = self._starts(TRIAL)
         return self._best_of(candidates, TRIAL) if self._needs_trials(candidates) else self._trainer(candidates[0])
 
@@ -202,7 +202,7 @@ class EmbeddingRun:
     def quasi_newton(
         self, points: FreePoints, *, learn_curvatures: bool, smoothed: bool = False, fixed_epochs: int = 0
     ) -> QuasiNewtonTrainer:
-        """A trainer of free points on all pairs; points count in units of their near distances."""
+        """A trainer of free points on all pairs; the unit of each point is a typical distance to near nodes."""
         near = self.distances.weights.double().mean(1, keepdim=True)
         units: dict[str, torch.Tensor | float] = {"points": torch.where(near > 0, near.rsqrt(), self.diameter)}
         options: dict[str, Any] = {
@@ -241,7 +241,7 @@ class EmbeddingRun:
 
 
 def curvature_values(manifold: ProductManifold) -> list[float]:
-    """Curvatures of the factors as of now."""
+    """Current curvatures of the factors."""
     return [module.value for module in manifold.modules() if isinstance(module, Curvature)]
 
 

@@ -36,12 +36,12 @@ class Estimate:
 
 
 def bootstrapped(values: Sequence[float], overlap: float = 0.0) -> Estimate:
-    """The mean with PPNP's interval: of 1000 resamples' means, the farther of the 2.5 and 97.5 percentiles.
+    """The mean with the interval of PPNP: the farther of the 2.5 and 97.5 percentiles of the means of 1000 resamples.
 
     Args:
         values: One value for each run.
-        overlap: Share of the test set that two runs have in common. Such values are not independent: with a correlation
-            of ρ the variance of the mean of n is 1 + (n − 1)ρ times as large.
+        overlap: Share of the test set that two runs have in common. Such values are not independent: with a
+            correlation of ρ the variance of the mean of n values is 1 + (n − 1)ρ times as large.
 
     >>> str(bootstrapped([0.8, 0.82, 0.81, 0.83]))
     '0.815 ± 0.010'

@@ -49,7 +49,7 @@ class FilmRecorder:
         self.started = False
 
     def __call__(self, record: dict[str, Any]) -> None:
-        """Record the positions after an epoch, if it is one of the chosen epochs."""
+        """Record the positions after an epoch if the film has a frame for it."""
         epoch = int(record["epoch"])
         if not self.frames:
             return
@@ -80,13 +80,13 @@ class FilmRecorder:
         return np.asarray(content[: len(content) // width * width].reshape(-1, width))
 
     def finish(self, tangent: NDArray[Any], curvatures: list[float], best_epoch: int) -> None:
-        """Write the film, its last frame the result, the others in the result's unit of length."""
+        """Write the film in the result's unit of length; its last frame is the result."""
         rows = self._read() if self.frames else np.zeros((0, 1))
         rows = rows[rows[:, 0] <= best_epoch].astype(np.float64)
         if not len(rows):
             return
         value, rows = rows[-1, 1], rows[rows[:, 0] < best_epoch]
-        # Training has edges of mean length 1, and ranks have no unit of length: frames are scaled as the result was.
+        # Edges have mean length 1 in training, or there is no unit of length: scale frames as the result was scaled.
         factors = len(curvatures)
         with torch.no_grad():
             scale = float(np.linalg.norm(tangent)) / max(float(self.points().norm()), 1e-30)

@@ -1,4 +1,4 @@
-"""Graphs with labels from any object that holds one; labels as numbers or words."""
+"""Graphs with labels, from any object that holds a graph; labels may be numbers or words."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read_labelled(graph: Any, x: Any, y: Any) -> tuple[Data, Array | None]:
 
 
 def _row_count(values: Any) -> int | None:
-    """Number of rows of features or labels; None for names of attributes and what is no array or list."""
+    """Number of rows of features or labels; None for names of attributes and for anything but arrays and lists."""
     if hasattr(values, "shape"):
         return int(values.shape[0]) if len(values.shape) else None
     return len(values) if isinstance(values, Sequence) and not isinstance(values, str) else None
@@ -82,7 +82,7 @@ def label_array(y: Any, nodes: int) -> Array:
 
 
 def unlabelled(labels: Array) -> Array:
-    """Mask of nodes without a label: −1, None, NaN, or a word that means so."""
+    """Mask of nodes without a label: −1, None, NaN, or a word for a missing value."""
     return np.array([v is None or v in MISSING_LABELS or v != v or v == -1 for v in labels.tolist()], bool)
 
 
@@ -106,7 +106,7 @@ def encode_labels(labels: Array, order: Sequence[str] | None = None) -> tuple[Ar
 
 
 def mask_split(data: Data, seed: int) -> Split:
-    """The split of a graph's masks as far as it has some; nodes of a test mask neither train nor stop."""
+    """The split that a graph's masks describe, completed at random; nodes of its test mask are not used."""
     if data.get("train_mask") is not None:
         return Split.from_masks(data)
     labels, masks = data.y.clone(), {key: data.get(f"{key}_mask") for key in ("val", "test")}

@@ -48,7 +48,7 @@ BASELINES: dict[str, Callable[[sp.csr_array, Array, Array], Array]] = {
     "Adamic–Adar": _adamic_adar,
     "degree product": _degree_product,
 }
-"""Number of common neighbours; the same weighted by 1/log(degree); product of degrees (preferential attachment)."""
+"""Common neighbours; common neighbours weighted by 1/log(degree); product of degrees (preferential attachment)."""
 
 
 def baseline_scores(name: str, view: Data, pairs: Array) -> Array:
@@ -89,7 +89,7 @@ def verdict(interval: Sequence[float], gap: Sequence[float], best: str, auc: flo
         interval: 95 % interval of the AUC.
         gap: 95 % interval of the difference to the best baseline on the same pairs.
         best: Name of that baseline.
-        auc: Its AUC.
+        auc: AUC of that baseline.
         test_edges: Number of test edges over all splits; fewer than 10 are not enough for a verdict.
 
     >>> verdict((0.42, 0.60), (-0.1, 0.1), "degree product", 0.51)

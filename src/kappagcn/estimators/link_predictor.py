@@ -64,9 +64,9 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
     path. Directed edges count in both directions, duplicates once, self-loops not at all; a node without edges is
     predicted from its features alone. Without features nodes get one-hot features.
 
-    Of the edges 85 % train, 5 % decide when to stop, 10 % are for `score`, each with as many pairs without an edge;
-    validation and test edges carry no messages. Predictions for users, `predict_proba` and `top_links`, then use the
-    messages of all edges.
+    By default 85 % of the edges are for training, 5 % decide when to stop, and 10 % are for `score`, each with as many
+    pairs without an edge. In training, messages pass along training edges only; `predict_proba` and `top_links` then
+    use the messages of all edges.
 
     Attributes:
         model_: Encoder and decoder.
@@ -109,7 +109,7 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
             graph: The graph.
             y: Ignored; scikit-learn passes it.
             x: Features, where the graph does not have them.
-            split: Edges for training, validation and test; at random by default, see `kappagcn.graphs.edge_split`.
+            split: Edges for training, validation and test; by default drawn at random by `kappagcn.graphs.edge_split`.
             folder: Run folder; None to keep nothing.
             resume: Continue the run in `folder`, if there is one, to the same numbers as without the interruption.
             group: Process group of torch.distributed; None for one process.
@@ -236,7 +236,7 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
         return scores[:count], scores[count:]
 
     def evaluate(self) -> dict[str, float]:
-        """ROC AUC, average precision, hits@k and MRR on the test pairs. Choose nothing by its results."""
+        """ROC AUC, average precision, hits@k and MRR on the test pairs. Do not choose settings by its results."""
         return link_metrics(*self.test_scores())
 
     def score(self, pairs: Any = None, y: Any = None) -> float:

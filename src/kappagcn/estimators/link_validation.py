@@ -33,7 +33,7 @@ RESAMPLES = 200
 
 
 def link_splits(predictor: KappaGCNLinkPredictor, data: Data, count: int) -> list[EdgeSplit]:
-    """Random splits with the seeds of the predictor and the numbers after it."""
+    """Random splits, whose seeds are that of the predictor and the numbers after it."""
     shares = {"validation": predictor.validation, "test": predictor.test}
     return [edge_split(data, predictor.random_state + number, **shares) for number in range(count)]
 
@@ -51,11 +51,11 @@ def predict_links(
     """Train on every split, evaluate on its test pairs beside simple scores, keep the run of the best validation AUC.
 
     Args:
-        predictor: The settings; the run on each split has the seed of its number added.
+        predictor: Predictor with the settings; the number of the split is added to its seed.
         data: The graph.
         splits: Edges for training, validation and test.
         folder: Run folder.
-        resume: Continue the runs in `folder`, if there are some.
+        resume: Continue the runs in `folder`, if there are any.
         report: Called with each finished run's record, the number of finished runs and the number of all.
         group: Process group of torch.distributed to train with. Rank 0 writes and returns the summary, other ranks an
             empty one.
@@ -215,7 +215,7 @@ def _over_splits(
 def _over_pairs(
     edges: Array, others: Array, names: list[str], simple: tuple[Array, Array]
 ) -> tuple[dict[str, list[float]], list[float]]:
-    """The same by resampling the test pairs of one split, with the same draws for run and baseline."""
+    """Intervals as in `_over_splits`, by resampling the test pairs of one split; run and baseline share the draws."""
     rng = np.random.default_rng(0)
     draws, gaps = [], []
     for _ in range(RESAMPLES):

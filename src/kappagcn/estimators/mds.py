@@ -36,7 +36,7 @@ def _padded(columns: Array, dim: int) -> Array:
 
 
 def classical_mds(distances: Array, dim: int) -> Array:
-    """Coordinates in flat space whose distances are nearest to these in the classical sense: (N, N) → (N, dim).
+    """Coordinates in flat space by classical multidimensional scaling of distances: (N, N) → (N, dim).
 
     >>> line = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
     >>> np.abs(classical_mds(line, 2)).round(6).tolist()
@@ -73,7 +73,7 @@ def landmark_mds(distances: Array, landmarks: Array, dim: int) -> Array:
 
 
 def spherical_mds(distances: Array, dim: int, kappa: float) -> Array:
-    """Tangent vectors at a pole, of half the distance from it, of points on a sphere: (N, N) → (N, dim).
+    """Tangent vectors at a pole of points on a sphere, half as long as their distance from it: (N, N) → (N, dim).
 
     The cosines of distances on a sphere of curvature κ are the scalar products of unit vectors; the mean of those
     becomes the pole.

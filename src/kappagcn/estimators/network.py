@@ -72,7 +72,7 @@ def decide_self_features(
 
 
 def start_space(space: str) -> str:
-    """Signature with initial curvatures of ±0.1 where it names none, for networks that do not take them in units.
+    """Signature with initial curvatures of ±0.1 where it has none, for curvatures that are not in units of rows.
 
     >>> start_space("H8xS8")
     'H8(-0.1)xS8(0.1)'

@@ -23,9 +23,9 @@ SAMPLE = 500  # training and stopping nodes that the comparison takes
 def keep_apart(data: Data, split: Split) -> bool:
     """Whether own features predict the class better than those of the neighbours.
 
-    So it is where edges between training nodes are heterophilous and ridge regression on own features is right about
-    more stopping nodes than on the mean over a node and its neighbours. Heterophily alone is not enough: neighbours of
-    other classes may still tell a node's own.
+    True if edges between training nodes are heterophilous, and ridge regression on own features classifies more
+    stopping nodes correctly than on the mean over a node and its neighbours. Heterophily alone is not enough: the
+    features of neighbours of other classes may still determine the class of a node.
 
     Args:
         data: The graph with features as the network takes them, and classes.

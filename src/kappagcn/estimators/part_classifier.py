@@ -40,17 +40,17 @@ def classify_parts(
 ) -> Record:
     """Train on the parts of a graph, evaluate on its test nodes, and write predictions part by part.
 
-    Settings that depend on the features are chosen by the first nodes of part 0; own features stay with the
-    neighbours' unless `self_features` says otherwise.
+    Settings that depend on the features are chosen by the first nodes of part 0; own features are mixed with those of
+    neighbours unless `self_features` is on.
 
     Args:
-        classifier: The settings.
+        classifier: Classifier with the settings.
         parts: Folder that `kappagcn data partition` wrote.
-        folder: Run folder: network, metrics and summary as of any run, and ``predictions/part-K.npz`` with nodes,
+        folder: Run folder: network, metrics and summary as in any run, and ``predictions/part-K.npz`` with nodes,
             predicted classes and their probabilities.
         resume: Continue the run in `folder`, if there is one.
         group: Process group of torch.distributed, one process for each part or fewer, which then take turns.
-        scratch: Folder for temporary files where parts take turns; all processes have to see it.
+        scratch: Folder for temporary files where parts take turns; all processes must have access to it.
 
     Returns:
         The summary; on ranks above 0 an empty one.

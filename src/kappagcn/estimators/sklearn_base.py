@@ -1,6 +1,6 @@
-"""Base classes of scikit-learn if it is installed; otherwise stand-ins of the same names.
+"""Base classes of scikit-learn if it is installed; otherwise replacements with the same names.
 
-The command line switches it off, because importing scikit-learn takes over a second and no command uses it there.
+The command line switches scikit-learn off, because its import takes over a second and no command uses it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
 
 
 class BaseEstimator:
-    """Stand-in for scikit-learn's base class."""
+    """Replacement for scikit-learn's base class."""
 
 
 class ClassifierMixin:

@@ -15,20 +15,20 @@ __all__ = ["Candidate", "SpaceChoice", "candidate_spaces", "choose_space"]
 
 ROUNDS = (30, 80, 160)  # epochs after which candidates are compared
 FINALISTS = 2
-CLOSE = 1.02  # candidates within this factor of the best D_avg: the one with fewer factors is taken
+CLOSE = 1.02  # of candidates within this factor of the best D_avg, the one with the fewest factors is chosen
 PERFECT = 1e-4  # D_avg below which all candidates fit equally well, and flat space is chosen
 
 
 @dataclass
 class Candidate:
-    """A signature that was tried, and how well it did.
+    """A signature that was tried, and its results.
 
     Args:
         space: Signature.
-        epochs: Number of training epochs it was given.
-        d_avg: Mean of abs(d/d_G − 1) after them.
-        distortion: The paper's average distortion after them.
-        map: Mean average precision after them; None where the graph has no edges.
+        epochs: Number of training epochs.
+        d_avg: Mean of abs(d/d_G − 1) after these epochs.
+        distortion: The paper's average distortion after these epochs.
+        map: Mean average precision after these epochs; None where the graph has no edges.
         learned_space: Signature with the learned curvatures.
     """
 
@@ -117,7 +117,7 @@ def choose_space(run: EmbeddingRun, dim: int, report: Any = None) -> SpaceChoice
 
 
 def _best_of_each_shape(ranked: list[Candidate]) -> list[Candidate]:
-    """Without the later ones of those with equal dimensions: learned curvatures change signs, so these end alike."""
+    """The first candidate of each shape: learned curvatures may change sign, so the others would end alike."""
     best: dict[tuple[tuple[bool, int], ...], Candidate] = {}
     for each in ranked:
         shape = tuple(sorted((factor.letter == "E", factor.dim) for factor in parse_signature(each.space)))

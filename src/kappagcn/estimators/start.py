@@ -54,7 +54,7 @@ def in_units(graph: Data) -> tuple[Data, float]:
 
 
 def scaled(space: str, unit: float) -> str:
-    """The space with curvatures that its signature says in such units of length.
+    """The space with the curvatures of its signature converted to this unit of length.
 
     >>> scaled("H2(-1)xH2(-0.5)xS2", 2.0)
     'H2(-4)xH2(-2)xS2'
@@ -68,7 +68,7 @@ def scaled(space: str, unit: float) -> str:
 
 
 def _without_number(space: str) -> list[bool]:
-    """Whether each factor's signature leaves its initial curvature open."""
+    """Whether the signature of each factor has no initial curvature."""
     pairs = zip(parse_signature(space), parse_signature(space, start=2.0), strict=True)
     return [one != two for one, two in pairs]
 
@@ -92,7 +92,7 @@ class Scaling:
 
     @cached_property
     def lengths(self) -> Array:
-        """All distances; nodes without a path are as far apart as the farthest with one."""
+        """All distances; nodes without a path between them get the largest distance of those with one."""
         sources, lengths = self.distances.sources, self.distances.lengths().numpy()
         rows = np.arange(len(lengths))
         apart = lengths == 0
@@ -102,7 +102,7 @@ class Scaling:
 
     @cached_property
     def nearest(self) -> Array:
-        """The distance of each node to the nearest other one, of those that are known, (N, 1)."""
+        """The smallest known distance of each node to another one, (N, 1)."""
         nearest: Array = np.where(self.lengths > 0, self.lengths, np.inf).min(0, initial=self.distances.longest)
         return nearest[:, None]
 
@@ -126,14 +126,14 @@ class Scaling:
 
 
 def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held: bool = False) -> list[Start]:
-    """Starts to try; the best after a few steps is the one to train from.
+    """Starts to try; training continues from the one that is best after a few steps.
 
-    Curvatures that the signature names are where they start. Others start nearly flat, with the sign of their letter:
-    from there training finds its way to either side. More starts are tried where a graph may need them: clearly and
-    strongly curved hyperbolic factors, and for a single factor the points of spherical scaling, as points of a sphere
-    that start in flat space stay folded; in a hyperbolic space only where they fit. In a product one factor
-    often becomes flat early, where a minimum with all of them curved would be lower; so all factors of two starts are
-    hyperbolic, and stay so for some epochs; the factors of one of them share the important coordinates.
+    Curvatures in the signature are initial values. Other curvatures start near 0, with the sign of their letter: from
+    there training can reach either sign. More starts are tried where a graph may need them: clearly and strongly curved
+    hyperbolic factors, and for a single factor the points of spherical scaling, since points of a sphere that start in
+    flat space stay folded; in a hyperbolic space only if they fit. In a product one factor often becomes flat early,
+    although a minimum with all factors curved would be lower; so all factors of two starts are hyperbolic, and stay so
+    for some epochs; the factors of one of them share the important coordinates.
 
     Args:
         space: The signature.
@@ -183,9 +183,9 @@ def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held:
 
 
 def _dealt(columns: Array, dims: list[int], *, mixed: bool = False) -> Array:
-    """Columns given out to factors one by one, so that each gets its share of the important ones, (N, D).
+    """Columns dealt to factors one at a time, so that each factor gets its share of the important ones, (N, D).
 
-    Mixed columns are a cosine transform of those that are given out in one turn: each factor then has a part of each.
+    Mixed columns are a cosine transform of those that are dealt in one round, so that each factor has a part of each.
     """
     own: list[list[Array]] = [[] for _ in dims]
     place = 0

@@ -37,7 +37,7 @@ def write_toml(path: str | Path, values: Mapping[str, Any]) -> None:
 
 
 def _toml(value: Any) -> str:
-    """A TOML value: as in JSON, except for one character that TOML wants escaped."""
+    """A TOML value: as in JSON, except for one character that TOML requires to be escaped."""
     values = value if isinstance(value, list | tuple) else [value]
     if not all(isinstance(each, str) or (isinstance(each, int | float) and math.isfinite(each)) for each in values):
         raise ConfigError(f"expected settings that are words, finite numbers or lists of them, found {value!r}.")

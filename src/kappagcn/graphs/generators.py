@@ -37,11 +37,11 @@ def balanced_tree(depth: int = 5, branching: int = 4) -> Data:
 
 
 def torus(num_nodes: int = 1000, radius: float = 0.1, seed: int = 0) -> Data:
-    """Points drawn uniformly on the flat torus [0, 1)², joined when closer than `radius` around the edges.
+    """Points drawn uniformly on the flat torus [0, 1)², joined if their distance on the torus is below `radius`.
 
     The paper prints 1000 nodes, 30626 edges and a threshold of 0.01. With 0.01 a node would have 0.3 neighbours; 0.01
     is the square of 0.1, with which the expected count, both directions, is 1000 · 999 · π/100 ≈ 31 385. The paper's
-    seed is not known, so its count is met only up to chance (seed 0: 31 442; over seeds about 31 385 ± 250).
+    seed is not known, so its count cannot be reproduced exactly (seed 0: 31 442; over seeds about 31 385 ± 250).
 
     Args:
         num_nodes: Number of points.
@@ -126,13 +126,13 @@ def star(leaves: int = 3) -> Data:
 
 
 def disease(num_nodes: int = 1000, seed: int = 0, *, recovery: float = 0.3, noise: float = 4.0) -> Data:
-    """A susceptible–infected–recovered epidemic from the root of a random tree; infected nodes are the one class.
+    """A susceptible–infected–recovered epidemic from the root of a random tree; nodes that were infected are class 1.
 
     The tree grows level by level, each node with 1 to 6 children; four nodes in five are frail, the others hardy. At
-    each step an infected node infects each neighbour that was never infected with probability 0.9 if that one is frail
-    and 0.02 if it is hardy, and recovers with probability `recovery`; the epidemic runs until no node is infected.
+    each step an infected node infects each neighbour that was never infected with probability 0.9 if the neighbour is
+    frail and 0.02 if it is hardy, and recovers with probability `recovery`; this ends when no node is infected.
     Features are five noisy ±1 readings of whether the node is frail, and five of whether it was infected. The noise is
-    large, so that a node's own features say little; but whole branches were spared, so those of its neighbours help.
+    large, so that a node's own features say little; but whole branches were not infected, so those of neighbours help.
 
     Args:
         num_nodes: Number of nodes.
@@ -149,7 +149,7 @@ def disease(num_nodes: int = 1000, seed: int = 0, *, recovery: float = 0.3, nois
         raise GraphError(f"expected a recovery between 0 and 1, found {recovery}.")
     rng = np.random.default_rng(seed)
     children = rng.integers(1, 7, num_nodes)
-    parents = np.concatenate([[0], np.repeat(np.arange(num_nodes), children)])[:num_nodes]  # the root is its own
+    parents = np.concatenate([[0], np.repeat(np.arange(num_nodes), children)])[:num_nodes]  # the root is its own parent
     frail = rng.random(num_nodes) < FRAIL_SHARE
     infected = _epidemic(parents, np.where(frail, FRAIL_RATE, HARDY_RATE), recovery, rng)
     signal = np.where(np.repeat(np.stack([frail, infected], axis=1), READINGS, axis=1), 1.0, -1.0)

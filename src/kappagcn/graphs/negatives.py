@@ -12,7 +12,7 @@ __all__ = ["NegativeSampler", "pair_keys"]
 DISTRIBUTIONS = ("uniform", "degree")
 DEGREE_POWER = 0.75  # exponent of degrees as weights: hubs are drawn more often, less than in proportion
 DENSE = 0.5  # share of pairs that are edges, from which the other pairs are listed
-MANY = 2**18  # pairs drawn at once, from which they are sorted: what is looked up by them is then read in order
+MANY = 2**18  # draws of at least this many pairs are sorted, so that later look-ups read memory in order
 ROUNDS = 50  # rounds of drawing by degree, before the rest is drawn uniformly
 
 
@@ -26,7 +26,7 @@ def pair_keys(pairs: Tensor, num_nodes: int) -> Tensor:
 
 
 class NegativeSampler:
-    """Draws unordered pairs of different nodes that are none of the known edges.
+    """Sampler of unordered pairs of different nodes that are not known edges.
 
     The keys of the edges are sorted once; a draw looks its pairs up by binary search and repeats those that are edges.
 
@@ -69,7 +69,7 @@ class NegativeSampler:
         return self.keys[places] == keys if len(self.keys) else torch.zeros_like(keys, dtype=torch.bool)
 
     def sample(self, count: int, generator: torch.Generator | None = None) -> Tensor:
-        """`count` pairs, the lower number first, (2, count); some may be equal. Many are sorted."""
+        """`count` pairs, the lower number first, (2, count); some may be equal. Large samples are sorted."""
         return self._sample(count, generator, in_order=count >= MANY)
 
     def _sample(self, count: int, generator: torch.Generator | None, *, in_order: bool) -> Tensor:
@@ -108,7 +108,7 @@ class NegativeSampler:
         if count > self.available:
             raise SplitError(
                 f"expected {count} pairs of nodes without an edge, found {self.available}. The graph is too dense to "
-                "compare edges with as many others; use smaller shares for validation and test."
+                "compare edges with as many other pairs; use smaller shares for validation and test."
             )
         keys = torch.empty(0, dtype=torch.int64)
         if self._others is not None:

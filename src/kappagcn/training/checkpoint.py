@@ -36,7 +36,7 @@ STATE = "model/"  # before the names of a model's tensors, in a file that has ot
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> Path:
-    """Write tensors, and their description as JSON in the header of the file; its path."""
+    """Write tensors, with their description as JSON in the header of the file, and return its path."""
     # One copy per name: tensors that share memory cannot be stored.
     copies = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
     content = save(copies, {"kappagcn": plain_json(about)})
@@ -69,7 +69,7 @@ def load_state(model: nn.Module, tensors: dict[str, Tensor]) -> None:
 
 @contextmanager
 def loading(path: Path, what: str) -> Iterator[tuple[dict[str, Tensor], dict[str, Any]]]:
-    """Tensors of a file and their description; where they do not fit, an error names the file and what it should be."""
+    """Yield the tensors of a file and their description; if they do not fit, raise an error that names the file."""
     content = load_tensors(path)
     try:
         yield content
@@ -118,7 +118,7 @@ class CheckpointFolder:
         self._written = 0
 
     def start(self, config: dict[str, Any], trainer: Trainer, *, resume: bool = False) -> list[Record]:
-        """Start a run, or resume the one in the folder; the history so far.
+        """Start a run, or resume the one in the folder; returns the metrics of its epochs so far.
 
         Args:
             config: Run configuration, which a resumed run must share.

@@ -88,14 +88,15 @@ def check_training(model: NodeClassifier, data: Data, split: Split) -> None:
     known = {"train": split.train, "stopping": split.stopping, "validation": split.validation}
     for name, nodes in known.items():
         if len(nodes) and int(y[nodes].min()) < 0:
-            raise TrainingError(f"expected a class for every {name} node, found {int((y[nodes] < 0).sum())} without.")
+            unlabelled = int((y[nodes] < 0).sum())
+            raise TrainingError(f"expected a class for every {name} node, found {unlabelled} without one.")
     largest = max(int(y[nodes].max()) for nodes in known.values() if len(nodes))
     if largest >= classes:
         raise TrainingError(f"expected classes 0 to {classes - 1}, as the network has, found {largest}.")
     missing = sorted(set(range(classes)) - set(y[split.train].tolist()))
     if not missing:
         return
-    which = f"expected training nodes of all {classes} classes, found none of class {', '.join(map(str, missing))}"
+    problem = f"expected training nodes of all {classes} classes, found none of class {', '.join(map(str, missing))}"
     if len(missing) > classes - 2:
-        raise TrainingError(f"{which}. Add some, or leave the class out.")
-    warnings.warn(f"{which}, which is then never predicted.", SplitWarning, stacklevel=3)
+        raise TrainingError(f"{problem}. Add some, or leave the class out.")
+    warnings.warn(f"{problem}, which is then never predicted.", SplitWarning, stacklevel=3)

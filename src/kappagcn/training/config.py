@@ -32,10 +32,10 @@ class TrainingConfig:
         stop_by: Improvement that counts: a lower ``"loss"`` (the paper), or ``"either"`` a lower loss or a higher score
             (PPNP).
         lr: Adam learning rate of the weights.
-        curvature_lr: Learning rate of the curvatures, by plain gradient descent; of those in units of rows by Adam.
-        l2: Factor of half the squares of the first layer's weights in the loss.
-        decay: ``"cosine"`` lets both rates fall to 0 along a half wave by the last epoch; ``"none"`` keeps them.
-        seed: Seed of everything random in training but the initial weights (see `seeded`).
+        curvature_lr: Learning rate of the curvatures: of gradient descent, or of Adam if they are in units of rows.
+        l2: L2 regularisation: factor of half the sum of the squared weights of the first layer, in the loss.
+        decay: ``"cosine"`` lowers both rates to 0 along half a cosine wave over all epochs; ``"none"`` keeps them.
+        seed: Seed of all random numbers in training, except the initial weights (see `seeded`).
 
     >>> TrainingConfig(epochs=500, lr=0.02).patience
     200

@@ -14,7 +14,7 @@ from kappagcn.training.pair_objectives import checked_points, distances_from, pa
 
 __all__ = ["Distortion", "measure"]
 
-MEASURED = 2**23  # distances at once
+MEASURED = 2**23  # distances computed at once
 
 
 class Distortion(NamedTuple):
@@ -22,7 +22,7 @@ class Distortion(NamedTuple):
 
     Attributes:
         distortion: The paper's average distortion, the mean of ((d/d_G)² − 1)², or its estimate from sampled pairs.
-        d_avg: Mean of abs(d/d_G − 1), likewise.
+        d_avg: Mean of abs(d/d_G − 1), or its estimate from sampled pairs.
         worst_distortion: Largest d/d_G over the smallest, of all pairs that were measured.
         unreachable_pairs: Ordered pairs without a path, which do not count.
         distortion_std_error: Standard error of `distortion` over sampled sources; 0 over all pairs.

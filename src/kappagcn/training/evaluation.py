@@ -40,8 +40,8 @@ def final_evaluation(
 ) -> dict[str, float | None]:
     """Accuracy, balanced accuracy, macro F1, AUC and loss on the test nodes, by default those of ``data.test_mask``.
 
-    Choose nothing by its results. The AUC is the mean of those of each class against all others, None if the test nodes
-    are of one class.
+    Do not choose models or settings by its results. The AUC is the mean over classes of the AUC of one class against
+    all others; None if the test nodes are of one class.
 
     Args:
         model: The network.
@@ -83,7 +83,7 @@ def class_metrics(truth: Tensor, predicted: Tensor, classes: int) -> dict[str, f
 
 
 def confusion_metrics(confusion: Tensor) -> dict[str, float]:
-    """The same from the number of nodes of each class (rows) with each prediction (columns), (C, C)."""
+    """`class_metrics` from the number of nodes of each class (rows) with each prediction (columns), (C, C)."""
     confusion = confusion.double()
     own, either = confusion.sum(1), confusion.sum(0) + confusion.sum(1)
     return {

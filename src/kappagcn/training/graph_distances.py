@@ -16,7 +16,7 @@ from kappagcn.training.near_pairs import NearPairs
 
 __all__ = ["GraphDistances"]
 
-BYTES_OF_PAIR, LARGEST = 12, 16 * 2**30  # rows computed at once; memory that all pairs may take
+BYTES_OF_PAIR, LARGEST = 12, 16 * 2**30  # memory of a pair of nodes, and the most that all pairs may take
 LONGEST_TABLE = 2**16
 
 
@@ -43,7 +43,7 @@ class GraphDistances:
 
     def __init__(self, lengths: Tensor, sources: Tensor | None = None, near: NearPairs | None = None) -> None:
         if near is not None and sources is None:
-            raise GraphError("near: expected sources that they are beside, found all pairs.")
+            raise GraphError("near: expected near pairs only together with sources, found distances of all pairs.")
         rows = lengths.shape[-1] if sources is None else len(sources)
         if lengths.dim() != 2 or lengths.shape[0] != rows:
             raise GraphError(
@@ -56,7 +56,9 @@ class GraphDistances:
         self.sources, self.near, self.weights = sources, near, _weights(lengths)
         self.weights[diagonal] = 0
         if sources is None and not torch.equal(self.weights, self.weights.T):
-            raise GraphError("expected the same distance both ways, found others: the graph is undirected.")
+            raise GraphError(
+                "expected the same distance in both directions, found different ones: the graph is undirected."
+            )
         self.pairs = int((self.weights > 0).sum())
         self.unreachable_pairs = rows * (lengths.shape[1] - 1) - self.pairs
         counted = torch.where(torch.isfinite(lengths), lengths, 0) if lengths.is_floating_point() else lengths
@@ -88,7 +90,7 @@ class GraphDistances:
         return self.weights.shape[1]
 
     def lengths(self) -> Tensor:
-        """The distances again, float64; 0 for pairs that do not count."""
+        """The distances, recomputed from the weights, float64; 0 for pairs that do not count."""
         weights = self.weights.double()
         return torch.where(weights > 0, weights, 1).rsqrt() * (weights > 0)
 

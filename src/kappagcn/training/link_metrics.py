@@ -57,7 +57,7 @@ def roc_auc(edges: Any, others: Any) -> float:
 
 
 def exact_roc_auc(edges: Array, others: Array) -> float:
-    """The same without scikit-learn, by ranks."""
+    """`roc_auc` without scikit-learn, from ranks."""
     order = np.sort(others)
     below, up_to = (np.searchsorted(order, edges, side=side) for side in ("left", "right"))
     return float((below + up_to).sum() / (2 * len(edges) * len(others)))
@@ -75,7 +75,7 @@ def average_precision(edges: Any, others: Any) -> float:
 
 
 def exact_average_precision(edges: Array, others: Array) -> float:
-    """The same without scikit-learn; equal scores are one threshold."""
+    """`average_precision` without scikit-learn; equal scores are one threshold."""
     thresholds, counts = np.unique(edges, return_counts=True)
     above = [len(x) - np.searchsorted(np.sort(x), thresholds, side="left") for x in (edges, others)]
     return float((counts * above[0] / (above[0] + above[1])).sum() / len(edges))
@@ -104,7 +104,7 @@ def mean_reciprocal_rank(edges: Any, others: Any) -> float:
 
 
 def link_metrics(edges: Any, others: Any) -> dict[str, float]:
-    """All of them by name.
+    """All metrics of this module by name.
 
     >>> sorted(link_metrics([3.0, 2.0], [1.0, 2.0]))
     ['average_precision', 'hits@10', 'hits@100', 'hits@50', 'mrr', 'roc_auc']

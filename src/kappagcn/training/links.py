@@ -224,7 +224,7 @@ class LinkBatches(LinkPrediction):
 
 
 def evaluate_links(task: LinkPrediction, split: EdgeSplit) -> dict[str, float]:
-    """ROC AUC, average precision, hits@k and MRR on the test pairs. Choose nothing by its results.
+    """ROC AUC, average precision, hits@k and MRR on the test pairs. Do not choose models or settings by its results.
 
     >>> from kappagcn.graphs import disease, edge_split
     >>> from kappagcn.models import KappaGCN

@@ -43,7 +43,7 @@ class NearPairs:
 
     @classmethod
     def of(cls, graph: Data, per_node: float = PER_NODE) -> NearPairs:
-        """Near pairs of a graph: the number of steps is the largest with at most `most` pairs per node on average.
+        """Near pairs of a graph: the number of steps is the largest with at most `per_node` pairs per node on average.
 
         Graphs whose edges have lengths get an empty list: distances are not known before all paths are computed.
         """
@@ -65,7 +65,7 @@ class NearPairs:
 
     @classmethod
     def _listed(cls, steps: int, total: sp.csr_array) -> NearPairs:
-        """The list from the numbers of balls of radius 1 … steps that hold a pair: all but d − 1 at distance d."""
+        """The list, from the number of balls of radius 1 … steps around i that contain j: steps + 1 − d."""
         total.sort_indices()
         lengths = steps + 1 - total.data
         rows = np.repeat(np.arange(total.shape[0]), np.diff(total.indptr))
@@ -75,7 +75,7 @@ class NearPairs:
         return cls(steps, *map(torch.from_numpy, (places, total.indices[kept].astype(np.int64), weights)))
 
     def share(self, rank: int, size: int) -> NearPairs:
-        """The pairs of a stretch of nodes, one of `size` with about as many pairs each; the stretches add up to all."""
+        """The pairs of one of `size` ranges of nodes, which together have all pairs, each range about equally many."""
         borders = torch.searchsorted(self.places, torch.arange(size + 1) * len(self.others) // size)
         first, last = self.places[borders[rank]], self.places[borders[rank + 1]]
         return NearPairs(self.steps, self.places.clamp(int(first), int(last)), self.others, self.weights)

@@ -14,7 +14,7 @@ from kappagcn.training.pair_objectives import distances_from
 
 __all__ = ["mean_average_precision"]
 
-BLOCK = 2**23  # distances at once
+BLOCK = 2**23  # distances computed at once
 
 
 @torch.no_grad()

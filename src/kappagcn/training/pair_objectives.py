@@ -97,7 +97,7 @@ def pair_loss(
 
 
 def smoothed_loss(v: Tensor, manifold: Manifold, distances: GraphDistances, width: float) -> tuple[Tensor, Tensor]:
-    """The objective ``"relative"`` with its kinks smoothed over a width, differentiable; and as it is, which is not.
+    """The objective ``"relative"`` with its kinks smoothed, differentiable; and its value without smoothing.
 
     Args:
         v: Tangent vectors at the origin, (N, D).
@@ -195,7 +195,7 @@ CompiledRows = tuple[Any, Any]
 
 
 def compiled_rows(v: Tensor, k: Tensor, dims: list[int]) -> CompiledRows:
-    """The compiled routines and the points as they take them; None and None where torch has to do it."""
+    """The compiled routines and the points in the form that they take; None and None where torch is used instead."""
     kernels = compiled("point_pairs", v)
     if kernels is None:
         return None, None

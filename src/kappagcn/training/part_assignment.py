@@ -23,7 +23,7 @@ BLOCK = 2**24  # entries of a block of rows
 SLACK = 1.05  # largest load of a part, over the mean
 PASSES = 6  # most passes of the streaming rule
 GAIN = 0.005  # share of all entries below which a further pass is not worth its time
-SEEDS = 16  # distance of the nodes that have the part of their range when the streaming rule starts
+SEEDS = 16  # every 16th node has the part of its range of numbers before the streaming rule starts
 
 
 def row_blocks(graph: SortedEdges, size: int = BLOCK) -> Iterator[tuple[int, Array, Array, Array | None]]:
@@ -48,8 +48,9 @@ def assign_parts(graph: SortedEdges, parts: int, method: str = "auto") -> tuple[
         parts: Number of parts.
         method: ``"metis"`` has the fewest edges between parts, and needs the graph in memory and pymetis;
             ``"ldg"`` (linear deterministic greedy) takes the nodes in their order, several times, each to the part with
-            most of its neighbours, full ones counting less (needs numba); ``"range"`` cuts the numbers of the nodes
-            into ranges of equal load; ``"auto"`` is METIS up to 5 million edges, above the better of the others.
+            most of its neighbours, where nearly full parts count less (needs numba); ``"range"`` divides the numbers
+            of the nodes into ranges of equal load; ``"auto"`` is METIS up to 5 million edges, and above that the better
+            of the others.
     """
     if method not in METHODS:
         raise GraphError(f"method: expected {', '.join(METHODS)}, found {method!r}.")
@@ -85,12 +86,12 @@ def _ranges(graph: SortedEdges, parts: int) -> Array:
 
 
 def _edge_load(graph: SortedEdges) -> float:
-    """Load of an entry, so that edges and nodes are half of the whole load N each."""
+    """Load of an entry, so that all entries together have half of the total load and all nodes the other half."""
     return 0.5 * graph.nodes / max(graph.entries, 1)
 
 
 def _greedy(graph: SortedEdges, parts: int) -> Array:
-    """The streaming rule, from a few nodes that have the part of their range: so close numbers come together."""
+    """The streaming rule, after some nodes got the part of their range: nodes with close numbers then come together."""
     loops = compiled("streaming")
     if loops is None:
         raise GraphError("method: expected numba for ldg (pip install 'kappagcn[fast]'), found it missing.")

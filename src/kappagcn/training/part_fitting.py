@@ -43,8 +43,8 @@ def part_files(
         folder: Folder that `kappagcn data partition` wrote.
         group: Process group of torch.distributed; None for one process. With as many processes as parts each holds one
             part; fewer take the parts in turn.
-        scratch: Folder in which to make a temporary one for the rows on their way where parts take turns; all
-            processes have to see it. By default the system's.
+        scratch: Folder for a temporary folder of the rows that parts exchange where they take turns; all processes
+            must have access to it. By default the system's.
         prepare: Applied to the features of each part.
 
     >>> from kappagcn import graphs, models, training
@@ -109,9 +109,9 @@ def fit_parts(
 def evaluate_parts(
     task: PartFilesTask, *, save: Callable[[PartTask, Tensor], None] | None = None
 ) -> dict[str, float | None]:
-    """Accuracy, balanced accuracy, macro F1 and loss on the test nodes of all parts, exact and never in one place.
+    """Accuracy, balanced accuracy, macro F1 and loss on the test nodes of all parts, computed exactly, part by part.
 
-    Choose nothing by its results. There is no AUC, which would need all scores together.
+    Do not choose models or settings by its results. There is no AUC, which would need all scores together.
 
     Args:
         task: The parts.

@@ -62,7 +62,7 @@ class PartFilesTask:
         model: The network.
         folder: Folder of the partition; a process opens its own parts only.
         communicator: Connects the processes.
-        scratch: Folder for prepared matrices and rows on their way, where parts take turns; all processes see it.
+        scratch: Folder for prepared matrices and exchanged rows, where parts take turns; shared by all processes.
         prepare: Applied to the features of a part, such as a normalisation.
     """
 

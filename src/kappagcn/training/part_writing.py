@@ -71,7 +71,9 @@ def write_parts(
     """
     out = Path(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise GraphError(f"{out}: expected a new or empty folder to write parts to, found something there.")
+        raise GraphError(
+            f"{out}: expected a new or empty folder to write parts to, found a file or a folder with files."
+        )
     if parts < 1:
         raise GraphError(f"parts: expected a number from 1, found {parts}.")
     steps = _Steps(out.with_name(f"{out.name}.unfinished"), {"parts": parts, "method": method, "source": source}, say)
@@ -236,7 +238,7 @@ def _renumber(folder: Path, columns: Array) -> None:
 
 
 def _write_sent_rows(work: Path, part: int, receives: Array) -> None:
-    """Own rows that the other parts need: what they have in their halos of this one."""
+    """Write which own rows the other parts need: the nodes of this part in their halos."""
     rows = []
     for other in range(len(receives)):
         start = int(receives[other, :part].sum())

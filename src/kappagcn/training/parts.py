@@ -115,7 +115,7 @@ class Partitioned:
             raise TrainingError(f"boundary: expected a share above 0 and up to 1, found {self.boundary}.")
         communicator = Communicator.of(self.group)
         parts = communicator.world_size
-        # On all ranks: each takes the same time.
+        # Computed on every rank, which takes no longer than on one.
         owner = partition(data.edge_index.cpu(), data.num_nodes, parts, method=self.method)
         communicator.broadcast(owner)
         task = PartClassification(model, data, split, owner, communicator, self.boundary)

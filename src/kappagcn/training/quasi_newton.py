@@ -115,7 +115,7 @@ class QuasiNewtonTrainer(Trainer):
         return before
 
     def _release_curvatures(self) -> None:
-        """Go on with the gradient by the curvatures too, and without the steps that were taken without it."""
+        """Include the gradient by the curvatures from now on, and forget the steps that were taken without it."""
         self.minimum.value, self.minimum.gradient = self._evaluate(self.minimum.position)
         self.minimum.pairs.clear()
         self.values = []

@@ -17,8 +17,8 @@ from kappagcn.training.trainer import Record
 
 __all__ = ["SmoothedTask", "SmoothedTrainer"]
 
-SHARE = 0.05  # of the objective: the width at the start; wide ones lead to worse minima
-LEAST_SHARE = 0.005  # below it the width is 0
+SHARE = 0.05  # width at the start, as a share of the objective; wider ones lead to worse minima
+LEAST_SHARE = 0.005  # below this share the width is 0
 BLOCK = 20  # epochs of one width
 LEAST_GAIN = 0.01  # a block that gains less is followed by half the share
 
@@ -27,11 +27,11 @@ class SmoothedTask(EmbeddingTask):
     """The objective ``"relative"`` over all pairs with √(x² + width²) − width in the place of |x|, x = d/d_G − 1.
 
     Args:
-        points: What is trained.
-        distances: Of the graph.
+        points: Trained points.
+        distances: Distances in the graph.
 
     Attributes:
-        width: In units of d/d_G; may be changed between two evaluations.
+        width: Width of the smoothing, in units of d/d_G; may be changed between two evaluations.
         sharp: The objective for a width of 0 at the last evaluation.
     """
 
@@ -46,16 +46,17 @@ class SmoothedTask(EmbeddingTask):
 
 
 class SmoothedTrainer(QuasiNewtonTrainer):
-    """L-BFGS over |x| comes to rest at kinks; over a smoothed |x| whose width follows the objective down it goes on.
+    """L-BFGS on the smoothed objective, whose width shrinks: with |x| itself, L-BFGS would stop at its kinks.
 
     The width is a share of the objective, renewed every 20 epochs; the share halves when these gain less than 1 %, and
-    ends at 0. Numbers of an epoch are those of the objective itself, and the points of its least value are kept.
+    ends at 0. Metrics of an epoch are those of the objective without smoothing, and the points with its lowest value
+    are kept.
 
     Args:
-        model: What is trained in place.
+        model: Model, trained in place.
         task: The smoothed objective.
         config: Epochs and seed.
-        options: As of `QuasiNewtonTrainer`.
+        options: Further arguments of `QuasiNewtonTrainer`.
 
     >>> from kappagcn.graphs import cycle
     >>> from kappagcn.training import TrainingConfig
@@ -69,13 +70,13 @@ class SmoothedTrainer(QuasiNewtonTrainer):
     task: SmoothedTask
 
     def __init__(self, model: Any, task: SmoothedTask, config: Any, **options: Any) -> None:
-        self._sharp_values: dict[float, float] = {}  # by the smoothed ones
+        self._sharp_values: dict[float, float] = {}  # value without smoothing for each smoothed value
         super().__init__(model, task, config, **options)
         self.share, self.sharp = SHARE, task.sharp
         self._begin_block(self.share * self.sharp)
 
     def _begin_block(self, width: float) -> None:
-        """Take a width, and the objective with it where the points are."""
+        """Set the width, and evaluate the objective with it at the current points."""
         if width != self.task.width:
             self.task.width = width
             self.minimum.value, self.minimum.gradient = self._evaluate(self.minimum.position)
@@ -107,16 +108,16 @@ class SmoothedTrainer(QuasiNewtonTrainer):
 
     @property
     def converged(self) -> bool:
-        """Whether the objective falls no more, once its kinks are no longer smoothed."""
+        """Whether the objective is no longer smoothed, and no longer falls."""
         return self.sharp == 0 or (self.share == 0 and super().converged)
 
     def about(self) -> Record:
-        """What is not a tensor."""
+        """The rest of the state, as plain numbers."""
         smoothing = {"share": self.share, "width": self.task.width, "sharp": self.sharp, "block": self.block}
         return {**super().about(), "smoothing": smoothing}
 
     def load(self, tensors: dict[str, torch.Tensor], about: dict[str, Any]) -> None:
-        """Go on from a saved state."""
+        """Load a saved state."""
         super().load(tensors, about)
         smoothing = about["smoothing"]
         self.share, self.sharp = float(smoothing["share"]), float(smoothing["sharp"])

@@ -10,8 +10,9 @@ __all__ = ["EarlyStopping"]
 
 @dataclass
 class EarlyStopping:
-    """The appendix's rule: stop after `patience` epochs without a lower loss; keep the weights of the best score.
+    """The stopping rule of the paper's appendix.
 
+    Training stops after `patience` epochs without a lower loss; the weights of the epoch with the best score are kept.
     Loss and score are those of the early-stopping nodes. Of epochs with equal score that with the lower loss is kept.
     With `by_score` a higher score also restarts the patience (PPNP's rule).
 
@@ -32,7 +33,7 @@ class EarlyStopping:
     highest_epoch: int = 0  # first epoch of the best score
 
     def update(self, epoch: int, loss: float, score: float) -> bool:
-        """Add an epoch; whether its weights are the best so far."""
+        """Add an epoch; returns whether its weights are the best so far."""
         if loss < self.lowest_loss:
             self.lowest_loss, self.lowest_epoch = loss, epoch
         better = (score, -loss) > (self.best_score, -self.best_loss)
@@ -43,7 +44,7 @@ class EarlyStopping:
         return better
 
     def start_again(self, epoch: int) -> None:
-        """Full patience after this epoch; the best score stays."""
+        """Restart the patience after this epoch; the best score stays."""
         self.lowest_loss, self.lowest_epoch, self.highest_epoch = math.inf, epoch, epoch
 
     def is_over(self, epoch: int) -> bool:

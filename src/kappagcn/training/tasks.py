@@ -19,7 +19,7 @@ __all__ = ["NodeClassification", "Task", "inputs"]
 
 
 class Task(Protocol):
-    """Something a network can be trained for.
+    """A loss that a network is trained to minimise, and the metrics that decide on early stopping.
 
     >>> class Smallest:  # nothing to derive from: what has these three methods is a task
     ...     weight = torch.nn.Parameter(torch.ones(1))
@@ -43,7 +43,8 @@ class Task(Protocol):
 class NodeClassification:
     """Cross-entropy on the training nodes; loss and accuracy on the stopping and validation nodes.
 
-    Labels of test nodes are hidden before anything is computed. Without stopping nodes the training nodes decide.
+    Labels of test nodes are hidden before anything is computed. Without stopping nodes, training
+    nodes decide on early stopping.
 
     Args:
         model: The network.

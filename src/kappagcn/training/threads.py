@@ -17,7 +17,8 @@ def threads_for(numbers: int) -> Iterator[None]:
     """A context with one thread for an operation on few numbers, and unchanged for one on many.
 
     Torch divides Adam's step among all threads whatever its size. Waking them takes longer than the step of a small
-    model, a busy core makes it wait for them, and afterwards they spin where other loops want to run.
+    model, a busy core makes it wait for them, and while they wait for more work they take processor time from other
+    loops.
 
     >>> with threads_for(100):
     ...     torch.get_num_threads()

@@ -49,7 +49,7 @@ class Trainer:
     same weights, bit for bit.
 
     A network that ends with too few active units (`NodeClassification.collapsed`) starts again from new weights, up to
-    three times while epochs are left, with as much patience each time; the best weights of all these are kept.
+    three times while epochs are left, each time with full patience; the best weights of all attempts are kept.
 
     Args:
         model: The network, trained in place.

@@ -32,12 +32,12 @@ class LabelledPairs(NamedTuple):
 
     @property
     def both(self) -> Tensor:
-        """Edges, then the others, (2, P)."""
+        """Edges, followed by the pairs without an edge, (2, P)."""
         return torch.cat((self.edges, self.others), 1)
 
     @property
     def labels(self) -> Tensor:
-        """1 for edges, 0 for the others, (P,)."""
+        """1 for edges, 0 for pairs without an edge, (P,)."""
         return torch.cat((torch.ones(self.edges.shape[1]), torch.zeros(self.others.shape[1])))
 
 
@@ -47,9 +47,9 @@ class EdgeSplit:
     `train` and `validation` are for training and the choice of settings; test pairs come only from `final_test_pairs`.
 
     Args:
-        train: Edges that pass messages and train, (2, P).
-        validation: Edges and others for early stopping and the choice of settings.
-        test: Edges and others for the final evaluation.
+        train: Training edges, along which messages pass, (2, P).
+        validation: Edges, and pairs without an edge, for early stopping and the choice of settings.
+        test: Edges, and pairs without an edge, for the final evaluation.
         num_nodes: Number of nodes N.
         name: Name of the split, for records.
 
@@ -70,7 +70,7 @@ class EdgeSplit:
             LabelledPairs(*(_pairs(pairs, num_nodes, name) for pairs in part)) for part in (validation, test)
         )
         if not self.train.shape[1]:
-            raise SplitError(f"{name}: expected edges to train on, found none left. Use smaller shares for the others.")
+            raise SplitError(f"{name}: expected edges to train on, found none left. Use less for validation and test.")
         parts = {
             "train": self.train,
             "validation": self.validation.edges,
@@ -90,12 +90,12 @@ class EdgeSplit:
                         raise SplitError(f"{name}: expected {one} and {other} to differ, found {shared} in both.")
 
     def final_test_pairs(self) -> LabelledPairs:
-        """The test pairs, for the one evaluation that is reported. Choose nothing by their results."""
+        """The test pairs, for the one evaluation that is reported. Do not choose settings by its results."""
         return self._test
 
     @property
     def test(self) -> LabelledPairs:
-        """Refused: see `final_test_pairs`."""
+        """Raises an error: test pairs come from `final_test_pairs` only."""
         raise TestNodesError("test pairs are for the final evaluation alone; ask for final_test_pairs() there.")
 
     def training_view(self, data: Data) -> Data:
@@ -152,7 +152,7 @@ def undirected_edges(data: Data) -> Tensor:
 
 
 def _counts(edges: int, validation: float, test: float) -> tuple[int, int]:
-    """Numbers of validation and test edges; at least one each where a share is asked for."""
+    """Numbers of validation and test edges; at least one of each unless its share is 0."""
     if min(validation, test) < 0 or not 0 <= validation + test < 1:
         raise SplitError(f"expected shares from 0 that sum to less than 1, found {validation} and {test}.")
     counts = [max(1, int(share * edges)) if share else 0 for share in (validation, test)]

@@ -74,7 +74,7 @@ def load_graph(
 ) -> Data:
     """A graph by name or path: `BUILT_IN`, `catalogue()`, or a file that `read_graph` takes.
 
-    A name that is built in wins over a file of the same name; write ``./tree`` for the file.
+    A built-in name takes precedence over a file of the same name; write ``./tree`` for the file.
 
     Args:
         name: Name or path.
@@ -102,12 +102,12 @@ def load_graph(
 
 
 def as_graph(graph: Any, *, num_nodes: int | None = None) -> Data:
-    """A graph from whatever holds one.
+    """A graph from an object of any supported type.
 
     Args:
         graph: PyG's ``Data``; a SciPy or NumPy adjacency matrix; a NetworkX graph; edges as `from_edges` takes them,
             such as a data frame or a list of pairs; a path or a name that `load_graph` takes.
-        num_nodes: Number of nodes of edges whose nodes are numbered; None: those that have edges.
+        num_nodes: Number of nodes, for edges between numbered nodes; None if only nodes with edges count.
 
     >>> import networkx as nx
     >>> as_graph(nx.path_graph(4)).num_nodes

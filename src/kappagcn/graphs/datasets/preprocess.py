@@ -14,7 +14,7 @@ from kappagcn.graphs.io.undirected import Array
 # Columns of Airport's features.
 COLUMNS = ("latitude/90", "longitude/180", "altitude/3000 ft", "log10(gdp)/7", "log10(population)/7")
 MAX_DEGREE = 5  # larger degrees count as this number
-FLOOR = 1e-12  # as in PPNP; rows without features stay zero
+FLOOR = 1e-12  # smallest divisor, as in PPNP; rows without features stay zero
 
 
 def normalize_rows(x: Tensor, *, order: int = 1) -> Tensor:

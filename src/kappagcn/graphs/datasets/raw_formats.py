@@ -94,7 +94,7 @@ def heterophilous(files: Files) -> dict[str, Array]:
 
 
 def disease(files: Files) -> dict[str, Array]:
-    """HGCN's disease trees: ``u,v`` per line, labels as npy, features, where there are any, as SciPy keeps them."""
+    """HGCN's disease trees: ``u,v`` per line, labels as npy, features, where there are any, in SciPy's npz format."""
     ends = {name.rsplit(".", 2)[1]: content for name, content in files.items()}
     labels = np.load(io.BytesIO(ends["labels"]), allow_pickle=False).astype(np.int64)
     arrays = {**_adjacency_arrays(_numbers(ends["edges"], ","), len(labels)), "labels": labels}

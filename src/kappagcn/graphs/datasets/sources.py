@@ -27,10 +27,10 @@ class Entry:
 
     name: str
     title: str
-    nodes: int  # of the whole graph
-    edges: int  # undirected, of the whole graph, without self-loops
-    features: int  # 0 for none
-    classes: int  # 0 for none
+    nodes: int  # number of nodes of the whole graph
+    edges: int  # number of undirected edges of the whole graph, without self-loops
+    features: int  # number of features, 0 for none
+    classes: int  # number of classes, 0 for none
     repositories: tuple[str, ...]  # projects that publish the files
     sha256: str  # SHA-256 of the npz form, <name>.npz
     reader: str  # reader of the original files, in raw_formats
@@ -55,14 +55,14 @@ def catalogue() -> dict[str, Entry]:
 
 
 def find_entry(name: str) -> Entry:
-    """The dataset of that name; an unknown name is an error that suggests others."""
+    """The dataset with this name; the error for an unknown name suggests others."""
     if name not in catalogue():
         hint = suggestion(name, catalogue())
-        raise GraphError(f"expected the name of a dataset, found {name!r}. {hint} load_graph makes others.")
+        raise GraphError(f"expected the name of a dataset, found {name!r}. {hint} load_graph has other graphs too.")
     return catalogue()[name]
 
 
 def suggestion(name: str, names: Collection[str]) -> str:
-    """A sentence with the names nearest to an unknown one, or with all names."""
+    """A sentence with the names most similar to an unknown one, or with all names."""
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     return f"Did you mean {' or '.join(close)}?" if close else f"There are {', '.join(names)}."

@@ -1,7 +1,7 @@
 """Splits of the nodes for training, early stopping, validation and test; test nodes have one explicit accessor.
 
-`ppnp_split` is the protocol of the paper's citation graphs, draw for draw that of PPNP (`gasteigerjo/ppnp`); all its
-draws use NumPy's legacy generator, as PPNP does, so that the nodes are the same.
+`ppnp_split` is the protocol of the paper's citation graphs, identical to that of PPNP (`gasteigerjo/ppnp`); all its
+random draws use NumPy's legacy generator, as PPNP does, so that the nodes are the same.
 """
 
 from itertools import combinations
@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from kappagcn.errors import SplitError, TestNodesError
 from kappagcn.graphs.io.undirected import Array
 
-KNOWN_SEED = 4143496719  # PPNP's: the test nodes of a dataset are the same whatever the split
+KNOWN_SEED = 4143496719  # seed of PPNP: all splits of a dataset have the same test nodes
 TEST_SEEDS = (
     2144199730, 794209841, 2985733717, 2282690970, 1901557222, 2009332812, 2266730407,
     635625077, 3538425002, 960893189, 497096336, 3940842554, 3594628340, 948012117,
@@ -101,11 +101,11 @@ class Split:
 
     @property
     def test(self) -> Tensor:
-        """Refused: see `final_test_nodes`."""
+        """Raises an error: test nodes come from `final_test_nodes` only."""
         raise TestNodesError("test nodes are for the final evaluation alone; ask for final_test_nodes() there.")
 
     def final_test_nodes(self) -> Tensor:
-        """The test nodes, for the one evaluation that is reported. Choose nothing by their results."""
+        """The test nodes, for the one evaluation that is reported. Do not choose settings by its results."""
         return self._test
 
     def training_view(self, data: Data) -> Data:

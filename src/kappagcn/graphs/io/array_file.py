@@ -1,4 +1,4 @@
-"""NumPy arrays on disk that are read and written by slices, without being mapped: pages of maps count as memory."""
+"""NumPy arrays on disk, read and written by slices; not mapped, since mapped pages count as memory of the process."""
 
 from __future__ import annotations
 

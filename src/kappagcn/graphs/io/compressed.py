@@ -15,12 +15,12 @@ BLOCK = 2**26
 
 
 def is_compressed(path: Path) -> bool:
-    """Whether the ending of a file says that it is compressed."""
+    """Whether a file has the ending of a compressed file."""
     return path.suffix.lower() in CODECS
 
 
 def ending_of(path: Path) -> str:
-    """The ending that says the format: ``.csv`` for ``edges.csv.gz``."""
+    """The ending that determines the format: ``.csv`` for ``edges.csv.gz``."""
     return (Path(path.stem) if is_compressed(path) else path).suffix.lower()
 
 
@@ -30,7 +30,7 @@ def stem_of(path: Path) -> str:
 
 
 def read_content(path: Path) -> bytes:
-    """The bytes of a file, unpacked if its ending says that it is compressed."""
+    """The bytes of a file, unpacked if it has the ending of a compressed file."""
     with name_source_in_errors(path):
         if not is_compressed(path):
             return path.read_bytes()
@@ -45,7 +45,7 @@ def read_content(path: Path) -> bytes:
 
 
 def compressed(content: bytes, path: Path) -> bytes:
-    """Content as the ending of a path says: compressed, or as it is."""
+    """Content, compressed if the ending of a path requires it."""
     if not is_compressed(path):
         return content
     sink = pa.BufferOutputStream()

@@ -98,7 +98,7 @@ class DelimitedFile:
     def integer_columns(self, *, heading: bool) -> list[Any] | None:
         """Both columns of a file of two as int64, if all cells are integers in their usual form; otherwise None.
 
-        Much faster than text, and 007, which is not the node 7, is not overlooked: cells that start with 0 are counted.
+        Much faster than reading text. Cells that start with 0 are counted, so that 007 is not read as the node 7.
         """
         mark = (self.separator or " ").encode()
         try:
@@ -158,7 +158,7 @@ class DelimitedFile:
             content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         skipped = self.head[1 if heading else 0][0] - 1
         content = content.split(b"\n", skipped)[skipped]
-        if content.count(b'"') % 2:  # an open quotation mark would swallow the lines up to the next one
+        if content.count(b'"') % 2:  # an unclosed quotation mark would join the lines up to the next one
             raise _IrregularFileError
         if b"#" in content or b"%" in content:
             if b'"' in content:

@@ -24,8 +24,8 @@ TARGETS = {"target", "dst", "to", "end", "node2", "id2", "head", "dest", "destin
 TARGETS |= {"cited", "item", "ziel", "nach", "zu", "destino", "cible", "destinazione", "doel", "naar"}
 WEIGHTS = {"weight", "weights", "w", "value", "length"}
 INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})(\.0*)?", re.ASCII)
-GAPS = 8  # possible integers for each edge, above which they are looked up in a table of those that occur
-LEAST = 4  # edges from which names that occur in the first line alone are worth a word
+GAPS = 8  # most possible integers per edge for numbering by position; above it, names are looked up in a table
+LEAST = 4  # fewest edges for which names that occur in the first line only are mentioned in the report
 EXPECTED: dict[Kind, str] = {"name": "two nodes", "number": "a number as weight"}
 
 
@@ -82,14 +82,14 @@ def read_edge_list(path: str | Path | DelimitedFile, *, header: bool | None = No
 
 
 def note_of_unused(columns: list[str], weight: int | None) -> list[str]:
-    """What the report says of columns that are not read; without a weight column also what it would be called."""
+    """Report of columns that are not read; without a weight column also the name that it should have."""
     if not (named := [column for column in columns if column]):
         return []
     return [f"columns not used: {', '.join(named)}" + " (weights would be in a column weight)" * (weight is None)]
 
 
 def _without_heading(first: list[str], rows: Array, cols: Array) -> str:
-    """What the report says of a first line of names that was read as an edge."""
+    """Report of a first line of names that was read as an edge."""
     again = np.isin(rows[1:], (rows[0], cols[0])).any() or np.isin(cols[1:], (rows[0], cols[0])).any()
     if again or len(rows) < LEAST:
         return "no heading"
@@ -141,7 +141,8 @@ def number_nodes(sources: Any, targets: Any) -> tuple[Array | list[str], Array, 
     del encoded
     rows, cols = np.split(codes, 2)
     appearance = np.full(len(distinct), 2 * len(rows))
-    for column, offset in ((cols, 1), (rows, 0)):  # the last assignment counts: backwards, it is the first appearance
+    # In reverse order, because later assignments overwrite earlier ones: the first appearance remains.
+    for column, offset in ((cols, 1), (rows, 0)):
         first = np.full(len(distinct), 2 * len(rows))
         first[column[::-1]] = np.arange(2 * len(rows) - 2 + offset, -1, -2)
         np.minimum(appearance, first, out=appearance)
@@ -152,7 +153,7 @@ def number_nodes(sources: Any, targets: Any) -> tuple[Array | list[str], Array, 
 
 
 def _number_integers(sources: Array, targets: Array) -> tuple[Array, Array, Array] | None:
-    """Nodes that are integers of which most occur, numbered in their order; None where there are many gaps."""
+    """Integer nodes numbered in their order; None if most integers in their range do not occur."""
     low, high = (int(f([f(sources), f(targets)])) for f in (np.min, np.max)) if len(sources) else (0, -1)
     if not 0 <= high - low < max(GAPS * len(sources), 2**16):
         return None

@@ -169,7 +169,7 @@ def _text_stream(path: Path, header: bool | None) -> EdgeStream | None:
         )
     sample = below if header else cells
     if len(sample) != len(cells) or not all(INTEGER.fullmatch(sample[i]) for i in (source, target)):
-        return None  # words, or a layout that only the whole file explains
+        return None  # words, or a layout that can be read only from the whole file
     used = [i for i in (source, target, weight) if i is not None]
     types = {str(i): pa.float64() if i == weight else pa.int64() for i in used}
 

@@ -1,4 +1,4 @@
-"""Edges that are in memory already: lists of pairs, arrays, and data frames of pandas, polars and pyarrow.
+"""Edges in memory: lists of pairs, arrays, and data frames of pandas, polars and pyarrow.
 
 Columns of a frame are found by name as those of a text file are (see `edge_list`): a source, a target, perhaps a
 weight; or the first two. A frame with as many rows as columns, all numbers, is a matrix (see `matrix`).
@@ -54,7 +54,7 @@ def from_edges(edges: Any, *, num_nodes: int | None = None, name: str = "graph")
 
 
 def graph_of_edges(edges: EdgeList, num_nodes: int | None, name: str) -> Data:
-    """The graph of numbered edges; with `num_nodes` the numbers that name nodes are their positions."""
+    """The graph of numbered edges; with `num_nodes`, names of nodes must be their numbers."""
     rows, cols = edges.rows, edges.cols
     names: Any = edges.names
     integers = isinstance(names, np.ndarray)

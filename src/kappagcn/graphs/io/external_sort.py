@@ -2,7 +2,7 @@
 
 Edges become keys, source · 2³² + target, in both directions. Keys that fit into the buffer are sorted and written as a
 run; then the runs are merged range by range: the slices of all runs that lie in a range of keys are read, sorted
-together, and repeated edges and self-loops are gone. Memory is the buffer and 8 bytes per node.
+together, and freed of repeated edges and self-loops. Memory is the buffer and 8 bytes per node.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SortedEdges:
     """The neighbours of all nodes, in the order of nodes, on disk.
 
     Attributes:
-        folder: Has ``indices.npy``, ``degrees.npy`` and, with weights, ``weights.npy`` and ``strengths.npy``.
+        folder: Folder with ``indices.npy``, ``degrees.npy`` and, with weights, ``weights.npy`` and ``strengths.npy``.
         nodes: Number of nodes N.
         entries: Number of entries, twice that of edges.
         report: One line on the graph and what was changed.
@@ -164,7 +164,7 @@ class _Runs:
         self.count, self.filled = self.count + 1, 0
 
     def merge(self, nodes: int, advance: Callable[[int], None]) -> tuple[int, int]:
-        """Write the sorted entries of all runs; the number of entries, and of nodes without any."""
+        """Write the sorted entries of all runs; returns the numbers of entries and of nodes without any."""
         size = len(self.keys)
         self.keys, self.values = self.keys[:0], self.values[:0]
         files = [ArrayFile(self._path("keys", run)) for run in range(self.count)]
@@ -201,7 +201,7 @@ class _Runs:
         return indices.count, int((degrees == 0).sum())
 
     def _cuts(self, total: int, size: int) -> Array:
-        """Keys between the ranges, so that the slices of all runs in a range about fill the buffer."""
+        """Keys that separate the ranges, so that the slices of all runs in one range nearly fill the buffer."""
         ranges = -(-total // max(size, 1))
         if ranges <= 1:
             return np.empty(0, np.uint64)

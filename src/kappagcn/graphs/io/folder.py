@@ -8,7 +8,7 @@
 | ``edge_weight.npy`` | float32, (E,), where there are weights |
 | ``features.npy`` | dense, float32 or float16, (N, D) |
 | ``features_indptr.npy``, ``features_indices.npy``, ``features_values.npy`` | sparse, CSR |
-| ``labels.npy``, ``node_names.npy``, ``train_mask.npy``, … | where there are some |
+| ``labels.npy``, ``node_names.npy``, ``train_mask.npy``, … | where the graph has them |
 
 Pages are read from the disk when a computation needs them, and can be dropped again: a graph may be larger than the
 memory as long as the parts in use are not. Changes of tensors in memory never reach the files.
@@ -46,7 +46,7 @@ def save_folder(data: Data, path: str | Path, *, half: bool = False) -> Path:
     Args:
         data: A graph as this package reads it.
         path: A folder that does not exist yet, or is empty.
-        half: Whether to keep features as float16, in half the space and with three digits.
+        half: Whether to keep features as float16, in half the space and with three significant digits.
 
     >>> from tempfile import TemporaryDirectory
     >>> from kappagcn.graphs import cycle, read_graph
@@ -56,7 +56,9 @@ def save_folder(data: Data, path: str | Path, *, half: bool = False) -> Path:
     """
     path = Path(path)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise GraphError(f"{path}: expected a new or empty folder to write a graph to, found something there.")
+        raise GraphError(
+            f"{path}: expected a new or empty folder to write a graph to, found a file or a folder with files."
+        )
     about: dict[str, Any] = {"form": FORM, "nodes": int(data.num_nodes), "report": str(data.get("report") or "")}
     about |= {"name": str(data.get("name") or path.name)}
     about |= {key: [str(name) for name in data[key]] for key in LISTS if data.get(key)}

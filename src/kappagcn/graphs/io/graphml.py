@@ -34,7 +34,7 @@ def read_graphml(path: Path, features: Any = None, labels: Any = None) -> Data:
 
 
 def _unused_attributes(graph: Any, used: set[str | None]) -> str:
-    """What the report says of attributes that are in the file and not in the graph."""
+    """Report of attributes that are in the file but not in the graph."""
     nodes = {str(key) for _, attributes in graph.nodes(data=True) for key in attributes} - used
     edges = {str(key) for *_, attributes in graph.edges(data=True) for key in attributes} - {"weight", "id"}
     notes = [f"node attributes not used: {', '.join(sorted(nodes))} (see --labels and --features)"] if nodes else []
@@ -57,7 +57,7 @@ def from_networkx(
     """A graph from a NetworkX object, nodes in its order.
 
     Args:
-        graph: Any NetworkX graph, directed or with multiple edges too.
+        graph: Any NetworkX graph, which may be directed or have multiple edges.
         features: Node attributes to use as features, numbers or lists of numbers.
         label: Node attribute to use as label, of any type.
         weight: Edge attribute to use as weight; edges without it have weight 1.

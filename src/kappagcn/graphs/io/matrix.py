@@ -1,9 +1,9 @@
 """Graphs as square matrices, of distances or adjacency, in .npy files or delimited text.
 
 A text file is a matrix where it has as many rows as columns and more than three of them, or three that are symmetric
-around zeros. A first row of names, a first column of names, or both may be there. A matrix whose entries are all
-positive, but for zeros on the diagonal, holds distances, the same in both directions; any other is an adjacency matrix:
-0 is no edge, and an edge in either direction is one. The report of the graph says which.
+around zeros. It may have a first row of names, a first column of names, or both. A matrix whose entries are all
+positive, except zeros on the diagonal, holds distances, the same in both directions; any other is an adjacency matrix:
+0 is no edge, and an edge in either direction is an edge. The report of the graph names the kind.
 """
 
 import itertools

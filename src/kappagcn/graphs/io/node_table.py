@@ -144,7 +144,7 @@ def _npz_names(arrays: dict[str, Array], rows: int, path: Path) -> list[str] | N
 
 
 def is_missing(values: Array) -> Array:
-    """Which labels stand for an unknown one, such as NA and ?."""
+    """Mask of labels that mean an unknown label, such as NA and ?."""
     return np.isin(np.char.strip(values), MISSING_LABELS)
 
 

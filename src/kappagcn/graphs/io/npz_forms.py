@@ -5,10 +5,10 @@
 | heterophilous-graphs | ``edges`` (E, 2), ``node_features``, ``node_labels``, ``train_masks`` … |
 | PPNP, nettack, gnn-benchmark | ``adj_matrix.data`` … or ``adj_data`` …, ``attr_matrix.data`` …, ``labels`` |
 | GraphData | the same, or ``adj_matrix`` and ``node_attr`` as pickled SciPy matrices |
-| anyone | ``adjacency``, ``adj`` or ``A`` (N, N) whole, ``X``, ``y`` |
+| others | ``adjacency``, ``adj`` or ``A``, dense (N, N), ``X``, ``y`` |
 | ``scipy.sparse.save_npz`` | ``data``, ``indices``, ``indptr`` (or ``row``, ``col``) and ``shape`` |
 
-Pickles are read by a restricted reader that knows SciPy's and NumPy's constructors alone; no code in them runs.
+Pickles are read by a restricted reader that allows only constructors of SciPy and NumPy; no code in them runs.
 """
 
 import zipfile
@@ -69,7 +69,7 @@ def _holds_objects(member: Any) -> bool:
 
 
 def standard_arrays(arrays: Arrays, source: str) -> Arrays:
-    """Arrays with the keys of `npz`'s table, from those of another project; what is in that form already stays."""
+    """Arrays with the keys of `npz`'s table, from those of another project; arrays with such keys are kept."""
     converted = dict(arrays)
     if "edges" in arrays and "edge_index" not in arrays:
         converted |= _edges(arrays["edges"], source)
@@ -118,7 +118,7 @@ def _scipy(arrays: Arrays) -> Arrays:
 
 
 def _dense_adjacency(arrays: Arrays) -> Arrays:
-    """An adjacency matrix that is stored whole."""
+    """A dense adjacency matrix."""
     key = next((key for key in ADJACENCY if key in arrays and arrays[key].ndim == 2), None)
     return csr_arrays("adj", arrays[key]) if key is not None and arrays[key].dtype.kind in "biuf" else {}
 

@@ -25,7 +25,7 @@ class PairList(NamedTuple):
 
 
 def read_pairs(path: str | Path, index: dict[str, int]) -> PairList:
-    """Read pairs of nodes; a first line whose two words are no nodes is a heading.
+    """Read pairs of nodes; a first line whose two words are not nodes is a heading.
 
     Args:
         path: File, with two or three columns.

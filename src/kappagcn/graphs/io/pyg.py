@@ -22,7 +22,7 @@ REBUILT = ("edge_index", "x", "y", "edge_weight", "num_nodes", "name", "report")
 def from_pyg(data: Data) -> Data:
     """A clean graph from any PyG ``Data``: undirected, without self-loops or repeated edges.
 
-    Features, labels, weights and attributes with one row per node are kept; ``report`` names those that are not.
+    Features, labels, weights and attributes with one row per node are kept; ``report`` names the others.
 
     >>> from_pyg(Data(edge_index=torch.tensor([[0, 1, 1], [1, 2, 1]]), num_nodes=3)).report
     '3 nodes, 2 edges; 1 self-loop removed'

@@ -157,7 +157,7 @@ def _from_edges(path: Path, edges: EdgeList, features: Any, labels: Any, sparse:
 
 
 def _with_tables(data: Data, path: Path, features: Any, labels: Any, sparse: bool) -> Data:
-    """The graph with features and labels from further files, which must be about its nodes."""
+    """The graph with features and labels from further files, whose nodes must be those of the graph."""
     with name_source_in_errors(str(path)):
         index = node_index(data)
     tables = _read_tables(features, labels, index)
@@ -174,7 +174,7 @@ def _read_tables(features: Any, labels: Any, known: Collection[str]) -> Tables:
     tables = {}
     for role, file, read in (("features", features, read_features), ("labels", labels, read_labels)):
         if file and not isinstance(file, str | Path):
-            raise GraphFileError(f"expected a file with {role}, found {file!r}. Attributes are GraphML's.")
+            raise GraphFileError(f"expected a file with {role}, found {file!r}. Only GraphML and GML have attributes.")
         if file:
             tables[role] = (str(file), read(Path(file), known))
     return tables
@@ -203,7 +203,7 @@ def _add_tables(data: Data, index: dict[str, int], tables: Tables, sparse: bool)
 
 
 def _unlabelled(labels: Array, values: Array) -> str:
-    """What the report says of nodes without label, and which words in the file were read as none."""
+    """Report of nodes without a label, and of the words in the file that mean so."""
     unknown = int((labels < 0).sum())
     words = sorted(set(values[is_missing(values)].tolist()) - {""}) if values.dtype.kind == "U" else []
     return f"; {counted(unknown, 'node')} without label" + f" ({', '.join(words)})" * bool(words) if unknown else ""

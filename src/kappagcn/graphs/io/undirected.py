@@ -94,7 +94,7 @@ def assemble(
         total, _ = _symmetric_sum(rows, cols, weights, num_nodes)
         means = total.data / counts.data
         mean_weights = torch.from_numpy(means.astype(np.float32))
-        squares = 2 * (weights**2).sum()  # equal to that of the means where a pair has one weight only
+        squares = 2 * (weights**2).sum()  # equal to that of the means if no pair has different weights
         averaged = bool(squares - (counts.data * means**2).sum() > ROUNDING * squares)
     sources = np.repeat(np.arange(num_nodes, dtype=np.int32), np.diff(counts.indptr))
     data = Data(edge_index=torch.from_numpy(np.stack([sources, counts.indices], dtype=np.int64)), num_nodes=num_nodes)
@@ -146,7 +146,7 @@ def connected_components(symmetric: sp.csr_array) -> tuple[int, Array]:
 def _symmetric_sum(rows: Array, cols: Array, values: Array, num_nodes: int) -> tuple[sp.csr_array, int]:
     """A + Aᵀ with sorted indices, equal entries added up, and the number of distinct entries of A."""
     one_way = sp.csr_array((values, (rows, cols)), shape=(num_nodes, num_nodes))
-    one_way.sum_duplicates()  # which an older SciPy leaves
+    one_way.sum_duplicates()  # older versions of SciPy leave duplicates
     both = (one_way + one_way.T).tocsr()
     both.sort_indices()
     return both, one_way.nnz
@@ -210,7 +210,7 @@ def node_index(data: Data) -> dict[str, int]:
     index = {name: i for i, name in enumerate(names)}
     if len(index) != len(names):
         repeated = next(name for name, count in Counter(names).items() if count > 1)
-        raise GraphError(f"expected a name of its own for every node to find it by, found {repeated!r} twice.")
+        raise GraphError(f"expected different names of all nodes, found {repeated!r} twice.")
     return index
 
 
@@ -231,8 +231,8 @@ def adjacency(data: Data, *, weighted: bool = True) -> sp.csr_array:
     """
     if not isinstance(data, Data):
         raise GraphError(
-            f"expected a PyG Data, found {type(data).__name__}. Files go through load_graph, NetworkX's through "
-            "from_networkx, matrices through from_scipy."
+            f"expected a PyG Data, found {type(data).__name__}. Use load_graph for files, from_networkx for "
+            "NetworkX graphs, from_scipy for matrices."
         )
     n, (rows, cols) = data.num_nodes, data.edge_index.numpy()
     has = weighted and data.get("edge_weight") is not None
@@ -257,7 +257,7 @@ def adjacency(data: Data, *, weighted: bool = True) -> sp.csr_array:
 
 
 def _slices(count: int, overlap: int = 0) -> Iterator[slice]:
-    """Parts of a long array, so that what is computed of each stays small."""
+    """Slices of a long array, so that intermediate results stay small."""
     return (slice(start, start + SLICE + overlap) for start in range(0, count, SLICE))
 
 

@@ -29,7 +29,7 @@ def _reconstruct(kind: Any, shape: Any, code: Any) -> Any:
 
 # Replacements of the names in Planetoid's files and in HGCN's airport graph.
 ALLOWED: dict[tuple[str, str], Any] = {
-    ("numpy", "ndarray"): object(),  # which a pickle names but must not call
+    ("numpy", "ndarray"): object(),  # a pickle may name it but not call it
     ("numpy", "dtype"): np.dtype,
     ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
     ("numpy._core.multiarray", "_reconstruct"): _reconstruct,

@@ -30,7 +30,7 @@ LABEL = "class"  # node attribute of GraphML and GML that holds the label
 
 
 def save_graph(data: Data, path: str | Path, *, half: bool = False) -> list[str]:
-    """Write a graph in the format that the ending names; see `read_graph` for the formats. No ending: a folder.
+    """Write a graph in the format of the file's ending, see `read_graph`; without an ending, as a folder.
 
     Edge lists, Parquet and Matrix Market hold edges alone: features go to ``<stem>.features.npz`` beside them and
     labels to ``<stem>.labels.csv``, where `read_graph` looks for them.
@@ -41,7 +41,7 @@ def save_graph(data: Data, path: str | Path, *, half: bool = False) -> list[str]
         half: For a folder, whether to keep features as float16.
 
     Returns:
-        What the format does not hold and was left out, and further files.
+        Notes for the user: what the format cannot hold and was left out, and further files that were written.
 
     >>> from tempfile import TemporaryDirectory
     >>> from kappagcn.graphs import cycle, read_graph
@@ -90,7 +90,7 @@ MASKS = ("train_mask", "val_mask", "test_mask")
 
 
 def _left_out(data: Data, kept: tuple[str, ...]) -> list[str]:
-    """A note on what else a graph has."""
+    """A note on the attributes of a graph that are not written."""
     names = ("x", "y", "node_names", "class_names", "attr_names", *MASKS)
     words = {"x": "features", "y": "labels", "node_names": "names of nodes", "class_names": "names of classes"}
     words |= {"attr_names": "names of features"} | {mask: mask for mask in MASKS}

@@ -12,7 +12,7 @@ SLOW = 1.8  # balls grow slowly if the mean distance is more than this many time
 
 @dataclass(frozen=True)
 class Advice:
-    """A signature to try first, and why.
+    """A signature to try first, and the reasons.
 
     >>> print(Advice("H16", ("a tree",)))
     try H16 first: a tree

@@ -45,7 +45,7 @@ class GraphCurvature:
         mean: Mean over the nodes that have a value; NaN if there are none.
         standard_error: Standard error of the mean due to sampling; 0 for an exact value.
         per_node: ψ(m), (N,), NaN for nodes with fewer than two neighbours.
-        how: Description of what was averaged.
+        how: What was averaged, in words.
 
     >>> from kappagcn.graphs import star
     >>> curvature = parallelogram_curvature(star(4))

@@ -1,4 +1,4 @@
-"""How often neighbours are of one class, beside what chance would give."""
+"""How often neighbours are of the same class, compared with chance."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import math
 from torch import Tensor
 from torch_geometric.data import Data
 
-LOW = 0.1  # below this, neighbours say next to nothing about a node's class by having one themselves
+LOW = 0.1  # adjusted homophily below which the classes of neighbours say almost nothing about a node's class
 
 
 def homophily(data: Data, nodes: Tensor | None = None) -> tuple[float, float, int]:
-    """Share of edges that join nodes of one class; the same adjusted for chance; number of edges counted.
+    """Share of edges that join nodes of one class; that share adjusted for chance; number of edges counted.
 
     The adjusted measure (Platonov et al. 2023) is 1 where all edges join nodes of one class, and 0 where they do so as
     often as edges drawn at random between the same degrees. Both are NaN without edges between labelled nodes.
@@ -41,10 +41,10 @@ def homophily(data: Data, nodes: Tensor | None = None) -> tuple[float, float, in
 
 
 def is_heterophilous(data: Data, nodes: Tensor) -> bool:
-    """Whether the classes of some nodes show that neighbours share one hardly more than by chance.
+    """Whether neighbours share a class hardly more often than by chance, judged from the classes of some nodes.
 
-    The upper end of the 95 % interval of the share (Agresti and Coull) has to be that low, so that few edges between
-    these nodes show nothing.
+    The upper end of the 95 % interval of the share (Agresti and Coull) is compared, so that a few edges are not enough
+    for a yes.
 
     >>> import torch
     >>> square = Data(edge_index=torch.tensor([[0, 1, 1, 2, 2, 3, 3, 0], [1, 0, 2, 1, 3, 2, 0, 3]]))

@@ -1,7 +1,7 @@
 """Gromov's δ: how far a graph's distances are from those of a tree.
 
 The two largest of the sums d(x,y) + d(z,w), d(x,z) + d(y,w), d(x,w) + d(y,z) differ by 2δ(x,y,z,w). The graph's δ is
-the maximum over all quadruples: 0 for trees, about n/4 for the cycle C_n. δ/diameter is free of scale, at most 1/2.
+the maximum over all quadruples: 0 for trees, about n/4 for the cycle C_n. δ/diameter, at most 1/2, has no unit.
 """
 
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ def hyperbolicity(
 
 
 def _far_apart(component: Data, lengths: Array) -> Array:
-    """Pairs that no step to a neighbour takes farther apart, longest first; two of them attain δ."""
+    """Pairs whose distance no step to a neighbour increases, longest first; two of them attain δ."""
     graph = adjacency(component, weighted=False)
     farthest = np.zeros_like(lengths)
     linked = np.flatnonzero(np.diff(graph.indptr))
@@ -95,7 +95,7 @@ def _far_apart(component: Data, lengths: Array) -> Array:
 
 
 def _largest(lengths: Array, pairs: Array, progress: bool) -> float:
-    """δ over pairs of pairs, the longest first, until a pair is too short to raise it (at most 2δ)."""
+    """δ over pairs of pairs, the longest first, until the remaining pairs are too short (at most 2δ) to raise it."""
     lengths = lengths.astype(np.int16)
     between = lengths[pairs[:, 0], pairs[:, 1]]
     twice = 0

@@ -245,7 +245,7 @@ def _check_size(nodes: int, itemsize: int) -> None:
     if nodes**2 * itemsize > LARGEST_MATRIX:
         raise GraphError(
             f"expected at most {int((LARGEST_MATRIX / itemsize) ** 0.5):,} nodes for all pairs, found {nodes:,}: the "
-            f"matrix would take {nodes**2 * itemsize / 2**30:,.0f} GiB. Name some sources, or go through path_blocks."
+            f"matrix would take {nodes**2 * itemsize / 2**30:,.0f} GiB. Pass some sources, or use path_blocks."
         )
 
 
