@@ -29,6 +29,9 @@ def test_predict_names_missing_links_and_scores_pairs(links, tmp_path):
     (tmp_path / "pairs.csv").write_text("source,target\nJavert,Cosette\nValjean,Gavroche\n")
     scored = json.loads(run("predict", folder, "--pairs", tmp_path / "pairs.csv", "--json").stdout)["links"]
     assert [(link["source"], link["target"]) for link in scored] == [("Javert", "Cosette"), ("Valjean", "Gavroche")]
+    (tmp_path / "loop.csv").write_text("source,target\nJavert,Cosette\nJavert,Javert\n")
+    refused = run("predict", folder, "--pairs", tmp_path / "loop.csv")
+    assert "expected two different nodes in each pair, found 'Javert' paired with itself" in message_of(refused)
     assert run("predict", folder, "--top", "3", "--out", tmp_path / "out").exit_code == 0
     assert (tmp_path / "out" / "links.csv").read_text().splitlines() == lines
 

@@ -3,7 +3,7 @@ import pytest
 
 from kappagcn import GraphEmbedder
 from kappagcn.drawing.film import read_film
-from kappagcn.estimators.film_recorder import RAW, frames_per_doubling
+from kappagcn.estimators.film_recorder import RAW, FilmRecorder, frames_per_doubling
 from kappagcn.graphs import balanced_tree
 from kappagcn.run_folder import SavedRun
 
@@ -36,8 +36,28 @@ def test_a_film_goes_from_the_start_to_the_result(whole):
     assert film.values[5] == pytest.approx(history[int(film.epochs[5])], rel=1e-5)
 
 
-def test_a_resumed_run_has_the_same_film(whole, tmp_path):
+def test_a_finished_run_keeps_its_film_alone_and_an_extended_one_continues_it(whole, tmp_path):
     embedder(20).fit(TREE, folder=tmp_path / "run")
+    assert (tmp_path / "run" / "film.npz").exists()
+    assert not (tmp_path / "run" / RAW).exists()
+    embedder(60).fit(TREE, folder=tmp_path / "run", resume=True)
+    again, film = read_film(SavedRun(tmp_path / "run")), read_film(whole[1])
+    assert np.array_equal(again.epochs, film.epochs)
+    assert np.allclose(again.tangent, film.tangent, atol=1e-5)
+    assert np.allclose(again.curvatures, film.curvatures, atol=1e-5)
+
+
+def test_a_killed_run_has_the_same_film_when_it_is_resumed(whole, tmp_path, monkeypatch):
+    def killed(recorder, record):
+        own(recorder, record)
+        if record["epoch"] == 20:
+            raise RuntimeError
+
+    own = FilmRecorder.__call__
+    monkeypatch.setattr(FilmRecorder, "__call__", killed)
+    with pytest.raises(RuntimeError):
+        embedder(60).fit(TREE, folder=tmp_path / "run")
+    monkeypatch.undo()
     with (tmp_path / "run" / RAW).open("ab") as file:
         file.write(b"cut")  # a kill in the middle of a frame
     embedder(60).fit(TREE, folder=tmp_path / "run", resume=True)

@@ -3,7 +3,7 @@ import pytest
 
 from kappagcn.errors import CheckpointError
 from kappagcn.report import write_comparison
-from kappagcn.report.comparison import comparison_table, verdict
+from kappagcn.report.comparison import comparison_table, run_names, verdict
 from report_runs import classified_run, embedded, save_run, tree_edges, tree_run, tree_vectors
 
 
@@ -27,6 +27,13 @@ def test_the_verdict_says_how_many_times_better(runs):
     assert words.endswith("(average distortion 0.02 against 0.18 and 0.5).")
     alike = verdict([runs[0], runs[0]])
     assert "as well as" in alike
+
+
+def test_a_run_named_after_a_space_that_changed_its_sign_also_has_the_learned_one(tmp_path):
+    changed, kept = space_run(tmp_path / "tree-S2", -1.0, 0.02), space_run(tmp_path / "tree-H2", -0.5, 0.03)
+    changed.summary["space"], kept.summary["space"] = "S2", "H2"
+    assert run_names([changed, kept]) == ["tree-S2 (learned H2)", "tree-H2"]
+    assert "tree-S2 (learned H2)" in comparison_table([changed, kept])
 
 
 def test_the_best_of_each_column_is_bold(runs):

@@ -53,6 +53,11 @@ def _pairs(predictor: Any, path: Path) -> list[tuple[str, str, float]]:
 
     names = list(predictor.node_index())
     numbers = read_pairs(path, predictor.node_index()).pairs
+    loops = numbers[0, numbers[0] == numbers[1]].tolist()
+    if loops:
+        raise refuse(
+            f"{path}: expected two different nodes in each pair, found {names[loops[0]]!r} paired with itself."
+        )
     probabilities = predictor.predict_proba(numbers.t()).tolist()
     ends = numbers.t().tolist()
     return [(names[i], names[j], p) for (i, j), p in zip(ends, probabilities, strict=True)]

@@ -1,6 +1,6 @@
 """Positions of an embedding in some epochs of its training, kept in the run folder for animations."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ class Film:
     values: Array  # value of the objective, NaN if unknown, (T,)
     curvatures: Array  # (T, F)
     tangent: Array  # tangent vectors at the origin, (T, N, D)
+    scale: Array = field(default_factory=lambda: np.array(1.0))  # of these lengths to those in training
 
     def __post_init__(self) -> None:
         count = len(self.epochs)
@@ -32,7 +33,7 @@ class Film:
     def every(self, step: int) -> "Film":
         """Every n-th frame, and the last."""
         kept = np.unique(np.append(np.arange(0, len(self.epochs), step), len(self.epochs) - 1))
-        return Film(self.epochs[kept], self.values[kept], self.curvatures[kept], self.tangent[kept])
+        return Film(self.epochs[kept], self.values[kept], self.curvatures[kept], self.tangent[kept], self.scale)
 
 
 def save_film(folder: Path, film: Film) -> None:
@@ -52,8 +53,8 @@ def read_film(run: SavedRun) -> Film | None:
         return None
     try:
         with path.open("rb") as whole, np.load(whole, allow_pickle=False) as file:
-            film = Film(**{name: file[name] for name in ("epochs", "values", "curvatures", "tangent")})
-    except (*DAMAGE, KeyError) as problem:
+            film = Film(**{each.name: file[each.name] for each in fields(Film) if each.name in file})
+    except (*DAMAGE, TypeError) as problem:
         raise CheckpointError(f"{path}: expected positions along training, found {problem}.") from None
     embedded = run.embedded
     same = film.tangent.shape[1:] == embedded.tangent.shape and film.curvatures.shape[1] == len(embedded.dims)

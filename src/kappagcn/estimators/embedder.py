@@ -146,7 +146,8 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         v = self._keep(points, run)
         if film is not None:
             write_run(self, film.folder, run, ratio_histogram(v, points.manifold, run.distances))
-            film.finish(self.tangent_, self.curvatures_, result.best_epoch)
+            interrupted = result.stopped_by == "interrupted"
+            film.finish(self.tangent_, self.curvatures_, result.best_epoch, interrupted=interrupted)
 
     def fit_transform(
         self, graph: Any, y: Any = None, *, folder: str | Path | None = None, resume: bool = False

@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kappagcn.drawing.film import Film, save_film
+from kappagcn.drawing.film import Film, read_film, save_film
 from kappagcn.estimators.embedding_run import curvature_values
 from kappagcn.objectives import METRICS
+from kappagcn.run_folder import SavedRun
 
 __all__ = ["FilmRecorder", "frames_per_doubling"]
 
@@ -73,14 +74,28 @@ class FilmRecorder:
         return np.concatenate([numbers, self.points().detach().cpu().double().numpy().ravel()]).astype(np.float32)
 
     def _read(self) -> NDArray[Any]:
-        """Frames in the folder, without one that was written incompletely."""
+        """Frames in the folder, without one that was written incompletely; of a finished run those of its film."""
         width = 2 + len(curvature_values(self.points.manifold)) + self.size
         path = self.folder / RAW
-        content = np.fromfile(path, np.float32) if path.is_file() else np.zeros(0, np.float32)
+        if not path.is_file():
+            return self._read_finished(width)
+        content = np.fromfile(path, np.float32)
         return np.asarray(content[: len(content) // width * width].reshape(-1, width))
 
-    def finish(self, tangent: NDArray[Any], curvatures: list[float], best_epoch: int) -> None:
-        """Write the film in the result's unit of length; its last frame is the result."""
+    def _read_finished(self, width: int) -> NDArray[Any]:
+        """Frames of the film of a finished run, in the unit of length of training."""
+        film = read_film(SavedRun(self.folder)) if (self.folder / "summary.json").is_file() else None
+        if film is None:
+            return np.zeros((0, width), np.float32)
+        tangent = (film.tangent / film.scale).reshape(len(film.epochs), -1)
+        columns = (film.epochs[:, None], film.values[:, None], film.curvatures * film.scale**2, tangent)
+        return np.concatenate(columns, axis=1).astype(np.float32)
+
+    def finish(self, tangent: NDArray[Any], curvatures: list[float], best_epoch: int, *, interrupted: bool) -> None:
+        """Write the film in the result's unit of length; its last frame is the result.
+
+        The file of frames is removed, unless the run was interrupted and can continue it.
+        """
         rows = self._read() if self.frames else np.zeros((0, 1))
         rows = rows[rows[:, 0] <= best_epoch].astype(np.float64)
         if not len(rows):
@@ -96,5 +111,8 @@ class FilmRecorder:
             values=np.append(rows[:, 1], value).astype(np.float32),
             curvatures=np.vstack([rows[:, 2 : 2 + factors] / scale**2, curvatures]),
             tangent=np.concatenate([frames, tangent[None]]).astype(np.float32),
+            scale=np.array(scale),
         )
         save_film(self.folder, film)
+        if not interrupted:
+            (self.folder / RAW).unlink(missing_ok=True)

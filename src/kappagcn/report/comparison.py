@@ -8,10 +8,11 @@ import numpy as np
 
 from kappagcn.drawing.palette import COLOURS, SHAPES
 from kappagcn.errors import CheckpointError
+from kappagcn.geometry.signature import parse_signature
 from kappagcn.report.content import graph_view, run_view, shown_nodes
 from kappagcn.report.curves import OBJECTIVES, curves
 from kappagcn.report.words import number, percent, space_name
-from kappagcn.run_folder import SavedRun
+from kappagcn.run_folder import SavedRun, factor_name
 
 MOST_RUNS = 4
 CLEAR = 1.05  # ratio of two distortions from which one is called better
@@ -68,9 +69,19 @@ def _names(run: SavedRun) -> list[str] | None:
 
 
 def run_names(runs: Sequence[SavedRun]) -> list[str]:
-    """Names of the run directories; numbered where two are the same."""
-    names = [run.path.resolve().name for run in runs]
+    """Names of the run directories, with the learned space where it has other signs; numbered if two are equal."""
+    names = [run.path.resolve().name + _learned_signs(run) for run in runs]
     return names if len(set(names)) == len(names) else [f"{name} {place}" for place, name in enumerate(names, 1)]
+
+
+def _learned_signs(run: SavedRun) -> str:
+    """The learned space for a run directory named after a space whose curvature has changed its sign."""
+    initial = str(run.summary.get("space") or "")
+    if not initial or not run.path.resolve().name.endswith(initial):
+        return ""
+    learned = [factor_name(k, dim) for k, dim in zip(run.embedded.curvatures, run.embedded.dims, strict=True)]
+    named = [f"{factor.letter}{factor.dim}" for factor in parse_signature(initial)] if initial != "auto" else learned
+    return "" if named == learned else f" (learned {'x'.join(learned)})"
 
 
 def comparison_content(runs: Sequence[SavedRun]) -> dict[str, Any]:

@@ -71,9 +71,7 @@ def write_parts(
     """
     out = Path(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise GraphError(
-            f"{out}: expected a new or empty folder to write parts to, found a file or a folder with files."
-        )
+        raise GraphError(f"{out}: expected a new or empty folder for the parts, found a file or a folder with files.")
     if parts < 1:
         raise GraphError(f"parts: expected a number from 1, found {parts}.")
     steps = _Steps(out.with_name(f"{out.name}.unfinished"), {"parts": parts, "method": method, "source": source}, say)

@@ -56,9 +56,7 @@ def save_folder(data: Data, path: str | Path, *, half: bool = False) -> Path:
     """
     path = Path(path)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise GraphError(
-            f"{path}: expected a new or empty folder to write a graph to, found a file or a folder with files."
-        )
+        raise GraphError(f"{path}: expected a new or empty folder to write to, found a file or a folder with files.")
     about: dict[str, Any] = {"form": FORM, "nodes": int(data.num_nodes), "report": str(data.get("report") or "")}
     about |= {"name": str(data.get("name") or path.name)}
     about |= {key: [str(name) for name in data[key]] for key in LISTS if data.get(key)}

@@ -60,14 +60,14 @@ def read_pairs(path: str | Path, index: dict[str, int]) -> PairList:
 def as_pairs(pairs: object, index: dict[str, int], num_nodes: int) -> Tensor:
     """Pairs of nodes of any kind as numbers, (2, P): an array (P, 2) or (2, P) of numbers, or a list of pairs of names.
 
-    An array of two pairs counts as (P, 2), one pair per row.
+    An array of two pairs counts as (P, 2), one pair per row. A node paired with itself is refused.
 
     >>> as_pairs([("b", "a")], {"a": 0, "b": 1}, 2).tolist()
     [[1], [0]]
     """
     if isinstance(pairs, Sequence) and any(isinstance(end, str) for pair in pairs if _is_pair(pair) for end in pair):
         try:
-            return torch.tensor([[index[str(end)] for end in pair] for pair in pairs]).t().contiguous()
+            pairs = [[index[str(end)] for end in pair] for pair in pairs]
         except KeyError as unknown:
             raise GraphFileError(f"pairs: expected nodes of the graph, found {unknown}.") from None
     array = torch.as_tensor(pairs)
@@ -78,6 +78,10 @@ def as_pairs(pairs: object, index: dict[str, int], num_nodes: int) -> Tensor:
     if array.numel() and not 0 <= int(array.min()) <= int(array.max()) < num_nodes:
         raise GraphFileError(
             f"pairs: expected nodes from 0 to {num_nodes - 1}, found {int(array.min())} to {int(array.max())}."
+        )
+    if loops := array[0, array[0] == array[1]].tolist():
+        raise GraphFileError(
+            f"pairs: expected two different nodes in each pair, found node {loops[0]} paired with itself."
         )
     return array.to(torch.int64).contiguous()
 
