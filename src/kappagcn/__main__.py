@@ -1,4 +1,4 @@
-"""``python -m kappagcn``, and the script of that name."""
+"""Entry point of ``python -m kappagcn`` and of the script ``kappagcn``."""
 
 import kappagcn.estimators
 from kappagcn.cli import app

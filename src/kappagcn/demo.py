@@ -1,4 +1,4 @@
-"""The demonstration: the paper's tree in three geometries, an epidemic classified, and a small tree to look at."""
+"""The demonstration: the paper's tree in three geometries, a classified epidemic, and a picture of a small tree."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def run(out: Path, *, seed: int, epochs: int, quick: bool = False, console: Cons
 
 
 def _embed(graph: str, space: str, *, seed: int, epochs: int) -> Record:
-    """Embed with a fixed curvature, so that a sphere stays one."""
+    """Embed with a fixed curvature, so that a sphere stays a sphere."""
     summary = GraphEmbedder(space, epochs=epochs, random_state=seed, curvature_lr=0.0).fit(load_graph(graph)).summary()
     return {"space": space, "curved": summary["learned_space"], "distortion": summary["distortion"]}
 
@@ -150,7 +150,7 @@ def show(outcome: Demo, console: Console) -> None:
     _table(console, title, "distortion", [(r, f"{r['distortion']:.4f}") for r in outcome.tree])
     best = min(outcome.tree, key=lambda r: r["distortion"])
     flat = next(r for r in outcome.tree if r["space"] == "E10")
-    words = "Flat space did best here; more epochs would tell the others apart."
+    words = "Flat space is best here; more epochs are needed to compare the spaces."
     if best is not flat:
         words = (
             f"A tree is hyperbolic: in {best['curved']} its distances are kept "
@@ -161,7 +161,7 @@ def show(outcome: Demo, console: Console) -> None:
     _table(console, f"An epidemic, test accuracy over {outcome.splits} splits", "accuracy", rows)
     plain, curved = outcome.disease
     difference = curved["accuracy"] - plain["accuracy"]
-    words = "Both tell as well who was infected, within the intervals: curvature pays for distances."
+    words = "Both classify equally well, within the intervals: here curvature helps only with distances."
     if abs(difference) > max(plain["spread"], curved["spread"]):
         better = "The curved" if difference > 0 else "The flat"
         words = f"{better} network is right {abs(difference):.1%} more often, with as many weights."

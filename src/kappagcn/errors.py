@@ -34,7 +34,7 @@ class KappaGCNError(Exception):
 
 
 class GeometryError(KappaGCNError, ValueError):
-    """Arguments that no κ-stereographic operation can take: shapes, dtypes, NaN."""
+    """Wrong arguments of a κ-stereographic operation: shapes, dtypes, NaN."""
 
 
 class OutsideBallError(GeometryError):
@@ -42,7 +42,7 @@ class OutsideBallError(GeometryError):
 
 
 class UndefinedMidpointError(GeometryError):
-    """Weights for which the weighted sum of lifted points has no direction in the space."""
+    """Weights for which the weighted sum of lifted points does not point into the space."""
 
 
 class SignatureError(KappaGCNError, ValueError):
@@ -70,13 +70,13 @@ class DataMissingError(DownloadError):
 
 
 class SplitError(KappaGCNError, ValueError):
-    """A division of the nodes that is impossible or contradicts itself."""
+    """A split of nodes or edges that is impossible or contradictory."""
 
 
 class TestNodesError(KappaGCNError):
     """Test nodes used outside the final evaluation."""
 
-    __test__ = False  # its name starts with Test, but it is no test for pytest
+    __test__ = False  # pytest would collect a class whose name starts with Test
 
 
 class TrainingError(KappaGCNError, ValueError):

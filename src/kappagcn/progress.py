@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal; elsewhere nothing, or for training a line now and then."""
+"""Progress on standard error: a bar on a terminal; elsewhere nothing, or for training a line at intervals."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def bar(what: str, total: int | None, *, shown: bool = True, in_bytes: bool = Fa
     """A progress bar on a terminal; yields a function that advances it.
 
     Args:
-        what: Words before the bar.
-        total: Number of steps, None where unknown.
-        shown: Whether to show it.
+        what: Text before the bar.
+        total: Number of steps; None if unknown.
+        shown: Whether to show the bar.
         in_bytes: Whether the steps are bytes.
     """
     if not (shown and sys.stderr.isatty()):

@@ -46,7 +46,7 @@ class Embedded:
     """The arrays of a run, for N nodes in F factors of D dimensions in all; None for what a run does not have."""
 
     tangent: Array  # tangent vectors at the origin, (N, D)
-    points: Array  # the same as points of the space, (N, D)
+    points: Array  # points of the space, (N, D)
     dims: Array  # dimension of each factor, (F,)
     curvatures: Array  # curvature of each factor, (F,)
     edges: Array  # each edge once, (E, 2)
@@ -114,7 +114,7 @@ def factor_name(k: float, dim: int) -> str:
 
 
 def principal(v: Array) -> tuple[Array, float]:
-    """Directions in which vectors (N, D) are longest, as columns, (D, D), and the share of squares the first two have.
+    """Principal directions of vectors (N, D) as columns, (D, D), and the share of the first two in the sum of squares.
 
     >>> axes, share = principal(np.array([[0.0, 0.0, 2.0], [1.0, 0.0, 0.0]]))
     >>> np.allclose(axes[:, 0], [0, 0, 1]), round(share, 6)
@@ -129,7 +129,7 @@ def principal(v: Array) -> tuple[Array, float]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[IO[Any]]:
-    """`atomic_write` whose failures are a `CheckpointError`."""
+    """Open a file as `atomic_write` does; a failure raises `CheckpointError`."""
     try:
         with atomic_write(path) as file:
             yield file
@@ -169,7 +169,7 @@ def should_resume(path: Path, config: dict[str, Any], *, resume: bool) -> bool:
     """Whether a run folder holds a run with this configuration that is to be resumed; False without a run.
 
     Raises:
-        CheckpointError: The folder holds another run, or one that was not to be resumed.
+        CheckpointError: The folder holds another run, or a run and `resume` is False.
     """
     if path.exists() and not path.is_dir():
         raise CheckpointError(f"{path}: expected a folder for the run, found a file.")
@@ -178,13 +178,13 @@ def should_resume(path: Path, config: dict[str, Any], *, resume: bool) -> bool:
         _refuse_other_files(path)
         return False
     if not resume:
-        raise CheckpointError(f"{path}: holds a run already; resume it, or name another folder.")
+        raise CheckpointError(f"{path}: holds a run already; resume it, or choose another folder.")
     before = read_json(file, "the run's settings")
     differences = _differences(before, json.loads(plain_json(config)))
     if differences:
         raise CheckpointError(
             f"{path}: expected to resume with the settings and data of the run, found "
-            f"{', '.join(differences)}. Name another folder for another run."
+            f"{', '.join(differences)}. Choose another folder for another run."
         )
     return True
 
@@ -193,12 +193,12 @@ def _refuse_other_files(path: Path) -> None:
     """Refuse a folder without config.json that has other files of a run, so that they are not overwritten."""
     names = [name for name in ("summary.json", "embedding.npz", "model.safetensors", "runs") if (path / name).exists()]
     metrics = path / "metrics.jsonl"
-    if metrics.exists() and metrics.stat().st_size:  # a killed process may leave an empty one
+    if metrics.exists() and metrics.stat().st_size:  # a killed process may leave an empty file
         names.append(metrics.name)
     if names:
         raise CheckpointError(
-            f"{path}: expected a run with its config.json, or a folder without files of that kind, found {names[0]} "
-            "alone. Name another folder."
+            f"{path}: expected a run with its config.json, or a folder without files of a run, found {names[0]} "
+            "alone. Choose another folder."
         )
 
 
@@ -280,7 +280,7 @@ class SavedRun:
 
     @cached_property
     def links(self) -> Links | None:
-        """Results of a link prediction; None of other runs."""
+        """Results of a link prediction; None for runs of other kinds."""
         return self._arrays("links.npz", "links", Links) if self.kind == "links" else None
 
     def _arrays(self, name: str, content: str, kind: type[ArraysT]) -> ArraysT:
@@ -298,7 +298,7 @@ class SavedRun:
         return str(self.summary.get("graph", "graph")).encode(errors="surrogateescape").decode(errors="replace")
 
     def confusion(self) -> Array | None:
-        """Test nodes by class (rows) and prediction (columns); None where there is nothing to compare."""
+        """Test nodes by class (rows) and prediction (columns); None if the run has no predictions of test nodes."""
         embedded = self.embedded
         if embedded.labels is None or embedded.probabilities is None or embedded.parts is None:
             return None

@@ -9,9 +9,9 @@ from torch import Tensor
 
 
 def is_concrete(*tensors: Tensor) -> bool:
-    """Whether these tensors hold values of their own.
+    """Whether these tensors hold values that Python can read.
 
-    Not so under ``torch.compile``, ``torch.export`` and transforms of ``torch.func``, nor for meta and fake tensors.
+    False under ``torch.compile``, ``torch.export`` and transforms of ``torch.func``, and for meta and fake tensors.
 
     >>> is_concrete(torch.ones(2)), is_concrete(torch.ones(2, device="meta"))
     (True, False)
@@ -24,12 +24,12 @@ def is_concrete(*tensors: Tensor) -> bool:
 def _is_fake(t: Tensor) -> bool:
     if type(t) is Tensor:
         return False
-    module = sys.modules.get("torch._subclasses.fake_tensor")  # slow to import, and without it there are none
+    module = sys.modules.get("torch._subclasses.fake_tensor")  # without this module there are no fake tensors
     return module is not None and isinstance(t, module.FakeTensor)
 
 
 def is_autocast_on(x: Tensor) -> bool:
-    """Whether autocast lowers products of x; there is none for meta tensors."""
+    """Whether autocast lowers the precision of products of x; never for meta tensors."""
     device = x.device.type
     return device != "meta" and torch.is_autocast_enabled(device)
 

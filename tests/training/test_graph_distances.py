@@ -34,7 +34,7 @@ def test_rows_of_sources_are_rows_of_all():
     ("lengths", "words"),
     [
         (torch.zeros(2, 2), "expected distances above 0 between different nodes"),
-        (torch.tensor([[0.0, 1], [2, 0]]), "expected the same distance both ways"),
+        (torch.tensor([[0.0, 1], [2, 0]]), "expected the same distance in both directions"),
         (torch.zeros(2, 3), r"expected distances \(N, N\), found \(2, 3\)"),
     ],
 )

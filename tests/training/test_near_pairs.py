@@ -171,7 +171,7 @@ def test_near_pairs_make_gradients_steadier():
 
 def test_near_pairs_need_sources_and_are_not_measured():
     near = NearPairs.of(TREE, per_node=6)
-    with pytest.raises(GraphError, match="near: expected sources"):
+    with pytest.raises(GraphError, match="near: expected near pairs only together with sources"):
         GraphDistances.of(TREE, near=near)
     v, manifold = points("E2", 40, 0)
     beside = GraphDistances.of(TREE, [1, 2], near)

@@ -304,7 +304,7 @@ def test_wrong_input_is_refused():
         GraphDistances(torch.ones(2, 3))
     with pytest.raises(GraphError, match="above 0 between different nodes"):
         GraphDistances(torch.zeros(2, 2))
-    with pytest.raises(GraphError, match="the same distance both ways"):
+    with pytest.raises(GraphError, match="the same distance in both directions"):
         GraphDistances(torch.tensor([[0, 1], [2, 0]]))
     v = torch.zeros(7, 2, requires_grad=True)
     (grad,) = torch.autograd.grad(distortion(v, Stereographic(-1.0), distances), v)

@@ -1,4 +1,4 @@
-"""The command line: reads arguments, calls, prints. Heavy imports wait until a command needs them."""
+"""The command line: commands read arguments, call the library and print. Slow imports wait until they are needed."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The application, and how functions become its commands."""
+"""The application, and the decorator that makes functions its commands."""
 
 import functools
 import inspect
@@ -29,7 +29,7 @@ class OneLineErrors(OneLineGroupHelp):
     def main(self, *arguments: Any, **extra: Any) -> Any:
         """Run a command and exit with its code."""
         for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):  # κ is an escape sequence, not an error, where a locale lacks it
+            if isinstance(stream, io.TextIOWrapper):  # escape characters such as κ that the locale does not have
                 stream.reconfigure(errors="backslashreplace")
         try:
             code: Any = super().main(*arguments, **{**extra, "standalone_mode": False})
@@ -83,7 +83,7 @@ def command(example: str, *, to: typer.Typer = app, name: str | None = None) -> 
                 parameters += group_parameters(each.annotation)
             else:
                 parameters.append(each.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-        del run.__wrapped__  # typer reads the signature below
+        del run.__wrapped__  # so that Typer reads the signature set below
         run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in parameters}
         to.command(name, cls=OneLineHelp, epilog=f"Example: {example}")(run)
@@ -93,9 +93,10 @@ def command(example: str, *, to: typer.Typer = app, name: str | None = None) -> 
 
 
 def wait_passively() -> None:
-    """Let OpenMP's threads sleep instead of spin while they have nothing to do; call it before torch is loaded.
+    """Let idle OpenMP threads sleep instead of spin; call it before torch is loaded.
 
-    Beside a busy core a spinning thread is often not running when its share of an operation comes up, and the others
-    wait for it: small graphs were trained many times slower. Sleeping threads are woken at once (docs/busy-core.md).
+    If another process keeps a core busy, a spinning thread is often not running when its share of an operation is due,
+    and the other threads wait for it: small graphs were trained many times slower. Sleeping threads are woken at once
+    (docs/busy-core.md).
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -35,7 +35,7 @@ def classify(
     files: FileOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Classify nodes from those that have labels; accuracy on test nodes, baselines, and a verdict."""
+    """Classify nodes, given the labels of some; print accuracy on test nodes, baselines, and a verdict."""
     from kappagcn.estimators.baselines import compare
     from kappagcn.estimators.classifier import KappaGCNClassifier
     from kappagcn.estimators.cross_validation import classify as cross_validate
@@ -102,10 +102,10 @@ def _is_partition(graph: str) -> bool:
 
 
 def _classify_parts(classifier: Any, parts: str, run: RunOptions, scratch: Path | None, as_json: bool) -> None:
-    """Train on a graph in parts; every process opens its own."""
+    """Train on a graph in parts; every process opens only its own parts."""
     from kappagcn.estimators.part_classifier import classify_parts
 
-    if run.threads is not None:  # freed memory is not kept: parts of one process take turns in it
+    if run.threads is not None:  # freed memory is not kept: the parts of a process use it in turn
         import torch
 
         torch.set_num_threads(run.threads)

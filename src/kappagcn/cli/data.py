@@ -26,7 +26,7 @@ app.add_typer(data_app, name="data")
 
 @command("kappagcn data list", to=data_app, name="list")
 def data_list(data: DataFolder = None, as_json: AsJson = False) -> None:
-    """List built-in graphs and datasets; which of them are on this machine."""
+    """List built-in graphs and datasets, and where they are on this machine."""
     from kappagcn.graphs import BUILT_IN, catalogue
     from kappagcn.graphs.datasets.graph_dataset import locate
 
@@ -77,7 +77,7 @@ def data_convert(
 
 
 class Method(StrEnum):
-    """Ways to choose the parts."""
+    """Methods to assign nodes to parts."""
 
     auto = "auto"
     metis = "metis"
@@ -97,7 +97,7 @@ def data_partition(
     files: FileOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Cut a graph of any size into parts; each is a folder that one worker of classify --distributed opens."""
+    """Divide a graph of any size into parts; each is a folder for one worker of classify --distributed."""
     from kappagcn.training import write_parts
     from kappagcn.training.part_sources import open_part_source
 

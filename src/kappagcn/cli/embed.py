@@ -15,7 +15,7 @@ from kappagcn.estimators.settings import EmbeddingSettings
 WEIGHTS_HELP = "Whether weights are lengths; edges are steps otherwise."
 ADD_HELP = "Run directory: add nodes of GRAPH that it does not have; the others stay where they are."
 EXPORT_HELP = "Also write the points: .vec, .parquet, .npy, .npz, .csv; word2vec and gensim read .vec."
-NAMED = 5  # most coincident nodes that are named
+NAMED = 5  # largest number of coincident nodes that are printed by name
 
 
 @command("kappagcn embed karate --space H2xS2 --epochs 200 --out karate-run")
@@ -32,7 +32,7 @@ def embed(
     files: FileOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Embed a graph so that distances in the space are those in it."""
+    """Embed a graph so that distances in the space are close to those in the graph."""
     from kappagcn.estimators import GraphEmbedder
 
     embedder = GraphEmbedder.from_settings(settings)

@@ -16,14 +16,14 @@ NAME = 20  # columns of the names of options
 COMMON = ("space", "dim", "objective", "model", "epochs", "seed", "splits", "runs", "out", "resume", "as_json", "quick")
 MACHINE = ("threads", "device", "distributed", "timeout")
 SHARED = ("config", "dry_run", "help")
-SHORTER = {"show_completion": "Print completion for the current shell."}  # texts that are Typer's own
+SHORTER = {"show_completion": "Print completion for the current shell."}  # replaces longer texts of Typer
 
 
 class OneLineHelp(TyperCommand):
     """A command whose help has one line for each option."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print usage, what the command does, arguments, and options by panel."""
+        """Print usage, the purpose of the command, its arguments, and its options by panel."""
         panel_rows = {
             title: [_row(each, ctx) for each in members] for title, members in panels(self.get_params(ctx)).items()
         }
@@ -34,7 +34,7 @@ class OneLineGroupHelp(TyperGroup):
     """A group whose help has one line for each of its commands and options."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print usage, what the group is for, its commands and its options."""
+        """Print usage, the purpose of the group, its commands and its options."""
         names = self.list_commands(ctx)
         commands = [(name, str(self.commands[name].help or "").split("\n\n")[0], "") for name in names]
         print_help(self, ctx, {"Commands": commands, "Options": [_row(each, ctx) for each in self.get_params(ctx)]})
@@ -85,7 +85,7 @@ def panels(params: list[Any]) -> dict[str, list[Any]]:
 
 
 def _row(param: Any, ctx: Any) -> tuple[str, str, str]:
-    """The name of a parameter, its text, and its default where that says something."""
+    """The name of a parameter, its text, and its default if that is informative."""
     text = SHORTER.get(param.name, str(getattr(param, "help", None) or ""))
     if param.param_type_name == "argument":
         return param.name.upper(), text, ""
@@ -96,7 +96,7 @@ def _row(param: Any, ctx: Any) -> tuple[str, str, str]:
 
 
 def _with_choices(text: str, param: Any) -> str:
-    """A text whose first clause is followed by the words that an option takes."""
+    """The first clause of a help text, followed by the allowed words of the option."""
     words = [str(each.value) for each in type(param.default)] if isinstance(param.default, Enum) else []
     return f"{re.split('[:;.] |[.]$', text)[0]}: {'|'.join(words)}" if words else text
 
@@ -106,7 +106,7 @@ def _default(param: Any, ctx: Any) -> str:
     if value is None or isinstance(value, bool) or callable(value) or value == ():
         return "" if not (isinstance(value, bool) and value and param.secondary_opts) else "yes"
     if isinstance(value, Enum) and value is next(iter(type(value))):
-        return ""  # the first of the words that are listed
+        return ""  # the default is the first of the listed words
     return str(getattr(value, "value", value))
 
 

@@ -11,11 +11,11 @@ from kappagcn.cli.options import AsJson, FileOptions, Graph, Seed
 from kappagcn.cli.output import make_folder, print_choice, print_rows, say
 
 WEIGHTS = ("weights", "not counted here: distances, curvature and δ are in steps; embed takes weights as lengths")
-EPOCHS = 300  # epochs of the longest attempt
+EPOCHS = 300  # epochs of the longest trial
 
 
 def try_spaces(graph: Any, dim: int, seed: int) -> Any:
-    """The candidates of `kappagcn embed --space auto` with their D_avg, edges with their lengths."""
+    """The candidates of `kappagcn embed --space auto` with their D_avg; weights count as lengths."""
     from kappagcn.distributed import Communicator
     from kappagcn.estimators.embedding_run import EmbeddingRun
     from kappagcn.estimators.settings import EmbeddingSettings
@@ -38,7 +38,7 @@ def info(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Describe a graph and name the space to try first; size, degrees, distances, curvature, δ-hyperbolicity."""
+    """Describe a graph, and suggest a space; size, degrees, distances, curvature, δ-hyperbolicity."""
     if out is not None:
         make_folder(out)
     from kappagcn.graphs import describe

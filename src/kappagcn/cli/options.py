@@ -1,4 +1,4 @@
-"""Options that commands share: single ones, groups of them as dataclasses, and those derived from settings."""
+"""Options that commands share: single options, groups of options as dataclasses, and options made from settings."""
 
 import inspect
 import json
@@ -21,7 +21,7 @@ NOT_SETTINGS = ("config", "help", "dry_run", "as_json")  # flags that a settings
 
 
 def _read_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Make the settings of a file the defaults of the flags with their names."""
+    """Use the settings in a file as defaults of the flags with the same names."""
     if path is None:
         return None
     with one_line_errors():
@@ -98,7 +98,7 @@ class RunOptions:
     )
 
     def __post_init__(self) -> None:
-        """Refuse --distributed without torchrun, and torchrun without --distributed; let rank 0 alone print."""
+        """Refuse --distributed without torchrun, and torchrun without --distributed; only rank 0 prints."""
         if not self.distributed and int(os.environ.get("WORLD_SIZE", "1")) > 1:
             messages.quiet = os.environ.get("RANK", "0") != "0"
             raise refuse("expected --distributed for several processes, found none: each would do the same run.")
@@ -115,7 +115,7 @@ class RunOptions:
 
     @contextmanager
     def process_group(self, directory: Path) -> Iterator[Any]:
-        """The process group of a run, None without --distributed; the first rank left says which process was lost."""
+        """The process group of a run, None without --distributed; the first remaining rank reports a lost process."""
         if not self.distributed:
             yield None
             return
@@ -172,7 +172,7 @@ def _flags(kind: type[Any]) -> dict[str, Field[Any]]:
 
 
 def group_parameters(group: type[Any]) -> list[inspect.Parameter]:
-    """The parameters of a command that a group of options, or the settings of a task, stands for."""
+    """The parameters of a command for the fields of a group of options, or of the settings of a task."""
     if issubclass(group, Settings):
         options = {flag: _setting_option(flag, each) for flag, each in _flags(group).items()}
     else:
@@ -185,7 +185,7 @@ def group_parameters(group: type[Any]) -> list[inspect.Parameter]:
 
 
 def take_group(group: type[Any], options: dict[str, Any]) -> Any:
-    """A group of options, or the settings of a task, with its values removed from the options of a command."""
+    """Build a group of options, or the settings of a task, and remove its values from the options of a command."""
     values = {each.name: options.pop(each.name) for each in group_parameters(group)}
     if not issubclass(group, Settings):
         return group(**values)

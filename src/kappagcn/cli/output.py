@@ -46,7 +46,7 @@ def one_line_errors() -> Iterator[None]:
         )
         raise refuse(f"stopped {state}." if state else "stopped.", 130) from None
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of the pipe has closed it
+        sys.stderr.close()  # the program that reads the pipe has closed it
         raise typer.Exit(1) from None
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "matplotlib":
@@ -62,7 +62,7 @@ def one_line_errors() -> Iterator[None]:
 
 
 def record_command(directory: Path) -> None:
-    """Keep the command that was typed in the summary of its run; of files only their names, as pages are shared."""
+    """Store the command in the summary of its run; paths are reduced to file names, because reports are shared."""
     from kappagcn.run_folder import read_json, save_json
 
     program, *arguments = sys.argv

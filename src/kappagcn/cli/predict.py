@@ -50,12 +50,12 @@ def predict(
     if pairs is not None or top is not None:
         raise refuse(f"{run}: expected a run of kappagcn link for --pairs and --top, found one of another kind.")
     if saved.kind != "classification":
-        raise refuse(f"{run}: expected a run of kappagcn classify or link, found an embedding, which predicts nothing.")
+        raise refuse(f"{run}: expected a run of kappagcn classify or link, found an embedding without predictions.")
     if graph is None and (files.features or files.labels):
         raise refuse("expected features and labels only beside a graph, found them alone.")
     if graph is not None and saved.summary.get("features") is False:
         raise refuse(
-            f"{run}: expected a run with features to predict for a graph, found one without, which knows the nodes of "
+            f"{run}: expected a run with features to predict for a graph, found one without, which can predict for "
             f"its own graph only: kappagcn predict {run}"
         )
     if out is not None:
@@ -78,7 +78,7 @@ def predict(
 
 
 def _stored(saved: Any) -> Predictions:
-    """The predictions that a run has kept."""
+    """The predictions in a run directory."""
     embedded = saved.embedded
     if embedded.probabilities is None or embedded.labels is None:
         raise refuse(f"{saved.path}: expected labels and probabilities in embedding.npz, found none.")
@@ -87,7 +87,7 @@ def _stored(saved: Any) -> Predictions:
 
 
 def _predict(run: Path, data: Any) -> Predictions:
-    """Predictions for another graph; where that has labels, say how many are right."""
+    """Predictions for another graph; if it has labels, print the accuracy."""
     from kappagcn.errors import KappaGCNError
     from kappagcn.estimators.classifier import KappaGCNClassifier
 
@@ -97,7 +97,7 @@ def _predict(run: Path, data: Any) -> Predictions:
     if known := [node for node, label in enumerate(y) if label >= 0]:
         try:
             score = classifier.score(data, nodes=known)
-            say(f"accuracy on the {len(known)} nodes that have a label: {score:.3f}; those that trained count too")
+            say(f"accuracy on the {len(known)} nodes that have a label: {score:.3f}; training nodes included")
         except KappaGCNError as error:
             say(f"kappagcn: no accuracy: {error}")
     nodes = [str(name) for name in (data.get("node_names") or range(data.num_nodes))]

@@ -35,7 +35,7 @@ def predict_links(run: Path, pairs: Path | None, top: int | None, out: Path | No
 
 
 def _caution(run: Path) -> str | None:
-    """A warning where the run's test edges do not show that its probabilities are of use."""
+    """A warning if the test edges of the run do not show that its probabilities are useful."""
     from kappagcn.run_folder import read_json
 
     path = run / "summary.json"

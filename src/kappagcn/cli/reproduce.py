@@ -15,7 +15,7 @@ from kappagcn.cli.output import make_folder, print_table, refuse, say
 
 
 class Item(StrEnum):
-    """What can be reproduced."""
+    """Tables, figures and searches that can be reproduced."""
 
     table1 = "table1"
     sweep = "sweep"
@@ -52,7 +52,7 @@ def reproduce(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Repeat the paper's tables and figures; what is not yet in the records is run, then the table is printed.
+    """Repeat the paper's tables and figures; runs without a record are run, then the table is printed.
 
     ITEM is one of table1, sweep, large (distortion), table2, table3, wider, further (accuracy), links, figures, or
     search and wider-search, which choose settings on validation nodes.
@@ -78,7 +78,7 @@ def reproduce(
     try:
         plan.run(processes=jobs or os.cpu_count() or 1, report=report)
     except KeyboardInterrupt:
-        raise refuse(f"stopped; finished runs are in {out}. The same command does the others.", 1) from None
+        raise refuse(f"stopped; finished runs are in {out}. The same command continues with the others.", 1) from None
     if isinstance(plan, job.Plan) and item.value in job.SEARCHES and configs is not None:
         plan.save_chosen(configs)
     table = plan.table()

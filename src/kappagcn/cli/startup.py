@@ -1,7 +1,7 @@
 """Deferred imports: modules that dependencies import, that take long, and that most commands do not use.
 
-Importing PyTorch Geometric also imports torch's compiler and all of its own layers and datasets. Here stand-ins
-take their places in ``sys.modules``, and import the real module when one of its attributes is used.
+Importing PyTorch Geometric also imports torch's compiler and all of its own layers and datasets. Here
+placeholders replace them in ``sys.modules``, and import the real module when one of its attributes is used.
 """
 
 import gc
@@ -15,7 +15,7 @@ from typing import Any
 
 __all__ = ["DEFERRED", "collect_rarely", "defer_imports"]
 
-OBJECTS = 20_000  # new objects between two searches for garbage, of which Python has 700
+OBJECTS = 20_000  # new objects between two garbage collections; the default of Python is 700
 DEFERRED = (
     "torch._dynamo",
     "torch_geometric.datasets",
@@ -32,11 +32,11 @@ DEFERRED = (
     "scipy.spatial",
 )
 TRIED = {"torch": "2.13.", "torch_geometric": "2.8."}
-"""Versions with which stand-ins for parts of a package were tried; others are imported as they are."""
+"""Versions for which placeholders for parts of a package were tested; other versions are imported in the usual way."""
 
 
 class DeferredModule(ModuleType):
-    """A stand-in for a module, which imports it when one of its attributes or submodules is used."""
+    """A placeholder for a module, which imports it when one of its attributes or submodules is used."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -61,7 +61,7 @@ def _unchanged(function: Callable[..., Any] | None = None, *_: Any, **__: Any) -
 
 
 def defer_imports() -> None:
-    """Replace modules that are not loaded yet by stand-ins; only for a process that runs one command."""
+    """Replace modules that are not loaded yet by placeholders; only for a process that runs one command."""
     for name in DEFERRED:
         if name not in sys.modules and _can_wait(name.partition(".")[0]):
             module = DeferredModule(name)
@@ -82,5 +82,5 @@ def _can_wait(package: str) -> bool:
 
 
 def collect_rarely() -> None:
-    """Search for garbage less often: imports make a million objects that all stay."""
+    """Collect garbage less often: imports create a million objects, none of which is garbage."""
     gc.set_threshold(OBJECTS)

@@ -35,7 +35,7 @@ def plot(
     out: Annotated[Path | None, typer.Option(help="Folder for the pictures; RUN/figures by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw a run, or its training as a film; training, curvatures, the embedding, distortion or confusion."""
+    """Draw a run, or its training as an animation; training, curvatures, the embedding, distortion or confusion."""
     from kappagcn.figures.catalogue import draw_run
     from kappagcn.figures.film import draw_film
     from kappagcn.run_folder import SavedRun

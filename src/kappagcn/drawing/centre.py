@@ -32,9 +32,9 @@ def depths(edges: Array, nodes: int, start: int) -> Array:
 
 
 def node_numbers(edges: Array, nodes: int, start: int) -> tuple[str, Array]:
-    """What nodes without classes are coloured by: steps from the most central node, ("depth", (N,)).
+    """Numbers by which nodes without classes are coloured: steps from the most central node, ("depth", (N,)).
 
-    Where that is the neighbour of all others, steps say nothing, and it is ("degree", (N,)).
+    If that node is the neighbour of all others, degrees are used instead, ("degree", (N,)).
 
     >>> node_numbers(np.array([[0, 1], [1, 2], [2, 3]]), 4, 1)[0], node_numbers(np.array([[0, 1], [0, 2]]), 3, 0)[0]
     ('depth', 'degree')
@@ -51,7 +51,7 @@ def degrees(edges: Array, nodes: int) -> Array:
 
 
 def nodes_near(edges: Array, nodes: int, start: int, most: int) -> Array:
-    """All nodes, or the `most` that are the fewest steps from a node, in order; components it does not reach come last.
+    """All nodes, or the `most` nodes with the fewest steps from a node, sorted; unreachable nodes come last.
 
     >>> nodes_near(np.array([[0, 1], [1, 2], [2, 3]]), 5, 1, 3).tolist()
     [0, 1, 2]
@@ -63,7 +63,7 @@ def nodes_near(edges: Array, nodes: int, start: int, most: int) -> Array:
 
 def adjacency(edges: Array, nodes: int, lengths: Array | None = None) -> Any:
     """Both directions of all edges as a sparse matrix, of ones or of their lengths."""
-    both = np.concatenate([edges, edges[:, ::-1]]).astype(np.int32)  # SciPy 1.14 searches with 32-bit indices alone
+    both = np.concatenate([edges, edges[:, ::-1]]).astype(np.int32)  # searches of SciPy 1.14 need 32-bit indices
     values = np.ones(len(both), np.int8) if lengths is None else np.concatenate([lengths, lengths])
     return csr_array((values, (both[:, 0], both[:, 1])), shape=(nodes, nodes))
 

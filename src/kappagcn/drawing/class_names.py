@@ -7,13 +7,13 @@ LONGEST = 24  # largest number of letters
 
 
 def short_names(names: Iterable[object], longest: int = LONGEST) -> list[str]:
-    """Names without the path that all share, cut after some letters.
+    """Names without the path that all have in common, shortened to some letters.
 
     >>> short_names(["AI/ML/Theory", "AI/ML/Rule_Learning"])
     ['Theory', 'Rule Learning']
     """
     full = [str(name) for name in names]
-    # The last part of a path is enough where it tells all classes apart; otherwise what they share is left out.
+    # The last part of a path is enough if it is different for all classes; otherwise the common part is left out.
     last = [name.rsplit("/", 1)[-1] for name in full]
     if len(set(last)) == len(full) > 1 and all(last):
         plain = last

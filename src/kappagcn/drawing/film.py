@@ -58,7 +58,7 @@ def read_film(run: SavedRun) -> Film | None:
         raise CheckpointError(f"{path}: expected positions along training, found {problem}.") from None
     embedded = run.embedded
     same = film.tangent.shape[1:] == embedded.tangent.shape and film.curvatures.shape[1] == len(embedded.dims)
-    return film if same and len(film.epochs) > 1 else None  # nodes that were added later were never trained
+    return film if same and len(film.epochs) > 1 else None  # nodes that were added later have no frames
 
 
 def shown_parts(film: Film, embedded: Embedded) -> list[Array]:

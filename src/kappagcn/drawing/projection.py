@@ -11,7 +11,7 @@ import numpy as np
 
 from kappagcn.run_folder import Array
 
-FLAT = 1e-2  # √|κ|·radius below which the eye sees no curvature
+FLAT = 1e-2  # √|κ|·radius below which no curvature is visible
 FARTHEST = 345.0  # √|κ|·radius; beyond it a square overflows
 
 
@@ -44,7 +44,7 @@ def _half_angles(shown: Array, rest: Array, radius: Array) -> Array:
     """sinh(ρ/2) times the direction, where ρ is the distance of the projected point from the origin."""
     kept = (shown**2).sum(1)
     whole = _not_zero(kept + rest)
-    # tanh ρ' = tanh ρ · c, with 1 − tanh² ρ' summed from what is small, not taken from 1.
+    # tanh ρ' = tanh ρ · c; 1 − tanh² ρ' is a sum of small terms, which a difference from 1 would lose.
     tangent = np.tanh(radius) * np.sqrt(kept / whole)
     left = rest / whole + kept / whole * np.cosh(radius) ** -2.0
     cosine = 1 / np.sqrt(np.where(radius == 0, 1, left))

@@ -26,7 +26,7 @@ RUN_FIGURES: dict[str, Draw] = {
 def draw_run(
     run: SavedRun, out: Path, themes: Sequence[str] = ("light", "dark"), formats: Sequence[str] = ("png", "svg")
 ) -> list[Path]:
-    """Draw a finished run into ``out/NAME-THEME.FORMAT``, NAME one of the `RUN_FIGURES` that it has numbers for."""
+    """Draw a finished run into ``out/NAME-THEME.FORMAT``, for each name in `RUN_FIGURES` whose data the run has."""
     written = []
     for theme in themes:
         with styled(theme_named(theme)) as look:

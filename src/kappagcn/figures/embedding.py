@@ -49,7 +49,7 @@ def _panel(axis: Any, tangent: Tensor, edges: Tensor, k: float, theme: Theme, gr
         )
         axis.add_patch(ring)
     draw_arcs(axis, arcs(points[edges[:, 0]], points[edges[:, 1]], k=k), theme, zorder=1)
-    gaps = 1 + k * points.square().sum(1).numpy()  # in the disk things shrink towards the rim
+    gaps = 1 + k * points.square().sum(1).numpy()  # in the disk markers shrink towards the rim
     axis.scatter(*points.T.numpy(), s=5 + 10 * gaps, color=marks, zorder=4, linewidths=0)
     axis.scatter(*points[:1].T.numpy(), s=46, color=theme.ink, zorder=5, linewidths=0)
 

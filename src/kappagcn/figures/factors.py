@@ -21,7 +21,7 @@ from kappagcn.geometry import expmap0, lift, project
 from kappagcn.run_folder import Array, Embedded, factor_name
 
 MOST_FACTORS = 6
-RASTER_EDGES = 800  # more would make an SVG of many megabytes
+RASTER_EDGES = 800  # edges above which they are drawn as pixels; an SVG would have many megabytes
 MOST_EDGES = 20_000
 NAMED_CLASSES = 18  # classes in a legend; more would not fit
 LOCATOR = 0.19  # height of the locator, as a share of the picture
@@ -97,7 +97,7 @@ def embedding(theme: Theme, run: Embedded, title: str) -> Figure:
         _panel(axis, tangent, run.edges, k, nodes)
         dim = columns.stop - columns.start
         words = f"{factor_name(k, dim)}, {minus(f'κ = {k:.3g}')}"
-        # Rounded down, or "100 %" could stand over a picture that leaves something out.
+        # Rounded down, so that "100 %" is not written above a picture that leaves something out.
         words += f": shows {math.floor(100 * share)} % of it" if dim > 2 else ""
         axis.set_title(words if len(run.factors) == 1 else f"factor {number}: {words}")
     nodes.explain(figure, axes)
@@ -140,7 +140,7 @@ def _globe(axis: Any, tangent: Tensor, edges: Array, k: float, nodes: Nodes, lin
 
 
 def _zoom(axis: Any, flat: Array, whole: float, theme: Theme) -> None:
-    """Show only the small part of the disk or globe that has all points, if so, and below it where that is."""
+    """Enlarge the part of the disk or globe that has all points, if it is small, and show below where it is."""
     extent = float(np.linalg.norm(flat, axis=1).max())
     if not 0 < extent < CLOSE * whole:
         return

@@ -22,7 +22,7 @@ from kappagcn.io_atomic import atomic_write
 from kappagcn.run_folder import Array, SavedRun
 
 SIDE, FOOT = 400, 64  # pixels of a panel, and of the words below
-SCALE = 2  # drawn larger, then reduced: smooth lines
+SCALE = 2  # pictures are drawn larger, then reduced, for smooth lines
 MOST_FACTORS = 3
 IMAGES, MILLISECONDS, LAST = 72, 80, 2500
 CLOSE = 0.9  # share of the disk or sphere below which the points fill the picture
@@ -50,7 +50,7 @@ def draw_film(run: SavedRun, path: Path, *, theme: str = "light") -> Path:
     durations = [MILLISECONDS] * (len(images) - 1) + [LAST]
     buffer = io.BytesIO()
     if kind == "gif":
-        palette = _mosaic(images).quantize(128)  # one for all: what does not move costs nothing
+        palette = _mosaic(images).quantize(128)  # one palette for all pictures: parts that do not change take no space
         flat = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
         flat[0].save(buffer, "GIF", save_all=True, append_images=flat[1:], duration=durations, loop=0, optimize=True)
     else:
@@ -83,7 +83,7 @@ def _mosaic(images: list[Image.Image]) -> Image.Image:
 
 
 def _images(run: SavedRun, film: Film, theme: Theme) -> list[Image.Image]:
-    """The pictures, one after the other; between kept epochs positions and curvatures are interpolated."""
+    """The pictures in order; positions and curvatures are interpolated between the kept epochs."""
     embedded = run.embedded
     factors = shown_parts(film, embedded)[:MOST_FACTORS]
     places = np.linspace(0, len(film.epochs) - 1, IMAGES)
@@ -162,7 +162,7 @@ def draw_scene(
     chains = _chains(scene, edges)
     strength = min(0.85, 18 / math.sqrt(len(edges) + 1) + 0.12)  # many edges are drawn lightly
     ground = _mixed(theme.muted, theme.background, 0.3) if scene.kind == "sphere" else theme.background
-    ink = theme.muted if scene.kind != "sphere" else _mixed(theme.ink, theme.muted, 0.4)  # seen on a shaded ball
+    ink = theme.muted if scene.kind != "sphere" else _mixed(theme.ink, theme.muted, 0.4)  # visible on a shaded ball
     line, back = _mixed(ink, ground, strength), _mixed(ink, ground, 0.35 * strength)
     depth = chains[..., 2] if scene.kind == "sphere" else np.ones(chains.shape[:2])
     flat = pixels(chains)
@@ -171,14 +171,14 @@ def draw_scene(
     size = SCALE * float(np.clip(60 / np.sqrt(len(colours)), 2.4, 5.5))
     places = pixels(scene.points)
     nearness = scene.points[:, 2] if scene.kind == "sphere" else np.ones(len(places))
-    # In the disk things shrink towards the rim, as everything there does.
+    # Markers shrink towards the rim of the disk, as lengths do.
     gaps = 1 - (np.linalg.norm(scene.points, axis=1) / scene.rim) ** 2 if scene.kind == "disk" else np.ones(len(places))
     sizes = size * (0.45 + 0.55 * gaps)
     for node in np.argsort(nearness, kind="stable"):
         size = sizes[node]
         colour = colours[node] if nearness[node] >= 0 else _mixed(colours[node], ground, 0.35)
         x, y = places[node]
-        outline = theme.background if len(places) <= OUTLINED else None  # which would wash out small marks
+        outline = theme.background if len(places) <= OUTLINED else None  # an outline would hide small marks
         draw.ellipse((x - size, y - size, x + size, y + size), fill=colour, outline=outline)
     return image
 

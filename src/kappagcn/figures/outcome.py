@@ -9,7 +9,7 @@ from kappagcn.figures.space import axes_for
 from kappagcn.figures.style import Theme, blend
 from kappagcn.run_folder import SavedRun
 
-WRITTEN = 16  # number of classes up to which each field has its count
+WRITTEN = 16  # number of classes up to which counts are written into the cells
 
 
 def distortion(theme: Theme, run: SavedRun) -> Figure | None:
@@ -32,7 +32,7 @@ def distortion(theme: Theme, run: SavedRun) -> Figure | None:
 
 
 def confusion(theme: Theme, run: SavedRun) -> Figure | None:
-    """Test nodes by class and prediction, rows in shares of their class; None where there is nothing to compare."""
+    """Test nodes by class (rows, in shares of the class) and prediction; None for a run without test nodes."""
     counts = run.confusion()
     if counts is None or not counts.sum():
         return None

@@ -51,7 +51,7 @@ def draw_arcs(axis: Any, chains: Tensor, theme: Theme, *, color: Any = None, wid
 
 
 def axes_for(count: int, *, width: float = 3.6, height: float = 3.9, rows: int = 1) -> tuple[Figure, Any]:
-    """A figure with axes in rows, outside pyplot: it needs no closing."""
+    """A figure with axes in rows, made without pyplot, so that it need not be closed."""
     columns = -(-count // rows)
     figure = Figure(figsize=(width * columns, height * rows))
     axes = figure.subplots(rows, columns, squeeze=False).ravel()

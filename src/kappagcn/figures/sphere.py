@@ -14,7 +14,7 @@ from kappagcn.run_folder import Array
 
 FADED = 0.22  # opacity of the far side
 TILT = math.radians(28)
-SHADES = 28  # of a ball
+SHADES = 28  # number of shades of a ball
 
 
 def view_from(direction: Array) -> Array:
@@ -33,7 +33,7 @@ def view_from(direction: Array) -> Array:
 
 
 def default_view(points: Array) -> Array:
-    """A view of most of the points: from where they are densest on average, or from above the pole's side."""
+    """The rotation that shows most of the points: from their mean direction; without one, from above at an angle."""
     middle = points.mean(axis=0)
     if np.linalg.norm(middle) < 0.1:
         middle = np.array([math.cos(TILT), 0.0, math.sin(TILT)])

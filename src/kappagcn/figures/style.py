@@ -88,7 +88,7 @@ class Theme:
     ink: str  # text and main lines
     muted: str  # axes and edges of graphs
     grid: str
-    span: tuple[float, float]  # part of that map for markers: its ends would be lost on the background
+    span: tuple[float, float]  # part of that map for markers; its ends would not be visible on the background
     poles: tuple[str, str]  # ends of the diverging map
     middle: str  # middle of the diverging map, near the background
     sequential: str = "viridis"  # colour map for sizes, even in lightness
@@ -154,10 +154,10 @@ def save(figure: Any, path: Path) -> Path:
     try:
         with atomic_write(path) as file, matplotlib.rc_context(FIXED):
             if figure.get_constrained_layout():
-                # A second layout moves things slightly: laid out once, a file does not depend on those saved before.
+                # Computed once: a second layout moves elements slightly, and files would depend on those saved before.
                 figure.draw_without_rendering()
                 figure.set_layout_engine("none")
-            # An SVG takes the background of its page; a PNG may be opened alone.
+            # An SVG has the background of its page; a PNG has its own, because it may be opened alone.
             figure.savefig(file, format=kind, dpi=DPI, metadata=undated, transparent=kind == "svg")
     except OSError as error:
         raise RecordError(f"{path}: cannot be written ({error.strerror}).") from None

@@ -1,4 +1,4 @@
-"""A small picture of a run: its first factors without words, to link to its page."""
+"""A small picture of a run: its first factors, without text, as a link to its page."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def draw_thumbnail(run: SavedRun, path: Path, *, theme: str = "light", size: int
         for panel, corner in zip(panels, (0, SCALE * SIDE - part), strict=True):
             image.paste(panel.resize((part, part), Image.Resampling.LANCZOS), (corner, corner), mask)
     small = image.resize((size, size), Image.Resampling.LANCZOS)
-    palette = small.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1)  # which keeps the colours of few nodes
+    palette = small.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1)  # keeps colours that few nodes have
     small = small.quantize(palette=palette, dither=Image.Dither.FLOYDSTEINBERG)
     try:
         with atomic_write(path) as file:

@@ -17,7 +17,7 @@ LOSSES = {
     "validation_loss": "validation loss",
 }
 ACCURACIES = {"train_accuracy": "training", "stopping_accuracy": "early stopping", "validation_accuracy": "validation"}
-MOST_LINES = 10  # a legend of more would hide the lines
+MOST_LINES = 10  # most lines in a legend; more would hide the curves
 
 
 def series(metrics: Sequence[dict[str, Any]], name: str) -> tuple[list[int], list[float]]:

@@ -27,7 +27,7 @@ CONFIGS = Path(str(resources.files("kappagcn.paper"))) / "configs"
 
 @dataclass(frozen=True)
 class Cell:
-    """A row's network on a dataset.
+    """The network of a row, on a dataset.
 
     >>> Cell("cora_ml", "H16").name
     'cora_ml/H16'

@@ -29,7 +29,7 @@ __all__ = ["EmbeddingExperiment", "EmbeddingJob"]
 
 @dataclass(frozen=True)
 class EmbeddingExperiment:
-    """A graph and the arguments of `GraphEmbedder` but for its seed.
+    """A graph and the arguments of `GraphEmbedder`, except the seed.
 
     >>> EmbeddingExperiment("tree", {"space": "H10"}).embedder(seed=0)
     GraphEmbedder(verbose=False)
@@ -109,7 +109,7 @@ class EmbeddingJob:
         }
         embedder, start = self.experiment.embedder(self.seed), time.perf_counter()
         with one_thread(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of pairs without a path: the record says how many
+            warnings.simplefilter("ignore")  # the record has the number of pairs without a path
             try:
                 embedder.fit(load_graph(self.experiment.graph, root=root), folder=self.folder, resume=bool(self.folder))
             except (DivergedError, EmbeddingFailedError) as problem:

@@ -25,7 +25,7 @@ PROTOCOL = (
     "verbose",
 )  # settings that are the same for all cells and not in records
 
-# What a record or a file that does not name them means: settings that version 0.1 did not have, as it was then.
+# Values of settings that are missing in a record or file of version 0.1, which did not have them.
 OLD: dict[str, Any] = {"output": "paper", "self_features": "off", "input_dropout": 0.0, "stop_by": "loss"}
 
 
@@ -37,7 +37,7 @@ class Experiment:
         dataset: A built-in name.
         model: ``"kappa-gcn"``, ``"appnp"``, ``"gcn"``, ``"hgcn"`` or ``"mlp"``; the last three take the dimension of
             the space, ``"hgcn"`` also its curvature.
-        settings: All other settings, none of them "auto"; their own `model` is replaced.
+        settings: All other settings, none of them "auto"; their `model` is replaced by that above.
 
     >>> settings = ClassificationSettings("H8", feature_norm="rows", dropout=0.0, l2=0.0, self_features="off")
     >>> Experiment("disease", "kappa-gcn", settings).record()["space"]
@@ -68,7 +68,7 @@ class Experiment:
         return prepared
 
     def build(self, in_channels: int, num_classes: int) -> NodeClassifier:
-        """The network with fresh weights."""
+        """The network with new weights."""
         return build_network(self.settings, in_channels, num_classes)
 
     def training(self, seed: int) -> TrainingConfig:

@@ -1,4 +1,4 @@
-"""Degrees and curvatures of the paper's four datasets, counted once: what its two histogram figures are drawn from."""
+"""Degrees and curvatures of the paper's four datasets, counted once for its two figures of histograms."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kappagcn.paper.runs import machine, versions
 
 __all__ = ["graph_histograms", "histograms"]
 
-BINS = 30  # per unit of curvature; 0, where many nodes are, is the middle of one
+BINS = 30  # bins per unit of curvature; 0, where many nodes are, is the middle of a bin
 EXACT = 20_000  # nodes up to which the curvature is exact, as in `kappagcn.graphs.describe`
 ANCHORS = 64
 SEED = 0
 
 
 def histograms(folder: Path, root: str | Path | None = None) -> Path:
-    """The record ``folder/figures/histograms.json``, made unless it is there.
+    """The record ``folder/figures/histograms.json``, which is made if it does not exist.
 
     Args:
         folder: Folder with the records.

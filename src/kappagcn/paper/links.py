@@ -1,4 +1,4 @@
-"""Link prediction on the four datasets of HGCN: settings tried alike for every row, chosen on validation edges."""
+"""Link prediction on the four datasets of HGCN; every row tries the same settings, chosen on validation edges."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ PUBLISHED = {  # ROC AUC in per cent: HGCN's paper, and the best published value
     "cora": (92.9, 95.0),
 }
 SEEDS = 10
-SEARCH_SEED = 1000  # the search, which does not use its test edges
-FIRST, KEPT = 60, 2  # epochs of all candidates, and how many of them then run to the end
+SEARCH_SEED = 1000  # seed of the split of the search, whose test edges are not used
+FIRST, KEPT = 60, 2  # epochs of all candidates, and number of candidates that then run to the end
 BASE: dict[str, Any] = {"epochs": 400, "patience": 60, "evaluate_every": 2}
 NETWORK: tuple[dict[str, Any], ...] = (
     {"folds": 5},
@@ -60,7 +60,7 @@ FREE = tuple({"lr": lr, "l2": l2, "other": other} for lr, l2 in RATES for other 
 
 
 def candidates(row: str) -> list[LinkPredictionSettings]:
-    """The ten settings that are tried for a row; ``other`` is κ = ±1 to start from, and for GCN inner products."""
+    """The ten settings to try for a row; ``other`` starts from κ = ±1, and for a GCN uses inner products."""
     model, space, _ = LINK_ROWS[row]
     settings = []
     for values in FREE if model == "free" else NETWORK:
@@ -77,7 +77,7 @@ def candidates(row: str) -> list[LinkPredictionSettings]:
 
 @dataclass(frozen=True)
 class LinkExperiment:
-    """A dataset and the settings of a link prediction but for its seed."""
+    """A dataset and the settings of a link prediction, except the seed."""
 
     dataset: str
     settings: LinkPredictionSettings = field(default_factory=LinkPredictionSettings)
@@ -100,7 +100,7 @@ def _loaded(name: str, root: str | Path | None) -> Data:
 
 
 def link_data(name: str, seed: int, root: str | Path | None = None) -> tuple[Data, EdgeSplit]:
-    """A dataset with features that tell no hidden edge, and the split of a seed.
+    """A dataset with features that reveal no hidden edge, and the split of a seed.
 
     Airport's features are latitude, longitude, altitude and gdp, and the degree among training edges, as in HGCN.
     """
@@ -177,7 +177,7 @@ class LinkPlan:
 
     Args:
         parts: Datasets, rows or cells to run; all by default.
-        folder: Folder with the records, in a subfolder for links.
+        folder: Folder with the records, in the subfolder ``links``.
         root: Folder in which datasets are looked for first.
         seeds: Number of seeds per cell; 10 by default.
         quick: One seed, 10 epochs, two candidates, in a folder of their own.
@@ -216,7 +216,7 @@ class LinkPlan:
         return [LinkJob(experiment, SEARCH_SEED, "validation") for experiment in every]
 
     def _ranked(self, cell: Cell, jobs: Sequence[LinkJob]) -> list[int]:
-        """Places of finished jobs, best validation AUC first."""
+        """Indices of finished jobs, best validation AUC first."""
         done = self.file(cell, "validation").finished()
         scores = [done.get(job.key, {}).get("validation_auc", -1.0) for job in jobs]
         return sorted((i for i, score in enumerate(scores) if score >= 0), key=lambda i: -scores[i])
@@ -229,7 +229,7 @@ class LinkPlan:
         return full[finished[0]].experiment if len(finished) == len(kept) > 0 else None
 
     def run(self, *, processes: int = 1, report: Report | None = None) -> None:
-        """Run what is missing: all candidates for some epochs, the best to the end, the chosen one on all seeds."""
+        """Do the missing runs: all candidates for some epochs, the best to the end, the chosen one on all seeds."""
         options: dict[str, Any] = {"root": self.root, "processes": processes, "report": report}
         run_all([(job, self.file(c, "validation")) for c in self.cells for job in self._jobs(c, FIRST)], **options)
         longer = []
@@ -285,13 +285,13 @@ def short(estimate: Estimate | None) -> str:
 
 
 def _entry(records: Sequence[Record]) -> str:
-    """The mean, and the number of seeds where it is not that of all."""
+    """The mean, and the number of seeds if some are missing."""
     count = sum("test" in record for record in records)
     return short(auc(records)) + (f" ({count} seeds)" if 0 < count < SEEDS else "")
 
 
 def auc_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
-    """Rows of networks, columns of datasets."""
+    """The table of AUCs: networks as rows, datasets as columns."""
     datasets, rows = (list(dict.fromkeys(getattr(cell, kind) for cell in records)) for kind in ("dataset", "row"))
     lines = [[LINK_ROWS[row][2], *(_entry(records.get(Cell(d, row), [])) for d in datasets)] for row in rows]
     lines.append(["HGCN, published", *(f"{PUBLISHED[d][0]}" for d in datasets)])

@@ -34,7 +34,7 @@ MEASURED = ("disease",)  # datasets whose features are measurements; the others 
 FURTHER_ROWS = {
     "mlp": ("mlp", "E16", "MLP (no graph)"),
     "gcn": ("gcn", "E16", "E16 (GCN)"),
-    "E16": ("kappa-gcn", "E16", "E16 (κ-GCN)"),  # separates other effects from that of curvature
+    "E16": ("kappa-gcn", "E16", "E16 (κ-GCN)"),  # shows effects other than that of curvature
     "H16": ("kappa-gcn", "H16", "H16 (κ-GCN)"),
     "S16": ("kappa-gcn", "S16", "S16 (κ-GCN)"),
     "H8xS8": ("kappa-gcn", "H8xS8", "H8×S8 (κ-GCN)"),
@@ -109,7 +109,7 @@ class Plan:
         ]
 
     def run(self, *, processes: int = 1, report: Report | None = None) -> None:
-        """Run what has no record yet."""
+        """Do the runs that have no record yet."""
         if self.item in SEARCHES:
             search(self.cells, self.folder, root=self.root, processes=processes, report=report)
         else:

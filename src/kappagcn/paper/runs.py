@@ -1,4 +1,4 @@
-"""Runs and their records; several runs at once in processes of one thread each, and none twice."""
+"""Runs and their records; runs are done in parallel, in processes of one thread each, and none is done twice."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Run(Protocol):
         """Key that identifies the run."""
 
     def run(self, root: str | Path | None) -> Record:
-        """Run it, and return the record."""
+        """Do the run, and return its record."""
 
     def tidy(self) -> None:
         """Remove the checkpoint of the run."""
@@ -181,7 +181,7 @@ def run(job: Job, root: str | Path | None = None) -> Record:
     }
     start = time.perf_counter()
     with one_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrecisionWarning)  # the record says how many
+        warnings.simplefilter("ignore", PrecisionWarning)  # the record has their number
         data = job.experiment.prepare(benchmark.data)
         with seeded(job.seed):
             model = job.experiment.build(data.num_features, benchmark.num_classes)

@@ -1,9 +1,10 @@
 """The search for settings that the paper does not state: on validation nodes, with the same budget for every network.
 
 For each cell of Table 2 some settings are trained on one split, the best few of them on more splits, and the one with
-the best mean accuracy on the validation nodes is chosen. Their numbers are a `Budget`, the same for all networks. The
-first setting is the paper's own as far as it is stated, the others are drawn from lists. Settings that networks have in
-common are drawn alike for all of them, except where a network without curvature would try the same twice.
+the best mean accuracy on the validation nodes is chosen. The numbers of settings and splits are a `Budget`, the same
+for all networks. The first setting is the paper's own as far as it is stated, the others are drawn from lists. Settings
+that networks have in common are drawn in the same way for all of them, except where a network without curvature would
+try a setting twice.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["BUDGETS", "WIDER", "Budget", "budget", "chosen", "search", "settings
 
 
 class Budget(NamedTuple):
-    """Number of runs of the search for a cell."""
+    """Numbers of settings and splits of the search for a cell."""
 
     draws: int  # settings on the first split
     kept: int  # settings that are trained on the other splits
@@ -31,7 +32,7 @@ class Budget(NamedTuple):
 
     @property
     def runs(self) -> int:
-        """Number of runs in all."""
+        """Total number of runs."""
         return self.draws + self.kept * (self.splits - 1)
 
 
@@ -112,7 +113,7 @@ def settings(cell: Cell) -> list[Experiment]:
     count = budget(cell).draws
     for drawn in _draws(lists, count - 1):
         setting = _setting(cell, drawn)
-        if setting not in tried:  # a network without curvature may be drawn the same twice
+        if setting not in tried:  # for a network without curvature the same setting may be drawn twice
             tried.append(setting)
         if len(tried) == count:
             break
@@ -165,7 +166,7 @@ def search(
     processes: int = 1,
     report: Callable[[Record, int, int], None] | None = None,
 ) -> dict[Cell, Experiment]:
-    """Run what is missing of the search for some cells, and return the chosen settings.
+    """Do the missing runs of the search for some cells, and return the chosen settings.
 
     Args:
         cells: Cells of Table 2.

@@ -94,7 +94,7 @@ class EmbeddingPlan:
         return RecordFile(self.folder / cell.dataset / f"{cell.row}.jsonl", EmbeddingJob)
 
     def run(self, *, processes: int = 1, report: Report | None = None) -> None:
-        """Run what has no record yet."""
+        """Do the runs that have no record yet."""
         run_all(self.jobs(), root=self.root, processes=processes, report=report)
 
     def records(self) -> dict[Cell, list[Record]]:
@@ -118,7 +118,7 @@ def shortened(experiment: EmbeddingExperiment) -> EmbeddingExperiment:
 
 
 def of_way(records: Sequence[Record], way: str) -> Record | None:
-    """The record of one way of training; None where there is none."""
+    """The record of one kind of training; None if there is none."""
     wanted = WAYS[way][1]
     names = ("method", "start")
     matching = [r for r in records if all(r["embedding"][name] == wanted[name] for name in names)]
@@ -126,7 +126,7 @@ def of_way(records: Sequence[Record], way: str) -> Record | None:
 
 
 def distortion_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
-    """Table 1: the least average distortion from both starts, and of free points; the paper's in parentheses."""
+    """Table 1: the lowest average distortion of both starts, and that of free points, beside the paper's numbers."""
 
     def entry(cell: Cell) -> list[str]:
         theirs = paper()["distortion"][cell.row][cell.dataset]

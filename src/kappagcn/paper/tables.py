@@ -20,7 +20,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Table:
-    """Words in rows and columns.
+    """A table of texts.
 
     >>> Table(["a", "b"], [["1", "2"]]).columns
     ['a', 'b']

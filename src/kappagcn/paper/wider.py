@@ -1,4 +1,4 @@
-"""Rows beside the paper's: GCN, κ-GCN, APPNP and κ-APPNP with settings that the paper's protocol does not have.
+"""Rows in addition to the paper's: GCN, κ-GCN, APPNP and κ-APPNP with settings that its protocol does not have.
 
 Dropout of features and of Â, stronger L², 64 units, output layers with a bias, curvatures that start at 0, and PPNP's
 stopping rule, for all four rows alike. The settings to try are few and written out, those that PPNP published first;
@@ -20,13 +20,13 @@ WIDER_ROWS = {
     "appnp": "APPNP",
     "kappa-appnp": "κ-APPNP",
 }
-FLAT_ROW = {"kappa-gcn": "gcn-wider", "kappa-appnp": "appnp"}  # of each curved row that with the same propagation
+FLAT_ROW = {"kappa-gcn": "gcn-wider", "kappa-appnp": "appnp"}  # flat row with the propagation of a curved row
 MODELS = {"gcn-wider": "gcn", "appnp": "appnp", "kappa-gcn": "kappa-gcn", "kappa-appnp": "appnp"}
 COMMON: dict[str, Any] = {"stop_by": "either", "patience": 100, "self_features": "off"}
 DROPOUT: dict[str, Any] = {"dropout": 0.5, "input_dropout": 0.5, "adjacency_dropout": 0.5}
 # Flat rows take the dimension of the space alone. U starts at κ = 0, H and S slightly curved in units of the rows.
 WORDS: tuple[dict[str, Any], ...] = (
-    # PPNP's settings, but for twice its learning rate, which halves the number of epochs.
+    # Settings of PPNP, except that the learning rate is twice as large, which halves the number of epochs.
     {**DROPOUT, "space": "U64", "feature_norm": "rows", "l2": 5e-3, "lr": 0.02, "output": "midpoint"},
     {**DROPOUT, "space": "S64", "feature_norm": "lengths", "l2": 5e-3, "lr": 0.02, "output": "midpoint"},
     {**DROPOUT, "space": "H16", "feature_norm": "lengths", "l2": 1e-2, "lr": 0.02, "output": "paper-bias"},

@@ -1,4 +1,4 @@
-"""A run as one HTML page that needs nothing else: numbers, curves, and the embedding to move about in."""
+"""A run as one HTML page without other files: numbers, curves, and the embedding, which can be zoomed and turned."""
 
 from kappagcn.report.page import write_comparison, write_report
 

@@ -1,4 +1,4 @@
-"""What nodes can be coloured by: classes, predictions, mistakes, roles, and numbers of each node."""
+"""Colourings of nodes: by class, prediction, mistake, role, and by numbers of each node."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,10 +16,10 @@ MOST_COLUMNS = 32
 
 
 def colourings(embedded: Embedded, shown: Array, centre: int) -> list[dict[str, Any]]:
-    """Every way to colour the nodes shown; the first is the one to begin with.
+    """All colourings of the shown nodes; the page starts with the first.
 
-    A way by groups has a title, names, counts over the whole graph and an index for each node, −1 for none; a way by
-    numbers has a title, words for its ends, and a number for each node.
+    A colouring by groups has a title, names, counts over the whole graph and an index for each node, −1 for none; a
+    colouring by numbers has a title, words for its ends, and a number for each node.
     """
     return [*_groups(embedded, shown), *_numbers(embedded, shown, centre)]
 
@@ -88,7 +88,7 @@ def _number(
 
 
 def predictions(embedded: Embedded) -> Array | None:
-    """The likeliest class of each node, (N,); None for a run without probabilities."""
+    """The most probable class of each node, (N,); None for a run without probabilities."""
     if embedded.probabilities is None or not embedded.probabilities.shape[1]:
         return None
     return np.asarray(embedded.probabilities.argmax(1))

@@ -1,4 +1,4 @@
-"""Two to four runs on the same graph: one table, one sentence, and what the page's script draws of them."""
+"""Comparison of two to four runs on the same graph: a table, a sentence, and data for the page's script."""
 
 from collections.abc import Sequence
 from html import escape
@@ -19,7 +19,7 @@ CLEAR = 1.05  # ratio of two distortions from which one is called better
 
 
 class Column(NamedTuple):
-    """A measure of the table: its key in the summary, heading, how it is written, and whether more is better."""
+    """A column of the table: key in the summary, heading, function that formats a value, whether larger is better."""
 
     key: str
     heading: str
@@ -43,7 +43,7 @@ def check_comparable(runs: Sequence[SavedRun]) -> None:
     """Refuse runs of different kinds or on different graphs.
 
     Raises:
-        CheckpointError: The runs cannot stand beside each other.
+        CheckpointError: The runs cannot be compared.
     """
     if not 2 <= len(runs) <= MOST_RUNS:
         raise CheckpointError(f"expected 2 to {MOST_RUNS} runs to compare, found {len(runs)}.")
@@ -85,7 +85,7 @@ def _learned_signs(run: SavedRun) -> str:
 
 
 def comparison_content(runs: Sequence[SavedRun]) -> dict[str, Any]:
-    """The graph once, where each run places its nodes, and the objective of all runs by epoch."""
+    """The graph, the positions of its nodes in each run, and the objective of all runs by epoch."""
     shown, _ = shown_nodes(runs[0].embedded)
     views = [run_view(run, shown) | {"name": name} for run, name in zip(runs, run_names(runs), strict=True)]
     return {
@@ -97,7 +97,7 @@ def comparison_content(runs: Sequence[SavedRun]) -> dict[str, Any]:
 
 
 def _curves(runs: Sequence[SavedRun]) -> list[dict[str, Any]]:
-    """The first chart of each run in one, its epochs those of the longest run."""
+    """One chart with the first series of each run, over the epochs of the longest run."""
     charts = [next(iter(curves(run, [])), None) for run in runs]
     if not all(chart is not None and chart["title"] == charts[0]["title"] for chart in charts):  # type: ignore[index]
         return []
@@ -174,10 +174,7 @@ def verdict(runs: Sequence[SavedRun]) -> str:
 
 
 def place(run: SavedRun) -> str:
-    """A space as a place: in the plane, on a sphere, in H2.
-
-    A run keeps its name beside it where two runs have the same space.
-    """
+    """The space of a run in words with a preposition: in the plane, on the sphere S2, in H2."""
     kappas, dims = run.embedded.curvatures.tolist(), run.embedded.dims.tolist()
     if kappas == [0] and dims == [2]:
         return "in the plane"

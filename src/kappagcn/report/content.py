@@ -1,4 +1,4 @@
-"""Numbers and words that the page's script draws."""
+"""Data of a run for the page's script."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def shown_nodes(embedded: Embedded) -> tuple[Array, int]:
 
 
 def graph_view(embedded: Embedded) -> dict[str, Any]:
-    """The graph and what is known of its nodes, wherever they are placed."""
+    """The graph and the data of its nodes that do not depend on their positions."""
     shown, centre = shown_nodes(embedded)
     nodes = len(embedded.tangent)
     chosen, edges = edges_among(embedded.edges, shown, nodes)
@@ -72,7 +72,7 @@ def graph_view(embedded: Embedded) -> dict[str, Any]:
 
 
 def run_view(run: SavedRun, shown: Array) -> dict[str, Any]:
-    """Where one run places the nodes: its factors, each with the directions that a picture of it shows."""
+    """Positions of the nodes in one run: its factors, each with the directions that its picture shows."""
     embedded = run.embedded
     exact = len(shown) * embedded.tangent.shape[1] <= EXACT_NUMBERS
     factors = [
@@ -96,7 +96,7 @@ def _factor(v: Array, k: float, label: str, shown: Array, *, exact: bool) -> dic
 
 
 def _predictions(embedded: Embedded, shown: Array) -> dict[str, Any]:
-    """Class, prediction with its probability, and role of each node, for the lines beside the pointer."""
+    """Class, prediction with its probability, and role of each node, for the text beside the mouse pointer."""
     values: dict[str, Any] = {"classes": class_names(embedded)}
     if embedded.labels is not None:
         values["labels"] = encoded(embedded.labels[shown], "i4")
@@ -111,7 +111,7 @@ def _predictions(embedded: Embedded, shown: Array) -> dict[str, Any]:
 
 
 def _thinned(count: int) -> Array:
-    """Indices of all edges, or of as many as a page can hold, drawn with a fixed seed, in order."""
+    """Sorted indices of all edges, or of as many as a page can hold, drawn with a fixed seed."""
     if count <= MOST_EDGES:
         return np.arange(count)
     return np.sort(np.random.default_rng(SEED).choice(count, MOST_EDGES, replace=False))

@@ -6,7 +6,7 @@ from typing import Any
 from kappagcn.run_folder import SavedRun
 
 MOST_POINTS = 600
-LOG_FROM = 5.0  # largest over smallest value from which a logarithmic axis shows more
+LOG_FROM = 5.0  # ratio of the largest to the smallest value from which the axis is logarithmic
 LABELS = {
     "distortion": "average distortion",
     "train": "training",
@@ -55,7 +55,7 @@ def _chart(title: str, epochs: Column, series: dict[str, Column]) -> dict[str, A
     values = [value for column in series.values() for value in column if value is not None]
     wide = bool(values) and min(values) > 0 and max(values) > LOG_FROM * min(values)
     share = title.startswith("Accuracy")
-    same: dict[tuple[float | None, ...], list[str]] = {}  # the same nodes may decide twice: one line, both names
+    same: dict[tuple[float | None, ...], list[str]] = {}  # equal series are drawn as one line with both names
     for label, column in series.items():
         same.setdefault(tuple(column), []).append(label)
     drawn = [{"name": " and ".join(labels), "values": list(column)} for column, labels in same.items()]
@@ -76,7 +76,7 @@ def _curvatures(run: SavedRun, lines: list[dict[str, Any]], epochs: Column, fact
 
 
 def _unit(run: SavedRun) -> float:
-    """Length of training's unit in the result's. Ranks have none: the result is scaled to the graph's distances."""
+    """Unit of length of training in that of the result; a ranking loss has none, and its result is rescaled."""
     unit = _number(run.summary.get("edge_unit")) or 1.0
     best = next((line for line in run.metrics if line.get("epoch") == run.summary.get("best_epoch")), {})
     trained, result = best.get("curvatures"), run.embedded.curvatures.tolist()
@@ -91,7 +91,7 @@ def _column(lines: list[dict[str, Any]], key: str) -> Column:
 
 
 def _number(value: Any) -> float | None:
-    """A float of seven digits; None for what is no finite number."""
+    """A number rounded to seven digits; None for anything but finite numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(f"{value:.7g}")

@@ -1,4 +1,4 @@
-"""Arrays as text: a page of 20 000 nodes is read in an instant, and stays small."""
+"""Arrays as base64 text, so that a page of 20 000 nodes is small and opens fast."""
 
 import base64
 
@@ -20,7 +20,7 @@ def encoded(values: Array, kind: str) -> dict[str, str]:
 
 
 def quantised(frames: Array) -> dict[str, object]:
-    """Frames of numbers, (T, N), in two bytes each: whole numbers and, for each frame, what one of them stands for.
+    """Frames of numbers, (T, N), in two bytes each: integers, and the unit of each frame that they are multiples of.
 
     >>> quantised(np.array([[0.0, 32767.0], [0.5, -1.0]]))["unit"]
     [1.0, 3.05185e-05]
@@ -31,5 +31,5 @@ def quantised(frames: Array) -> dict[str, object]:
 
 
 def whole(values: Array) -> dict[str, str]:
-    """Whole numbers from 0 in two bytes where they fit, in four otherwise."""
+    """Integers from 0 in two bytes each if they fit, otherwise in four."""
     return encoded(values, "u2" if values.size == 0 or int(values.max()) < 2**16 else "i4")

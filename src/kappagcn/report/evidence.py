@@ -93,7 +93,7 @@ def _picture(interval: dict[str, Any]) -> str:
 
 
 def _below(points: list[tuple[float, float]], top: float) -> list[tuple[float, float]]:
-    """The line through points up to `top`: a steep end leaves the picture where it crosses that height."""
+    """The line through points, cut where it crosses the height `top`."""
     line: list[tuple[float, float]] = []
     for (x, y), (end, height) in pairwise([points[0], *points]):
         if (y > top) != (height > top):
@@ -107,7 +107,7 @@ def _below(points: list[tuple[float, float]], top: float) -> list[tuple[float, f
 
 
 def choice_section(run: SavedRun) -> str:
-    """The candidates of --space auto as a table, with the reason; empty where the space was named."""
+    """The candidates of --space auto as a table, with the reason; empty if the space was not chosen automatically."""
     choice = run.summary.get("choice")
     if not isinstance(choice, dict) or not isinstance(choice.get("candidates"), list):
         return ""

@@ -1,4 +1,4 @@
-"""Training as a film, for the page."""
+"""Positions during training as frames, for the page."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ OBJECTIVES = {"relative": "D_avg", "stress": "stress", "neighbours": "ranking lo
 
 
 def film_view(run: SavedRun, shown: Array) -> dict[str, Any] | None:
-    """Frames along training, in the directions that the pictures show; None for a run that kept none."""
+    """Frames of training in the directions that the pictures show; None for a run without frames."""
     film = read_film(run)
     if film is None:
         return None
@@ -30,7 +30,7 @@ def film_view(run: SavedRun, shown: Array) -> dict[str, Any] | None:
 
 
 def _frames(parts: Array) -> dict[str, object]:
-    """Two coordinates and the length of the rest, (T, N, 3), without the rest where there is none."""
+    """Two coordinates and the length of the remaining ones, (T, N, 3), which is left out if it is 0."""
     lengths = np.concatenate([parts[..., :2], np.sqrt(parts[..., 2:])], axis=-1)
     kept = lengths if lengths[..., 2].any() else lengths[..., :2]
     return {"width": kept.shape[-1], **quantised(kept.reshape(len(kept), -1))}

@@ -79,7 +79,7 @@ def _charts(curves: LinkCurves, summary: dict[str, Any]) -> str:
 
 
 def _frame(title: str, inside: str, x: str, y: str) -> str:
-    """A chart as SVG, with its axes from 0 to 1 unless it draws others."""
+    """A chart as SVG, with axes from 0 to 1 unless the chart has its own."""
     end = SIDE + MARGIN
     return (
         f'<figure><figcaption>{escape(title)}</figcaption><svg viewBox="0 0 {end + 16} {end + 16}" role="img" '
@@ -94,7 +94,7 @@ def _frame(title: str, inside: str, x: str, y: str) -> str:
 
 
 def _ticks(low: str, high: str, first: str, last: str) -> str:
-    """Ends of both axes."""
+    """Labels at the ends of both axes."""
     text = '<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="10" fill="currentColor">{value}</text>'
     places = [
         (MARGIN, SIDE + 20, "start", low), (MARGIN + SIDE, SIDE + 20, "end", high),

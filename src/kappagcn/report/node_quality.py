@@ -1,4 +1,4 @@
-"""How well the distances of each single node are kept."""
+"""Distortion of the distances of each node."""
 
 import numpy as np
 import torch

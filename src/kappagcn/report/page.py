@@ -1,4 +1,4 @@
-"""The page itself: a template, a style, scripts and data put into one file."""
+"""The page: template, style sheet, scripts and data in one file."""
 
 import base64
 import hashlib
@@ -86,7 +86,7 @@ def write_comparison(runs: Sequence[SavedRun], path: Path) -> Path:
 def _write(path: Path, text: str) -> Path:
     try:
         with atomic_write(path) as file:
-            file.write(text.encode("utf-8", errors="replace"))  # half a surrogate pair is no character
+            file.write(text.encode("utf-8", errors="replace"))  # a lone surrogate is not a character
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be written ({error.strerror}).") from None
     return path
@@ -140,6 +140,6 @@ def _hash(text: str) -> str:
 
 
 def _embedded(data: dict[str, Any]) -> str:
-    """JSON in which no name can end the script element."""
+    """JSON whose text cannot end the script element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -7,7 +7,7 @@ from kappagcn.run_folder import PARTS, Array, SavedRun
 
 
 def check_readable(run: SavedRun) -> None:
-    """Refuse a run whose points, classes or epochs cannot be what kappagcn wrote."""
+    """Refuse a run whose points, classes or epochs are not in the form that kappagcn writes."""
     embedded, borders, counts = run.embedded, run.embedded.ratio_edges, run.embedded.ratio_counts
     named = embedded.class_names is not None
     histogram = borders is None or counts is None or borders.shape == (counts.size + 1,)
@@ -37,7 +37,7 @@ def _integers(array: Array) -> bool:
 
 
 def _within(array: Array | None, low: int, high: int) -> bool:
-    """Whether an array has only whole numbers of low … high − 1, or is empty or missing."""
+    """Whether an array has only integers from low to high − 1, or is empty or missing."""
     if array is None or not array.size:
         return True
     return _integers(array) and low <= int(array.min()) and int(array.max()) < high

@@ -1,4 +1,4 @@
-"""Tables of the page, as HTML whose every word is escaped."""
+"""Tables of the page, as escaped HTML."""
 
 from collections.abc import Sequence
 from html import escape
@@ -11,7 +11,7 @@ from kappagcn.report.words import Fact, number, percent
 from kappagcn.run_folder import Array, SavedRun
 
 SHADES = 9
-LONGEST, UPRIGHT, ROOM = 40, 4, 20  # letters of a class name; of one that need not be turned; of all in one line
+LONGEST, UPRIGHT, ROOM = 40, 4, 20  # most letters of a class name; of an unrotated one; of all in one line
 COLUMNS = {
     "split_name": "Split",
     "run": "Run",
@@ -40,7 +40,7 @@ def confusion_table(run: SavedRun) -> str:
     if counts is None or not counts.sum() or run.embedded.class_names is None:
         return ""
     names = [escape(name) for name in short_names(run.embedded.class_names, LONGEST)]
-    # Names turned on their side keep columns narrow; short ones are easier to read as they are.
+    # Rotated names keep columns narrow; short names are easier to read horizontally.
     turned = ' class="turned"' if max(map(len, names)) > UPRIGHT and sum(map(len, names)) > ROOM else ""
     head = "".join(f'<th scope="col" title="{name}"><span{turned}>{name}</span></th>' for name in names)
     rows = "\n".join(_row(name, row, place) for place, (name, row) in enumerate(zip(names, counts, strict=True)))

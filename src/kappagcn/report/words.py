@@ -1,4 +1,4 @@
-"""A run's numbers in words that need no manual."""
+"""Numbers of a run with names and explanations for the page."""
 
 import math
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from kappagcn.run_folder import SavedRun, factor_name
 
-LONGEST = 200  # characters of a value of unknown kind
+LONGEST = 200  # most characters of a value of unknown kind
 
 
 class Fact(NamedTuple):
@@ -18,7 +18,7 @@ class Fact(NamedTuple):
 
 
 def number(value: Any) -> str:
-    """Up to four digits; a dash for what is missing.
+    """A number with up to four digits; a dash for a missing one.
 
     >>> number(0.0668131), number(305.166), number(74374), number(None)
     ('0.06681', '305.2', '74,374', '–')
@@ -35,7 +35,7 @@ def number(value: Any) -> str:
 
 
 def percent(value: Any) -> str:
-    """A share of 1.
+    """A fraction as a percentage; a dash for a missing one.
 
     >>> percent(0.8137), percent(None)
     ('81.4 %', '–')
@@ -119,7 +119,7 @@ TRIVIAL = {
     "edge_unit": 1.0,
     "interval": None,
 }
-# In the header, the curves, and parts of their own.
+# Values shown in the header, in the curves, or in sections of their own.
 ELSEWHERE = (
     *("graph", "learned_space", "curvatures", "records", "curvature_intervals", "choice"),
     *("command", "call", "versions"),
@@ -129,29 +129,29 @@ IN_BASELINES = ("baselines", "verdict", "features")  # in the table of a classif
 
 
 def facts(run: SavedRun) -> list[Fact]:
-    """Everything in the summary that is not said elsewhere, the most telling first."""
+    """All values of the summary that are not shown elsewhere, the most important first."""
     elsewhere = (*ELSEWHERE, *{"links": IN_LINKS, "classification": IN_BASELINES}.get(run.kind, ()))
     shown = {
         key: value
         for key, value in run.summary.items()
         if key not in elsewhere and not (key in TRIVIAL and value == TRIVIAL[key])
     }
-    ranked = ("map",) if run.summary.get("objective") == "neighbours" else ()  # distances were not what was trained
+    ranked = ("map",) if run.summary.get("objective") == "neighbours" else ()  # the objective was not a distance
     first = [*ranked, *(key for key in FIRST if key not in ranked)]
     order = [*(key for key in first if key in shown), *(key for key in shown if key not in first)]
     return [_fact(run, key, shown[key]) for key in order]
 
 
 def _worst(run: SavedRun) -> Fact:
-    """The worst-case distortion; where nodes share a place it is no number, and their count says more."""
+    """The worst-case distortion; if nodes coincide it is not a number, and their count is shown instead."""
     value, together = run.summary.get("worst_distortion"), run.summary.get("coincident_nodes") or 0
     label, _, meaning = KNOWN["worst_distortion"]
     if isinstance(value, int | float) and value <= MOST_RATIO:
-        near = "largest d/d_G over the smallest: some neighbours all but share a place"
+        near = "largest d/d_G over the smallest: some neighbours nearly coincide"
         return Fact(label, number(value), meaning if value < LARGE_RATIO else near)
     if together:
         return Fact(label, "unbounded", f"{number(together)} nodes share a place with another node")
-    return Fact(label, "unbounded", "some nodes all but share a place")
+    return Fact(label, "unbounded", "some nodes nearly coincide")
 
 
 def _fact(run: SavedRun, key: str, value: Any) -> Fact:
@@ -221,14 +221,14 @@ def _classified(summary: dict[str, Any]) -> str:
 
 
 def _meaning(curvatures: list[float], summary: dict[str, Any]) -> str:
-    """The meaning of the curvatures' signs, with a warning where the other sign would do as well."""
+    """The meaning of the curvatures' signs, with a warning if the other sign fits equally well."""
     intervals = summary.get("curvature_intervals")
     known = [each for each in intervals if isinstance(each, dict)] if isinstance(intervals, list) else []
     unsure = sum(not each.get("identified", True) for each in known)
     if not unsure:
         return _shape(curvatures)
-    which = "the curvature" if len(known) == 1 else f"{unsure} of the {len(known)} curvatures"
-    doubt = f"The sign of {which} is not determined by this graph: the other sign would do as well."
+    undetermined = "the curvature" if len(known) == 1 else f"{unsure} of the {len(known)} curvatures"
+    doubt = f"The sign of {undetermined} is not determined by this graph: the other sign would fit as well."
     return doubt if unsure == len(known) else f"{_shape(curvatures)} {doubt}"
 
 

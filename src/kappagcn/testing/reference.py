@@ -157,7 +157,7 @@ def lower(e: Vector, k: Number) -> Vector:
 
 
 def tangent_dist(u: Vector, v: Vector, k: Number) -> Number:
-    """From the lifts: cos_κ(d) = h_u h_v + κ⟨N_u, N_v⟩, at as many more digits as the cancellation takes."""
+    """Distance from the lifts: cos_κ(d) = h_u h_v + κ⟨N_u, N_v⟩, with additional digits against cancellation."""
     with mp.extradps(150):
         if k == 0:
             return 2 * length([a - b for a, b in zip(u, v, strict=True)])
@@ -168,7 +168,7 @@ def tangent_dist(u: Vector, v: Vector, k: Number) -> Number:
 
 
 def slope(f: Callable[[Number], Any], k: Number) -> Any:
-    """df/dκ by a central difference whose error, about 1e-32, is far below what is measured with it."""
+    """df/dκ by a central difference, whose error of about 1e-32 is far below the errors that are measured."""
     h = mpf(10) ** -17
     up, down = f(k + h), f(k - h)
     if isinstance(up, list):

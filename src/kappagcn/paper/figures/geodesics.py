@@ -45,7 +45,7 @@ def across(k: float) -> Tensor:
 
 
 def geodesics(theme: Theme) -> Figure:
-    """All geodesics through a point, and one that misses it."""
+    """Geodesics through a point, and one that does not go through it."""
     figure, axes = axes_for(2, width=4.3, height=4.6)
     for axis, k in zip(axes, SPACE, strict=True):
         ground(axis, k, theme, reach=None if k < 0 else 3.0)

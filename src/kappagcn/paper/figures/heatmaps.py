@@ -1,4 +1,4 @@
-"""Distance to a point and to a hyperplane, as colours over the space, in a hyperbolic and a spherical one."""
+"""Distance to a point and to a hyperplane, as colours over a hyperbolic and a spherical space."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kappagcn.geometry import antipode, dist, dist2plane
 
 __all__ = ["CURVATURES", "NORMAL", "ON_PLANE", "SEEN_FROM", "distances", "field", "hyperplanes"]
 
-CURVATURES = (-0.254, 0.248)  # the paper's
+CURVATURES = (-0.254, 0.248)  # as in the paper
 SEEN_FROM = torch.tensor([0.7, 0.5], dtype=torch.float64)
 ON_PLANE = torch.tensor([0.6, 0.4], dtype=torch.float64)
 NORMAL = torch.tensor([0.8, -0.25], dtype=torch.float64)
@@ -30,14 +30,14 @@ def field(values: Values, k: float, reach: float, pixels: int = PIXELS) -> tuple
     """A function of points over a square around the origin.
 
     Args:
-        values: (N, 2) → (N,).
+        values: Function of points, (N, 2) → (N,).
         k: Curvature.
         reach: Half the side of the square.
-        pixels: Along a side.
+        pixels: Number of pixels along a side.
 
     Returns:
         Centres of the pixels along a side, (pixels,), and values (rows from below, columns), (pixels, pixels). Pixels
-        outside the disk have the value at the rim's nearest point within: what is seen of them is cut off.
+        outside the disk have the value of the nearest point inside; the drawing cuts them off.
     """
     side = torch.linspace(-reach, reach, pixels + 1, dtype=torch.float64)
     side = (side[1:] + side[:-1]) / 2
@@ -65,7 +65,7 @@ def _heat(axis: Any, values: Values, k: float, theme: Theme, **scale: Any) -> An
 
 
 def scale_ink(theme: Theme) -> tuple[float, float, float, float]:
-    """Lines that can be seen on all colours of a map and hide none."""
+    """Colour of lines that are visible on all colours of a map and hide none."""
     return (1.0, 1.0, 1.0, 0.55) if theme.name == "dark" else (0.0, 0.0, 0.0, 0.4)
 
 
@@ -91,7 +91,7 @@ def distances(theme: Theme) -> Figure:
 
 
 def hyperplanes(theme: Theme) -> Figure:
-    """The signed distance to the hyperplane through p with normal a; lines are as far from it as each other."""
+    """The signed distance to the hyperplane through p with normal a; contour lines are one unit apart."""
     figure, axes = axes_for(2, width=4.3, height=4.0)
     farthest = math.pi / 2 * radius(CURVATURES[1])
     for axis, k in zip(axes, CURVATURES, strict=True):

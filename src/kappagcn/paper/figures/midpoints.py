@@ -26,7 +26,7 @@ TWO = {
     1.0: torch.tensor([[-0.92, -0.1], [0.75, 0.45]], dtype=torch.float64),
 }
 SPACE = {-1.0: "hyperbolic", 0.0: "Euclidean", 1.0: "spherical"}
-LABELLED = (0, 5, 10, 15, 20)  # of the weights 0, 0.05, … 1
+LABELLED = (0, 5, 10, 15, 20)  # indices of the labelled weights among 0, 0.05, … 1
 MEAN: dict[str, Any] = {"marker": "o", "s": 80, "facecolors": "none", "linewidths": 1.6}
 MIDDLE: dict[str, Any] = {"marker": "*", "s": 230, "linewidths": 0.9}
 POINT: dict[str, Any] = {"marker": "o", "s": 46, "linewidths": 0.8}
@@ -60,7 +60,7 @@ def midpoints(theme: Theme) -> Figure:
 def _on_globe(axis: Any, theme: Theme) -> None:
     four = FOUR[1.0]
     lifted, middle = (to_ambient(x, k=1.0).numpy() for x in (four, midpoint(four, k=1.0)[None]))
-    view = view_from(lifted.mean(0))  # from where all four are seen
+    view = view_from(lifted.mean(0))  # a direction from which all four are visible
     draw_globe(axis, view, theme)
     draw_great_arcs(axis, great_arcs(lifted, np.repeat(middle, 4, 0)), view, theme.muted, width=1.4, zorder=2)
     scatter_globe(axis, lifted, view, color=theme.palette[0], edgecolors=theme.background, **POINT)
@@ -75,7 +75,7 @@ def weighted_points(k: float) -> Tensor:
 
 
 def weighted(theme: Theme) -> Figure:
-    """The weighted midpoint αx + βy, α + β = 1, in the three spaces: always on the geodesic, rarely evenly along it."""
+    """The weighted midpoint αx + βy, α + β = 1, in three spaces: always on the geodesic, evenly only in the plane."""
     figure, axes = axes_for(3, width=3.7, height=4.3)
     colours = theme.palette[0]
     for axis, k in zip(axes, SPACE, strict=True):
@@ -87,7 +87,7 @@ def weighted(theme: Theme) -> Figure:
         named = points[list(LABELLED)]
         axis.scatter(*named.T, s=52, color=theme.palette[1], edgecolors=theme.background, linewidths=0.8, zorder=4)
         for place, number in zip(named, LABELLED, strict=True):
-            side = _beside(points, number) * (-1 if k > 0 else 1)  # where the rim or the equator is not
+            side = _beside(points, number) * (-1 if k > 0 else 1)  # the side without the rim or the equator
             axis.annotate(
                 {0: "x", 20: "y"}.get(number, f"{number / 20:.2g}"),
                 place.tolist(),

@@ -1,4 +1,4 @@
-"""Where the curvature goes while it is learned: through zero and on, when the other sign fits the graph better."""
+"""Curvature by epoch while it is learned: it crosses zero if the other sign fits the graph better."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records that figures are drawn from: read, never made; the error names the command that makes them."""
+"""Reading the records of figures; the error for a missing record names the command that makes it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def json_file(path: Path, command: str) -> dict[str, Any]:
 
 
 def json_lines(path: Path, command: str) -> list[dict[str, Any]]:
-    """Records, one a line; those of runs that failed and a line that a kill cut short are left out."""
+    """Records, one per line, without those of failed runs and without an incomplete last line."""
     lines = _text(path, command).split("\n")[:-1]
     records = [_record(line, f"{path}, line {number}", command) for number, line in enumerate(lines, 1) if line]
     return [record for record in records if "failed" not in record]

@@ -18,7 +18,7 @@ __all__ = ["COMMAND", "RECORD", "sweep", "swept"]
 RECORD = "sweep/small_tree/sweep.jsonl"
 COMMAND = "kappagcn reproduce sweep"
 CLOSE = 0.0200001  # curvatures up to here are drawn larger
-BEND = 0.008  # from here on the second layer averages rows that lie near the equator (benchmarks/bend.py)
+BEND = 0.008  # κ from which the rows that the second layer averages lie near the equator (benchmarks/bend.py)
 Curve = tuple[Sequence[float], Sequence[float]]
 
 

@@ -1,4 +1,4 @@
-"""Why trees need hyperbolic space: in the plane leaves that should part come closer, in the disk there is room."""
+"""Why trees need hyperbolic space: in the plane distant leaves come close, in the disk there is room for them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def fan(depth: int, k: float) -> tuple[Tensor, Tensor, Tensor]:
     first = 0
     for level in range(1, depth + 1):
         count = BRANCHING**level
-        # A boundary between the root's branches is at the top: the two leaves beside it are as far apart as any.
+        # A boundary between two branches of the root is at the top: the two leaves beside it have the largest distance.
         angle = math.pi / 2 + 2 * math.pi * (torch.arange(count, dtype=torch.float64) + 0.5) / count
         direction = torch.stack([angle.cos(), angle.sin()], dim=-1)
         points.append(expmap0(STEP[k] * level / 2 * direction, k=k))
@@ -46,7 +46,7 @@ def fan(depth: int, k: float) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def leaf_distance(points: Tensor, depth: int, k: float) -> float:
-    """Between the first leaf and the last, in lengths of an edge to the root; in the tree it is 2·depth."""
+    """Distance between the first and the last leaf, in lengths of an edge at the root; in the tree it is 2·depth."""
     return float(dist(points[-(BRANCHING**depth)], points[-1], k=k)) / STEP[k]
 
 
@@ -75,7 +75,7 @@ def trees(theme: Theme) -> Figure:
             size = max(2.0, 16 * 0.62**level)
             axis.scatter(*points[levels == level].T.numpy(), s=size, color=theme.ink, linewidths=0, zorder=2)
         for leaf, colour in ((len(points) - BRANCHING**depth, theme.palette[3]), (len(points) - 1, theme.palette[2])):
-            # Edge i − 1 leads from node i up: the way between the leaves stays in sight where they themselves touch.
+            # Edge i − 1 leads from node i to its parent: the path between two leaves stays visible where they overlap.
             draw_arcs(axis, chains[way_up(leaf, edges)], theme, color=colour, width=2, zorder=3)
             axis.scatter(
                 *points[leaf].numpy(), s=34, color=colour, edgecolors=theme.background, linewidths=0.6, zorder=5
