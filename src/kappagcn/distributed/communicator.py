@@ -1,6 +1,6 @@
 """Communication among processes that share a computation, or none in a single process.
 
-Nothing here looks at torch's default process group: processes share work only if the caller passes a group.
+Torch's default process group is not used: processes share work only if the caller passes a group.
 """
 
 from __future__ import annotations
@@ -130,6 +130,6 @@ class Communicator:
         return result
 
     def _global_rank0(self) -> int:
-        """Rank 0 of the group as torch.distributed numbers it among all processes."""
+        """Number of the group's rank 0 among all processes of torch.distributed."""
         assert self._group is not None
         return dist.get_global_rank(self._group, 0)

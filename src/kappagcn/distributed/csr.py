@@ -41,7 +41,7 @@ def normalized_rows(
     """Own rows of the normalised adjacency with self-loops, as `kappagcn.sparse.normalized_adjacency` makes them.
 
     Args:
-        indptr: Where each of the own rows starts, (own + 1,).
+        indptr: Start of each own row in `indices`, (own + 1,).
         indices: Columns: own nodes, then the halo, (E,).
         weights: Weights of edges, (E,); None for 1.
         degrees: Sum of the weights of the edges of each own and halo node, (own + halo,).
@@ -81,14 +81,14 @@ def transposed(matrix: CSR, columns: int) -> CSR:
 
 
 class CSRPartMatrix(PartMatrix):
-    """A `PartMatrix` from CSR arrays, used as they are; coordinates are made where a layer asks for them.
+    """A `PartMatrix` from CSR arrays, which are not copied; coordinates are made when a layer needs them.
 
     Args:
         matrix: Own rows.
         shape: (own, own + halo).
         exchange: Fetches the rows of other ranks.
-        transpose: The transposed matrix; made where a gradient needs it by default.
-        sums: Sums of the rows, (own,); made where a layer needs them by default.
+        transpose: The transposed matrix; by default made when a gradient needs it.
+        sums: Sums of the rows, (own,); by default made when a layer needs them.
     """
 
     def __init__(

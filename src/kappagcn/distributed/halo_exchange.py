@@ -19,7 +19,7 @@ class Exchange:
     Args:
         own: Number of rows of this rank.
         wanted: Rows of other ranks that this rank needs, as indices on their own rank, in the order of ranks, (H,).
-        counts: Number of them from each rank, (W,).
+        counts: Number of wanted rows of each rank, (W,).
         communicator: Connects the ranks.
 
     Attributes:
@@ -36,7 +36,7 @@ class Exchange:
 
     @classmethod
     def of_part(cls, part: Part, communicator: Communicator) -> Exchange:
-        """The exchange of a part of a graph that was written to files, which know the rows of all ranks."""
+        """The exchange of a part of a graph that was written to files, which list the rows to exchange."""
         exchange = cls.__new__(cls)
         exchange.own, exchange.sent, exchange.communicator = part.own, 0, communicator
         exchange.receives, exchange.sends = part.receives, part.sends

@@ -1,10 +1,10 @@
 """Halo exchange through files, for processes that take several parts of a graph in turn.
 
-A product needs rows of the other parts, which one process can compute only before or after. So a computation goes over
-the parts in sweeps: each part runs up to the first exchange whose rows are not all there, writes its own rows for the
+A product needs rows of the other parts, which one process computes one after the other. So a computation goes over
+the parts in sweeps: each part runs up to the first exchange whose rows are not complete, writes its own rows for the
 others, and stops (`TurnPause`). When all parts have written, the next sweep runs through this exchange and on to the
-next, until a sweep reaches the end. Gradients go back by the same rule. The numbers are those of processes that
-exchange rows in memory; the price is that earlier steps are computed again in each sweep.
+next, until a sweep reaches the end. Gradients go back by the same rule. The results are those of processes that
+exchange rows in memory; the cost is that earlier steps are computed again in each sweep.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kappagcn.errors import TrainingError
 
 __all__ = ["FileExchange", "TurnPause", "TurnState"]
 
-QUESTIONS = 64  # most questions in one computation
+QUESTIONS = 64  # most calls of `any_rank` in one computation
 
 
 class Key(NamedTuple):
@@ -42,12 +42,13 @@ class TurnPause(BaseException):
 
 
 class TurnState:
-    """State of a computation in sweeps that all parts share.
+    """State of a computation in sweeps, shared by all parts.
 
     Attributes:
         complete: Exchanges for which all parts have written their rows.
-        assumed: Numbers of the questions "does it hold on any rank" that are answered with yes.
-        refuted: Questions answered with no although it held on a part: the computation has to start again.
+        assumed: Numbers of the calls of `any_rank` that are answered with True.
+        refuted: Calls that were answered with False although the condition held on a part: the computation has to
+            start again.
     """
 
     def __init__(self) -> None:
@@ -62,7 +63,7 @@ class TurnState:
         self.refuted.clear()
 
     def agree(self, paused: Key | None, communicator: Communicator) -> bool:
-        """End a sweep on all ranks; whether the computation is complete. `paused` is the pause of its parts."""
+        """End a sweep on all ranks; returns whether the computation is complete. `paused` is the pause of its parts."""
         flags = torch.zeros(QUESTIONS)
         flags[sorted(self.refuted)] = 1
         communicator.all_reduce(flags)
@@ -76,14 +77,14 @@ class TurnState:
 
 
 class FileExchange(Exchange):
-    """The exchange of a part whose rows go through files of a folder that all processes see.
+    """The exchange of a part whose rows are passed in files of a folder that all processes can access.
 
     Make a new one for each turn of a part: it counts the exchanges of the computation.
 
     Args:
         part: The part.
-        folder: Folder for rows on their way.
-        state: Shared by the turns of a computation.
+        folder: Folder for the exchanged rows.
+        state: State that the turns of a computation share.
     """
 
     @classmethod
@@ -105,7 +106,7 @@ class FileExchange(Exchange):
         """Whether a condition holds on any part; assumed to be false until a part finds it true."""
         question, self.questions = self.questions, self.questions + 1
         if question >= QUESTIONS:
-            raise TrainingError(f"expected at most {QUESTIONS} questions to all parts in a step, found more.")
+            raise TrainingError(f"expected at most {QUESTIONS} calls of any_rank in a step, found more.")
         if condition and question not in self.state.assumed:
             self.state.refuted.add(question)
         return question in self.state.assumed

@@ -40,7 +40,7 @@ class Heartbeat:
         self._store.set(f"kappagcn/{self.communicator.rank}", state)
 
     def _run(self) -> None:
-        with suppress(Exception):  # the store is gone with the process that started this run
+        with suppress(Exception):  # the store ends with the process that started this run
             while not self._closed.wait(BEAT_SECONDS):
                 self._beat()
 

@@ -18,7 +18,7 @@ __all__ = ["PartMatrix", "cut"]
 class PartMatrix(SparseMatrix):
     """This rank's rows of a square matrix, (own, own + halo): columns are its own nodes, then those of other ranks.
 
-    A layer takes it in place of the whole matrix, with own rows of features, and gives own rows. Every rank has to
+    A layer takes it in place of the whole matrix, with own rows of features, and returns own rows. Every rank has to
     take part in every product, in the same order. `exchange` fetches the rows of other ranks.
     """
 
@@ -53,7 +53,7 @@ class PartMatrix(SparseMatrix):
             raise GraphError(f"expected the ({self.shape[0]}, D) rows of this rank, found {value}.")
 
     def sampled(self, share: float) -> PartMatrix:
-        """The matrix with a random share of other ranks' rows, weighted by 1/share: unbiased, and cheaper."""
+        """The matrix with a random share of other ranks' rows, weighted by 1/share: unbiased, and faster."""
         mask, own = torch.rand(self.exchange.halo) < share, self.shape[0]
         columns = torch.cat([torch.arange(own), torch.where(mask, own + mask.cumsum(0) - 1, -1)])
         cols = columns.to(self.cols.device)[self.cols]

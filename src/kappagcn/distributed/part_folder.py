@@ -42,7 +42,7 @@ def part_path(folder: Path, number: int) -> Path:
 
 
 def is_partition(path: Path) -> bool:
-    """Whether a folder has parts of a graph in it, or is one that was not finished."""
+    """Whether a folder has parts of a graph, complete or not."""
     return (path / "partition.json").is_file() or any(path.glob("part-*/part.json"))
 
 
@@ -83,7 +83,7 @@ class Part:
         if missing := [name for name in REQUIRED if f"{name}.npy" not in sizes]:
             raise GraphFileError(f"{self.path}: expected {missing[0]}.npy, found none. Partition the graph again.")
         if verify and (bad := [n for n, about in hash_files(self.path).items() if about != self.about["files"][n]]):
-            raise GraphFileError(f"{self.path / bad[0]}: expected the content that was written, found another.")
+            raise GraphFileError(f"{self.path / bad[0]}: expected the content that was written, found other content.")
         self.own, self.halo = int(self.about["own"]), int(self.about["halo"])
         self.receives: list[int] = self.about["receives"]
         self.sends: list[int] = self.about["sends"]
@@ -112,7 +112,7 @@ class Part:
             return torch.from_numpy(self.array("features")).float()
         if not self.has("features_values"):
             raise GraphFileError(
-                f"{self.path}: expected features of the nodes, found none. Name them with --features when partitioning."
+                f"{self.path}: expected features of the nodes, found none. Use --features when partitioning."
             )
         starts, indices, values = (
             torch.from_numpy(self.array(f"features_{n}")) for n in ("indptr", "indices", "values")

@@ -1,7 +1,7 @@
 """κ-stereographic geometry: pure functions on tensors, and the modules that own a curvature.
 
 Functions take the signed curvature as the keyword ``k``, a number or a tensor; see
-`kappagcn.geometry.stereographic` for the conventions. Importing this imports torch and nothing heavy besides.
+`kappagcn.geometry.stereographic` for the conventions. Importing this package imports torch, and no other large package.
 """
 
 from kappagcn.geometry.ambient import from_ambient, lift, lower, tangent_dist, to_ambient

@@ -5,9 +5,9 @@ A point x with v = log_0(x), r = 2|v| (its distance from the origin), lifts to
     E = (λ_x x, λ_x − 1) = (sin_κ(r) v/|v|, cos_κ(r)),    κ|E_1:D|² + E_D+1² = 1:
 
 a sphere of radius 1/√κ (its last coordinate measured in radii), a plane at height 1, or one sheet of a hyperboloid.
-Weighted sums of lifted points, brought back down, are the gyromidpoints the κ-GCN aggregates with. From a tangent
-vector there is no ball, no boundary and no pole on the way up. On the way down from the hyperboloid, ``lower(lift(v))``
-loses digits as ε·exp(4√−κ|v|): give it float64 for |v| above 2/√−κ.
+Weighted sums of lifted points, projected back, are the gyromidpoints with which the κ-GCN aggregates. The lift of a
+tangent vector has no ball, no boundary and no pole. The projection from the hyperboloid, ``lower(lift(v))``, loses
+digits as ε·exp(4√−κ|v|): use float64 for |v| above 2/√−κ.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def to_ambient(x: Tensor, *, k: Scalar) -> Tensor:
 
 
 def join(n: Tensor, h: Tensor) -> Tensor:
-    """Ambient vectors of their parts: (..., D), (..., 1) → (..., D+1)."""
+    """Ambient vectors from their parts N and h: (..., D), (..., 1) → (..., D+1)."""
     return torch.cat((n, h.expand(*n.shape[:-1], 1)), -1)
 
 
@@ -101,9 +101,9 @@ def lower(e: Tensor, *, k: Scalar) -> Tensor:
 def from_ambient(e: Tensor, *, k: Scalar) -> Tensor:
     """Stereographic projection of e = (N, h) on the sphere, plane or hyperboloid: (..., D+1) → (..., D).
 
-    x = N/(h + √(h² + κ|N|²)). Every positive multiple of e gives the same point, so a weighted sum of lifts may go
-    straight in. For κ > 0, h < 0 is beyond the equator. For κ ≤ 0, e must point into the space, h > √−κ|N|; beyond the
-    resolution of the dtype the point is kept just inside the ball.
+    x = N/(h + √(h² + κ|N|²)). Every positive multiple of e gives the same point, so e may be a
+    weighted sum of lifts. For κ > 0, h < 0 is beyond the equator. For κ ≤ 0, e must point into the space, h > √−κ|N|;
+    beyond the resolution of the dtype the point is kept just inside the ball.
 
     >>> from_ambient(torch.tensor([3.0, 0.0, 4.0]), k=1.0)  # any multiple of a lift
     tensor([0.3333, 0.0000])
@@ -123,7 +123,8 @@ def project_ray(
 ) -> Tensor:
     """Point of the space along e = (N, h), a sum of lifts of total weight ``mass``, or an error where there is none.
 
-    A resultant h² + κ|N|² within the rounding error of ``mass`` counts as 0; ``resultant`` is it, if known better.
+    A resultant h² + κ|N|² within the rounding error of ``mass`` counts as 0; ``resultant`` is its value, if it is
+    known more precisely.
     """
     # Only the direction counts: scaled, no square overflows.
     size = e.detach().abs().amax(-1, keepdim=True).clamp(min=tiny(e))
@@ -151,13 +152,13 @@ def ray_factor(square: Tensor, h: Tensor, root: Tensor, k: Tensor) -> Tensor:
 
 
 def tangent_dist(u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> Tensor:
-    r"""d(exp_0(u), exp_0(v)) straight from the tangent vectors: (..., D), (..., D) → (...). κ → 0: 2|u−v|.
+    r"""d(exp_0(u), exp_0(v)) directly from the tangent vectors: (..., D), (..., D) → (...). κ → 0: 2|u−v|.
 
     The κ-haversine, with r = 2|·| and the hats for directions,
 
         sin_κ²(d/2) = sin_κ²((r_u − r_v)/2) + sin_κ(r_u) sin_κ(r_v) |û − v̂|²/4,
 
-    evaluated in float64 whatever the dtype: far points in close directions need the digits. Right for points up
+    evaluated in float64 for any dtype: far points in close directions need the digits. Accurate for points up
     to 345/√−κ from the origin, far beyond what points of the ball resolve; farther ones count as lying there.
 
     >>> float(tangent_dist(torch.tensor([20.0, 0.0]), torch.tensor([0.0, 20.0]), k=-1.0))  # far beyond what x resolves
@@ -168,7 +169,7 @@ def tangent_dist(u: Tensor, v: Tensor, *, k: Scalar, keepdim: bool = False) -> T
     k = as_curvature(k, u, lead).double()
     u, a = within_range(u.double(), k, "u")
     v, b = within_range(v.double(), k, "v")
-    # |u||v||û ∓ v̂|². Directions do not cancel for far points; at the origin there are none, but an equal expression.
+    # |u||v||û ∓ v̂|². Directions do not cancel for far points; the origin has none, but an equal expression.
     at_origin = (a == 0) | (b == 0)
     to_u, to_v = u / torch.where(a == 0, 1, a), v / torch.where(b == 0, 1, b)
     gap = dot(u - v, u - v)
@@ -202,8 +203,8 @@ def _haversine(a: Tensor, b: Tensor, apart: Tensor, facing: Tensor, k: Tensor) -
 def within_range(v: Tensor, k: Tensor, name: str) -> tuple[Tensor, Tensor]:
     """Vectors of the same points whose sines neither overflow nor are negative, and their lengths.
 
-    For κ < 0 cut where the product of two hyperbolic sines would overflow; for κ > 0 less the full turns round the
-    sphere, so that no sine is negative.
+    For κ < 0 vectors are cut where the product of two hyperbolic sines would overflow; for κ > 0 full turns round the
+    sphere are subtracted, so that no sine is negative.
     """
     length = vectors.norm(v)
     demand_finite(length, name)

@@ -1,9 +1,9 @@
 """Checks of arguments.
 
-Shapes, dtypes and devices are always checked: they are known without looking at a value. Values (NaN, points
-outside the ball, weights with no midpoint) are checked where looking is free: on CPU tensors, in eager mode.
-On an accelerator, under ``torch.compile``, ``torch.export`` and ``vmap`` the same faults give NaN in the rows
-concerned and leave the other rows alone.
+Shapes, dtypes and devices are always checked: they are known without reading a value. Values (NaN, points
+outside the ball, weights with no midpoint) are checked where reading them costs nothing: on CPU tensors, in eager
+mode. On an accelerator, under ``torch.compile``, ``torch.export`` and ``vmap`` the same faults give NaN in the rows
+concerned and do not affect the other rows.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def within_reach(square: Tensor, k: Tensor, name: str) -> tuple[Tensor, Tensor]:
 
 
 def check_size(size: tuple[int, ...], dtype: torch.dtype | None) -> None:
-    """Refuse shapes (..., D) and dtypes that no points have."""
+    """Refuse shapes and dtypes that are not those of points (..., D)."""
     if not size or not all(isinstance(n, int) for n in size) or size[-1] < 1:
         raise GeometryError(f"size: expected whole numbers, the last of them the dimension D ≥ 1, found {size}.")
     if dtype not in (None, *DTYPES):
@@ -96,7 +96,7 @@ def read_vectors(**vectors: Tensor) -> torch.Size:
 
 
 def broadcast(shapes: dict[str, torch.Size]) -> torch.Size:
-    """The common shape, or an error that names the shapes at odds."""
+    """The common shape; if there is none, raise an error that names the shapes."""
     try:
         if not torch.compiler.is_compiling() and all(type(side) is int for shape in shapes.values() for side in shape):
             return _common_shape(list(shapes.values()))
@@ -134,7 +134,7 @@ def as_curvature(
 ) -> Tensor:
     """κ, or another number per vector, as a tensor of ``like``'s dtype with ``trailing`` axes of size 1 appended.
 
-    It has to broadcast against ``batch``, by default ``like``'s leading shape; errors call it ``name``.
+    It has to broadcast against ``batch``, by default the leading shape of ``like``; ``name`` is its name in errors.
     """
     if isinstance(k, Tensor):
         if k.dtype != like.dtype:
@@ -158,7 +158,7 @@ def as_curvature(
 
 
 def inside(square: Tensor, k: Tensor, name: str = "x") -> Tensor:
-    """|x|² of points, (..., 1), as it is; of a point beyond the boundary by more than round-off an error, or NaN."""
+    """|x|² of points, (..., 1), unchanged; for a point outside by more than round-off an error, or NaN."""
     fine = (1 + k * square > -ball_slack(square)) & square.isfinite()
     if all_hold(fine) is False:
         demand(
@@ -188,7 +188,7 @@ def conformal_at(x: Tensor, k: Tensor, name: str = "x") -> Tensor:
 
 
 def conformal_in_double(x: Tensor, k: Tensor) -> Tensor:
-    """1 + κ|x|² of points (..., D) in float64, (..., 1); what is inside, and how near the boundary, is x's dtype's."""
+    """1 + κ|x|² of points (..., D) in float64, (..., 1), with the limits of the boundary of x's dtype."""
     square = inside(dot(x, x), k)
     wide = x.double()
     p = (1 + k.double() * dot(wide, wide)).clamp(min=2 * ball_gap(x))

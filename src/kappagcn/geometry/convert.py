@@ -19,7 +19,7 @@ def _geoopt() -> Any:
 
 
 def to_geoopt(manifold: Stereographic | ProductManifold) -> Any:
-    """``geoopt.Stereographic`` or ``geoopt.ProductManifold`` with the same curvatures; trainable stays trainable.
+    """``geoopt.Stereographic`` or ``geoopt.ProductManifold`` with the same curvatures; trainable ones stay trainable.
 
     Bounds of a `Curvature` are not kept: geoopt has none.
 

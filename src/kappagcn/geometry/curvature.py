@@ -16,9 +16,9 @@ from kappagcn.errors import GeometryError
 class Curvature(nn.Module):
     """κ, the signed sectional curvature of one space.
 
-    Without bounds the trained parameter is κ itself, so that a step of the optimiser is a step of κ, through zero if
-    need be. With bounds the parameter is ``raw``, and κ a smooth increasing function of it that does not leave them:
-    softplus for one bound, sigmoid for two; near a bound κ moves ever more slowly.
+    Without bounds the trained parameter is κ itself, so that a step of the optimiser is a step of κ, also
+    through zero. With bounds the parameter is ``raw``, and κ a smooth increasing function of it that stays within them:
+    softplus for one bound, sigmoid for two; κ changes more and more slowly towards a bound.
 
     Args:
         value: Initial κ.
@@ -95,7 +95,7 @@ class Curvature(nn.Module):
 
     @property
     def unit(self) -> float:
-        """κ over raw, without bounds."""
+        """Factor from raw to κ, for a curvature without bounds."""
         return 1.0
 
     @property
@@ -111,7 +111,7 @@ class Curvature(nn.Module):
 
 
 class RelativeCurvature(Curvature):
-    """A curvature in units of the data: κ = raw · SHARE/r², with r² the mean square length of the rows it bends.
+    """A curvature in units of the data: κ = raw · SHARE/r², with r² the mean square length of the rows.
 
     The effect of a curvature depends on the size of vectors, through κr². So raw = ±1 is a slight curvature for rows of
     any size, and a step of an optimiser has the same effect on all. The first rows set r²; while a network is trained
@@ -123,7 +123,7 @@ class RelativeCurvature(Curvature):
         trainable: Whether κ is a trained parameter.
         dtype: Dtype of the parameter.
         weigh_long: Whether r² = Σ|x|⁴/Σ|x|², in which long rows count more, replaces the mean of |x|²: a few rows far
-            longer than the others are then slightly bent too, and do not outweigh the others in midpoints.
+            longer than the others are then only slightly curved too, and do not dominate midpoints.
 
     >>> curvature = RelativeCurvature(-1.0)
     >>> curvature.observe(torch.tensor([[3.0, 4.0], [0.0, 5.0]]))
@@ -155,19 +155,19 @@ class RelativeCurvature(Curvature):
 
     @property
     def unit(self) -> float:
-        """κ over raw."""
+        """Factor from raw to κ."""
         return self.SHARE / float(self.mean_square.abs())
 
     def reset_parameters(self) -> None:
-        """Forget the mean square length, which the next rows set; raw stays."""
+        """Forget the mean square length, which the next rows set again; raw stays."""
         self.mean_square.fill_(-self.SHARE)
         self.pending = True
 
     @torch.no_grad()
     def observe(self, rows: Tensor, mean: Callable[[Tensor], Tensor] = torch.mean) -> None:
-        """Take the mean square length from the first rows, (N, D), then follow that of later ones, unless 0.
+        """Take the mean square length from the first rows, (N, D), then follow that of later rows; 0 is ignored.
 
-        `mean` is the mean over rows, (N,), of all ranks where some share them.
+        `mean` is the function that averages numbers of rows, (N,), over all ranks that share the rows.
         """
         squares = rows.detach().to(self.mean_square.dtype).square().sum(-1)
         square = mean(squares)
@@ -180,7 +180,7 @@ class RelativeCurvature(Curvature):
 
     @torch.no_grad()
     def set_mean_square(self, value: float) -> None:
-        """Set the mean square length, unless 0."""
+        """Set the mean square length; 0 is ignored."""
         if value > 0:
             self.mean_square.fill_(value)
             self.pending = False

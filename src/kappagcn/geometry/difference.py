@@ -1,11 +1,11 @@
-r"""The gyrovector −u ⊕ y, from which everything about two points follows.
+r"""The gyrovector −u ⊕ y, from which the functions of two points are computed.
 
 With δ = y − u and p_x = 1 + κ|x|²,
 
     −u ⊕ y = (p_u δ + κ|δ|² u) / (P cos_κ²(d/2)),    sin_κ(d/2) = |δ|/√P,    P = p_u p_y,
 
-which is the paper's addition in terms that do not cancel for close points. For others the numerator is written as the
-paper has it, and beyond a quarter of a great circle its length gives the cosine: right up to antipodes.
+which is the paper's addition in terms that do not cancel for close points. For other points the numerator has the
+form of the paper, and beyond a quarter of a great circle its length gives the cosine, accurate up to antipodes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kappagcn.geometry.vectors import Gram, combine, gram
 
 
 class Difference(NamedTuple):
-    """−u ⊕ y = numerator/denominator and what it is made of; all but the vectors have a last axis of size 1."""
+    """−u ⊕ y = numerator/denominator and its terms; all except the vectors have a last axis of size 1."""
 
     delta: Tensor  # y − u
     numerator: Tensor
@@ -33,7 +33,7 @@ class Difference(NamedTuple):
     z: Tensor  # κ·sin_κ²(d/2)
     sine: Tensor  # sin_κ(d/2)
     cosine: Tensor  # cos_κ(d/2)
-    antipodal: Tensor  # where rounding leaves no direction from u to y
+    antipodal: Tensor  # mask of pairs without a direction from u to y, up to rounding
 
     def along(self, factor: Tensor, at_antipode: Tensor) -> Tensor:
         """The numerator times ``factor``; at antipodes, where its direction is lost, (y − u)·``at_antipode``."""

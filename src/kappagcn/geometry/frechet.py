@@ -5,9 +5,9 @@ constant curvature the Hessian of half a squared distance has a closed form: 1 a
 
     c_i = d_i / tan_κ(d_i).
 
-The last two steps are taken with gradients on, the ones before without. Newton's method squares an error, so one step
-from the solution carries its first derivatives (this is the implicit function theorem) and two carry the second ones,
-while the search before them costs no memory.
+Only the last two steps record gradients. Newton's method squares an error, so one step from the solution has the right
+first derivatives (this is the implicit function theorem) and two steps have the right second ones, while the search
+before them needs no memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kappagcn.geometry.numerics import positive_root, tanc
 from kappagcn.geometry.stereographic import expmap, logmap
 from kappagcn.geometry.vectors import dot, matmul
 
-# A floor under c_i during the search: beyond a quarter of a great circle the Hessian turns indefinite.
+# Smallest c_i during the search: beyond a quarter of a great circle the Hessian becomes indefinite.
 LEAST_CURVATURE = 0.1
 
 
@@ -76,7 +76,7 @@ class _State:
         self.p = conformal_at(mean, k.unsqueeze(-1))  # 2/λ
 
     def newton_step(self, least: float = -math.inf) -> Tensor:
-        """Hessian⁻¹·pull, the Hessian being Σ α_i (c_i + (1 − c_i) v_i v_iᵀ/|v_i|²)."""
+        """Hessian⁻¹·pull, where the Hessian is Σ α_i (c_i + (1 − c_i) v_i v_iᵀ/|v_i|²)."""
         square = dot(self.v, self.v)
         across = (1 / tanc(4 * self.k[..., None, None] * square / self.p.unsqueeze(-2) ** 2)).clamp(min=least)
         along = (1 - across) / torch.where(square > 0, square, 1)

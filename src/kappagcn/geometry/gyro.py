@@ -4,7 +4,7 @@ Coaddition is the commutative companion of κ-addition. With p_x = 1 + κ|x|² a
 
     x ⊞ y = x ⊕ gyr[x, −y]y = (p_y x + p_x y) / (1 − κ²|x|²|y|²) = (p_y σ + κ⟨x − y, σ⟩ y) / (1 − κ²|x|²|y|²),
 
-the last of which keeps its digits where y is near −x.
+the last of which loses no digits if y is near −x.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def coadd(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     # Numerator and denominator over p_x p_y: half the sum of the lifts of x and y, which does not overflow.
     n = combine(1 / p_x, total, change / p_y, y)
     a, b = k * dot(x, x), k * dot(y, y)
-    # Two equal forms. Near the boundary the first has the numerator's rounding error, so that the quotient has none.
+    # Two equal forms. Near the boundary the first has the numerator's rounding error, which cancels in the quotient.
     h = torch.where(k < 0, (1 - b) / p_x - b * change / p_y, (1 - a * b) / (p_x * p_y))
     size = positive_root(k) * vectors.norm(n)
     at_infinity = (k > 0) & (h.abs() < eps(x) * size)

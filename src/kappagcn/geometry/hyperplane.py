@@ -30,8 +30,8 @@ def dist2plane(x: Tensor, p: Tensor, a: Tensor, *, k: Scalar, keepdim: bool = Fa
 
         sin_κ(d) = 2⟨p_p δ + κ|δ|² p, â⟩ / (p_p p_x),    δ = x − p,  p_x = 1 + κ|x|².
 
-    Positive on the side a points to; at most π/(2√κ) for κ > 0. The normal's length does not matter; a normal of 0 has
-    no plane, and distance 0.
+    Positive on the side to which a points; at most π/(2√κ) for κ > 0. The normal's length does not matter; for a normal
+    of 0, which has no hyperplane, the distance is 0.
 
     >>> float(dist2plane(torch.tensor([0.5, 0.0]), torch.zeros(2), torch.tensor([1.0, 0.0]), k=-1.0))
     1.0986...

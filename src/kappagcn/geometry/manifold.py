@@ -32,7 +32,7 @@ Function = Callable[..., Tensor]
 class Manifold(nn.Module):
     """Base of `Stereographic` and `ProductManifold`, which define how a function of one space acts on coordinates.
 
-    Methods are the functions of `kappagcn.geometry` with ``k`` filled in; see there. In a product they act on each
+    Methods are the functions of `kappagcn.geometry` with ``k`` of the space; see there. In a product they act on each
     factor, unless they say otherwise.
     """
 
@@ -46,7 +46,7 @@ class Manifold(nn.Module):
     def _known_dim(self) -> int:
         raise NotImplementedError
 
-    # How a function of one space acts here. A product overrides these.
+    # Application of a function of one space. A product overrides these methods.
 
     def _vectors(self, f: Function, *tensors: Tensor, extra: int = 0, numbers: Sequence[Any] = ()) -> Tensor:
         """Vectors f(*numbers, *tensors); the tensors have ``extra`` coordinates per factor beyond its dimension."""
@@ -235,7 +235,8 @@ class Manifold(nn.Module):
     def dist2plane(self, x: Tensor, p: Tensor, a: Tensor) -> Tensor:
         """Signed distance to the hyperplane through p with normal a; in a product √Σ d_f², not signed.
 
-        In a product that is a hyperplane only where the normal is 0 in all factors but one; for classes see `logits`.
+        In a product that is the distance to a hyperplane only if the normal is 0 in all factors except one; `logits` is
+        the function for classes.
         """
         return self._length(self._numbers(hyperplane.dist2plane, x, p, a))
 

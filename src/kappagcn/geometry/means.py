@@ -5,8 +5,8 @@ The gyromidpoint of points x_j with weights α_j is the point along the weighted
 
     m = N / (h + √R),    R = h² + κ|N|²,
 
-equal to the paper's ½ ⊗ (N/h) wherever that is defined, and right beyond the equator too. For points far from the
-origin R is a small difference of large numbers: it is computed in float64 whatever the dtype, and for one midpoint from
+equal to the paper's ½ ⊗ (N/h) wherever that is defined, and valid beyond the equator too. For points far from the
+origin R is a small difference of large numbers: it is computed in float64 for any dtype, and for one midpoint from
 the points' differences.
 """
 
@@ -57,7 +57,7 @@ def midpoint(x: Tensor, weights: Tensor | None = None, *, k: Scalar) -> Tensor:
         k: Curvature: a number, or a tensor that broadcasts against the batch shape (...).
 
     Raises:
-        UndefinedMidpointError: The weighted lifts sum to nothing in the space, as for weights that are all zero, for
+        UndefinedMidpointError: The sum of the weighted lifts is not in the space, as for weights that are all zero, for
             (1, −1) with κ ≤ 0, or for two antipodes of equal weight.
 
     >>> midpoint(torch.tensor([[0.5, 0.1], [-0.3, 0.0], [0.0, 0.2]]), k=-1.0)
@@ -79,7 +79,7 @@ def _resultant(share: Tensor, x: Tensor, mass: Tensor, k: Tensor) -> Tensor:
 
         h² + κ|N|² = M² − 4κ(A Σ a_i|x_i − c|² − |Σ a_i (x_i − c)|²);
 
-    c amidst the points keeps the digits that far points in a close cluster have in common.
+    with c between the points, no digits are lost for a close cluster of points far from the origin.
     """
     size = share.detach().abs()
     total = size.sum(-2, keepdim=True)
@@ -126,7 +126,7 @@ def matmul_left(a: Tensor, x: Tensor, *, k: Scalar) -> Tensor:
     if a.layout != torch.strided and isinstance(k, Tensor) and k.dim() > 0:
         raise GeometryError(f"k: expected one curvature with a sparse matrix, found {tuple(k.shape)}; loop over them.")
     lifted, mass, _, kappa = _lifted_sums(a, x, k, broadcast({"x": batch, "a": a.shape[:-2]}))
-    # A row without weights has no midpoint; scaled by its sum, 0, any would do: take the origin.
+    # A row without weights has no midpoint; since it is multiplied by the sum 0, the origin can be used.
     empty = (lifted == 0).all(-1, keepdim=True) & (mass == 0)
     height = torch.arange(lifted.shape[-1], device=x.device) == lifted.shape[-1] - 1
     point = project_ray(torch.where(empty & height, 1, lifted), mass, kappa, UndefinedMidpointError, UNDEFINED)

@@ -85,7 +85,7 @@ def ball_slack(x: Tensor) -> float:
 def far_norm(k: Tensor) -> Tensor:
     """Norm that stands for infinity, the antipode of the origin, for κ > 0: 1/(ε√κ), or less if its square overflows.
 
-    A constant: infinity does not move with κ.
+    It is a constant without gradient: infinity does not depend on κ.
     """
     return (1 / (eps(k) * positive_root(k.detach()))).clamp(max=LARGEST_NORM[k.dtype])
 
@@ -104,7 +104,7 @@ def is_onnx_export() -> bool:
 
 
 def in_onnx_single(function: Callable[..., Tensor], *arguments: Tensor) -> Tensor:
-    """A function's value; while a network is exported to ONNX in float32, the only dtype its runtimes have it in."""
+    """Value of a function, in float32 during an export to ONNX, whose runtimes have it in no other dtype."""
     if is_onnx_export():
         return function(*(a.float() for a in arguments)).to(arguments[0].dtype)
     return function(*arguments)
@@ -135,7 +135,7 @@ def _cosc(z: Tensor) -> Tensor:
 
 
 def _asinh(t: Tensor, square: Tensor) -> Tensor:
-    """Arsinh of t ≥ 0 from t and t²: torch.asinh is not vectorised on the CPU, twenty times slower."""
+    """Arsinh of t ≥ 0 from t and t²; torch.asinh is not vectorised on the CPU and twenty times slower."""
     return torch.log1p(t + square / (1 + (1 + square).sqrt()))
 
 
@@ -202,7 +202,7 @@ def _derivative(name: str, z: Tensor, f: Tensor) -> Tensor:
 
 
 class _Analytic(torch.autograd.Function):
-    """A function of the table above. Its backward is written in differentiable operations, so it nests."""
+    """A function of the table above. Its backward is differentiable, so higher derivatives work too."""
 
     generate_vmap_rule = True
 
@@ -244,7 +244,7 @@ def cosine_square(z: Tensor, exact: Tensor) -> Tensor:
 def arc_over_sine(z: Tensor, cosine: Tensor) -> Tensor:
     """θ / sin_κ(θ) from z = κ·sin_κ²(θ) and cos_κ(θ), right up to θ = π/√κ.
 
-    Where z is below a half the cosine is not used: any finite value will do.
+    If z is below a half, the cosine is not used and may be any finite value.
     """
     near = z < ARC_SINE_BELOW
     scaled = torch.where(near, 1, z).sqrt()
@@ -253,7 +253,7 @@ def arc_over_sine(z: Tensor, cosine: Tensor) -> Tensor:
 
 
 def arc_value(sine: Tensor, cosine: Tensor, k: Tensor) -> Tensor:
-    """θ from sin_κ(θ) ≥ 0 and cos_κ(θ). Blends by multiplication: `where` costs as much as ten of them."""
+    """θ from sin_κ(θ) ≥ 0 and cos_κ(θ). Branches are combined by products, ten times faster than `where`."""
     flat = k == 0
     s = torch.where(flat, 1, k.abs()).sqrt()
     t = s * sine

@@ -13,7 +13,7 @@ from kappagcn.geometry.vectors import dot, unit
 
 
 def gyration(u: Tensor, v: Tensor, w: Tensor, *, k: Scalar) -> Tensor:
-    """gyr[u, v]w = −(u⊕v) ⊕ (u ⊕ (v ⊕ w)), by its closed form: the rotation that ⊕ lacks to be associative.
+    """gyr[u, v]w = −(u⊕v) ⊕ (u ⊕ (v ⊕ w)), by its closed form: the rotation by which ⊕ fails to be associative.
 
     Linear in w, norm-preserving; u ⊕ v = gyr[u, v] (v ⊕ u). κ → 0: w.
 

@@ -28,7 +28,7 @@ class Check(NamedTuple):
 
 
 def origin(*size: int, dtype: torch.dtype | None = None, device: torch.device | None = None) -> Tensor:
-    """The origin, 0, whatever κ.
+    """The origin, 0, for any κ.
 
     Args:
         *size: Shape of the result; the last entry is the dimension D.

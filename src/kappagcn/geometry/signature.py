@@ -25,11 +25,11 @@ class Factor(NamedTuple):
 def parse_signature(signature: str, *, start: float = 1.0) -> list[Factor]:
     """The factors of a signature.
 
-    Factors are joined by ``x`` (``×`` and ``*`` do as well). A factor is a letter and a dimension, then optionally the
+    Factors are joined by ``x`` (or ``×`` or ``*``). A factor is a letter and a dimension, then optionally the
     starting curvature in parentheses and a power. H starts at −1, S at 1, U at 0; E stays flat.
 
     Args:
-        signature: Such as ``"H8xS8"``.
+        signature: Signature such as ``"H8xS8"``.
         start: Initial |κ| of H and S factors that do not state one.
 
     >>> parse_signature("H2^2xE3")

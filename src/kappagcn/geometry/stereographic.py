@@ -3,10 +3,10 @@ r"""The κ-stereographic model: points, distances, maps (arXiv:1911.05076, secti
 Throughout, ``k`` is the signed sectional curvature κ: a number, or a tensor that broadcasts against the leading
 shape of the points, so that points of different spaces may share a call. Vectors lie along the last axis, D. The
 space is {x : κ|x|² > −1}: a ball of radius 1/√−κ for κ < 0, all of R^D otherwise, with the metric
-λ_x²⟨·,·⟩, λ_x = 2/(1+κ|x|²). As κ → 0 every function becomes its Euclidean namesake at twice the length:
+λ_x²⟨·,·⟩, λ_x = 2/(1+κ|x|²). As κ → 0 every function becomes its Euclidean counterpart with lengths doubled:
 λ = 2, d = 2|x−y|.
 
-Everything about two points follows from the gyrovector −u ⊕ y of :mod:`kappagcn.geometry.difference`.
+Functions of two points are computed from the gyrovector −u ⊕ y of :mod:`kappagcn.geometry.difference`.
 
 Stereographic points resolve distances from the origin up to about 15/√−κ in float32 and 35/√−κ in float64; for
 more, stay with tangent vectors (`kappagcn.geometry.tangent_dist`).
@@ -91,7 +91,7 @@ def _add(x: Tensor, y: Tensor, k: Tensor, p_y: Tensor | None = None) -> Tensor:
 
 
 def neg(x: Tensor) -> Tensor:
-    """Inverse of x under κ-addition: −x, whatever κ.
+    """Inverse of x under κ-addition: −x, for any κ.
 
     >>> neg(torch.tensor([0.5, -0.2]))
     tensor([-0.5000,  0.2000])
@@ -204,7 +204,7 @@ def expmap(x: Tensor, v: Tensor, *, k: Scalar) -> Tensor:
 def logmap(x: Tensor, y: Tensor, *, k: Scalar) -> Tensor:
     """log_x(y), the inverse of exp_x (eq. 7): the tangent vector at x that leads to y. κ → 0: y − x.
 
-    To the antipode every direction leads; the one of y − x is returned, with the right length.
+    Every direction leads to the antipode; that of y − x is returned, with the right length.
 
     >>> x, y = torch.tensor([0.5, 0.0]), torch.tensor([0.0, 0.5])
     >>> torch.allclose(expmap(x, logmap(x, y, k=1.0), k=1.0), y, atol=1e-6)

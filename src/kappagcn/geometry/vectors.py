@@ -1,4 +1,4 @@
-"""Products of vectors along the last axis, and their gradients in as few passes over memory as they take."""
+"""Products of vectors along the last axis, and their gradients, in few passes over memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from kappagcn.geometry.numerics import MAGNIFIED_BELOW, MAGNIFIER, is_onnx_export, tiny
 
-EXACT = "donot_use_mm_for_euclid_dist"  # mode of torch.cdist: differences first
+EXACT = "donot_use_mm_for_euclid_dist"  # mode of torch.cdist that takes differences first
 
 
 def _own_precision(x: Tensor) -> AbstractContextManager[Any]:
@@ -33,14 +33,14 @@ def dot(x: Tensor, y: Tensor) -> Tensor:
 
 def _length(x: Tensor) -> Tensor:
     plain: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    if is_onnx_export():  # ONNX, whose constants do not exceed float32
+    if is_onnx_export():  # constants in ONNX are limited to float32
         return plain
     magnified = torch.linalg.vector_norm(x * MAGNIFIER[x.dtype], dim=-1, keepdim=True) / MAGNIFIER[x.dtype]
     return torch.where(plain * MAGNIFIER[x.dtype] < MAGNIFIED_BELOW, magnified, plain)
 
 
 def _over(grad: Tensor, length: Tensor) -> Tensor:
-    """grad/length, and 0 where the length is: twice `where`, or the part left out would make NaN of a derivative."""
+    """grad/length, and 0 where the length is 0; `where` is used twice, so that the unused branch gives no NaN."""
     zero = length < tiny(length)
     return torch.where(zero, 0, grad / torch.where(zero, 1, length))
 
@@ -78,7 +78,7 @@ def norm(x: Tensor) -> Tensor:
 
 
 def unit(x: Tensor) -> Tensor:
-    """x/|x|, and 0 for x = 0, with a right gradient however short x is: (..., D) → (..., D)."""
+    """x/|x|, and 0 for x = 0, with an accurate gradient for x of any length: (..., D) → (..., D)."""
     # Dividing by the length as a constant first keeps squares of the gradient's terms from underflowing.
     length = _length(x.detach())
     rescaled = x / torch.where(length == 0, 1, length)

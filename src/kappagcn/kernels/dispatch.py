@@ -28,7 +28,7 @@ def _load(name: str) -> ModuleType | None:
 
 
 def compiled(name: str, *tensors: Tensor) -> ModuleType | None:
-    """The compiled module ``"rows"`` or ``"point_pairs"`` if these tensors can go through it; None if torch has to."""
+    """The compiled module ``"rows"`` or ``"point_pairs"`` if it can handle these tensors; None if torch is used."""
     if _torch_only or not is_cheap_to_read(*tensors):
         return None
     if not all(t.dtype in (torch.float32, torch.float64) for t in tensors):

@@ -38,7 +38,7 @@ def float_of(_: Any, bits: Any) -> Any:
 
 @intrinsic
 def borrowed(_: Any, array: Any) -> Any:
-    """The array without reference counts, whose atomic operations take long; the caller keeps the array alive."""
+    """The array without reference counting, whose atomic operations are slow; the caller keeps the array alive."""
 
     def convert(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
         view = context.make_array(signature.args[0])(context, builder, value=args[0])

@@ -45,8 +45,8 @@ BY_RADIUS, BY_SINE = (n * BLOCK for n in range(2))
 class Sums(NamedTuple):
     """Sums over pairs."""
 
-    by_u: Array  # gradients, in blocks; this one without its factor P, which is 0 at the origin
-    by_numbers: Array  # by r and by the sine, in blocks
+    by_u: Array  # gradients by directions, in blocks, without the factor P, which is 0 at the origin
+    by_numbers: Array  # gradients by r and by the sine, in blocks
     by_kappa: Array
     totals: Array  # the objective, the smallest and largest d²w, and the objective without smoothing
 

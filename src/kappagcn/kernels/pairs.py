@@ -46,7 +46,7 @@ DISTORTION, RELATIVE, STRESS = range(len(PAIR_OBJECTIVES))
 
 @inlined
 def _pulls(objective: int, width: float, m: int, pairs: Array, totals: Array) -> None:
-    """Add the objective of m pairs, and what it is for a width of 0; into `PULL` its derivatives by d²."""
+    """Add the objective of m pairs, and its value for a width of 0; write its derivatives by d² into `PULL`."""
     loss, sharp = 0.0, 0.0
     if objective == DISTORTION:
         for j in range(min(m, BLOCK)):

@@ -1,4 +1,4 @@
-"""Points in the form that compiled loops over pairs take: directions, radii and sines in blocks, and the way back.
+"""Points in the form that compiled loops over pairs take: directions, radii and sines in blocks; their gradients.
 
 Points are kept in blocks with zeros behind the last one, (blocks, D, BLOCK). So the compiler knows how far apart
 columns are, sees that they do not overlap, and no pairs are left over that do not fill its vector registers.
@@ -20,7 +20,7 @@ from kappagcn.kernels.vector_math import inlined
 __all__ = ["Points", "Rows", "Work", "borrowed_points", "borrowed_work"]
 
 Array = NDArray[Any]
-BLOCK = 128  # points of a block: what pairs with one point need fits the first cache
+BLOCK = 128  # points of a block: the data of their pairs with one point fit into the first cache
 STEP = 32  # granularity of the first point of a block that is used
 CHUNKS = 8  # chunks of rows; their sums are added in order, so threads do not change digits
 ALONE = 40_000  # pairs that one thread finishes before another one has started
@@ -47,10 +47,10 @@ class Points(NamedTuple):
 class Work(NamedTuple):
     """Temporary arrays for the pairs of one point with those of a block."""
 
-    parts: Array  # of each factor, (F, 5·BLOCK)
-    pairs: Array  # (6·BLOCK,)
+    parts: Array  # numbers per pair and factor, (F, 5·BLOCK)
+    pairs: Array  # numbers per pair, (6·BLOCK,)
     own: Array  # direction of the point, (D,)
-    by_own: Array  # gradient by it
+    by_own: Array  # gradient by that direction
 
 
 @inlined
@@ -135,7 +135,7 @@ def _blocks_of(rows: Array) -> Array:
 
 
 def _rows_of(blocks: Array) -> Array:
-    """The way back: (blocks, ..., R·BLOCK) → (..., R, N)."""
+    """The inverse of `_blocks_of`: (blocks, ..., R·BLOCK) → (..., R, N)."""
     count, *outer, width = blocks.shape
     rows = np.moveaxis(blocks.reshape(count, *outer, width // BLOCK, BLOCK), 0, -2)
     return rows.reshape(*outer, width // BLOCK, count * BLOCK)

@@ -1,6 +1,6 @@
-r"""A ranking loss over the points of a graph compiled by numba: neighbours in the graph are to be nearest in the space.
+r"""A ranking loss compiled by numba, which is lowest if neighbours in the graph are nearest points in the space.
 
-Σ_a Σ_b −log(e^{−d_ab}/(e^{−d_ab} + Σ_c e^{−d_ac})),    b the neighbours of a, c all other nodes but a
+Σ_a Σ_b −log(e^{−d_ab}/(e^{−d_ab} + Σ_c e^{−d_ac})),    b the neighbours of a, c all other nodes except a
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Objectives over pairs of points by torch, for where there is no numba: value and gradients in one pass over blocks.
+"""Objectives over pairs of points by torch, used without numba: value and gradients in one pass over blocks.
 
 The formulas are those of `pair_distances` and `pair_gradients`, in float64 on blocks of rows that stay in the cache;
 gradients are matrix products, without a graph. Differences of directions come from matrix products too, and one by one
@@ -82,12 +82,12 @@ class Factor:
         return torch.where(z.abs() < TURN, near, (self.r * self.cosine - self.sine) / (2 * self.kappa))
 
     def pairs(self, rows: Tensor, start: int) -> Pairs:
-        """Some points with all from `start` on."""
+        """Pairs of some points with all points from `start` on."""
         # Not a matrix product, which would not be exactly 0 for equal radii.
         turn = (self.p[rows, None] * self.q[start:]).sub_(self.q[rows, None] * self.p[start:])
         gap, close = _gaps(self.u[rows], self.u[start:])
         haversine = (gap * self.sine[start:]).mul_(0.25 * self.sine[rows, None]).addcmul_(turn, turn)
-        if self.kappa > 0:  # sines are negative beyond the antipode, and what should cancel may be below 0
+        if self.kappa > 0:  # beyond the antipode sines are negative, and rounding may make a sum negative
             haversine.clamp_(min=0)
         return Pairs(turn, gap, *_arcs(haversine, self.kappa), close)
 

@@ -1,7 +1,7 @@
 """Elementary functions in float64 that LLVM can vectorise; without SVML it has no vector logarithm.
 
 Polynomials of arcs were interpolated at Chebyshev nodes with 40 digits, those of exponential, sine and cosine are
-Taylor's; their errors are below 4e-18.
+Taylor polynomials; all errors are below 4e-18.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FAST = {"reassoc", "contract", "nsz", "arcp"}
 compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
 # Inlined into the caller: a call that passes a dozen arrays takes longer than a block of pairs.
 inlined = numba.njit(nogil=True, error_model="numpy", fastmath=FAST, forceinline=True)
-# Without reordering, which would undo that a constant is split into parts.
+# Without reordering, which would join a constant that is split into parts.
 in_order = numba.njit(nogil=True, error_model="numpy", fastmath={"contract", "nsz"}, forceinline=True)
 
 LOG2 = math.log(2.0)

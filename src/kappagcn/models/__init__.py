@@ -39,5 +39,5 @@ def build_model(name: str, **options: Any) -> NodeClassifier:
     True
     """
     if name not in MODELS:
-        raise GraphError(f"expected a model out of {', '.join(MODELS)}, found {name!r}.")
+        raise GraphError(f"expected a model, one of {', '.join(MODELS)}, found {name!r}.")
     return MODELS[name](**options)

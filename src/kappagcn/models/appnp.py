@@ -1,4 +1,4 @@
-"""APPNP in a space of constant curvature: predict from the features alone, then propagate; flat space is APPNP."""
+"""APPNP in a space of constant curvature: layers on the features alone, then propagation; APPNP itself if flat."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class APPNP(NodeClassifier):
         num_classes: Number of classes C; None for a network that ends in the propagated points.
         space: Signature of the hidden layers, whose points are propagated, such as ``"H16"`` or ``"H8xS8"``.
         trainable: Whether curvatures are trained.
-        relative: Whether curvatures that the signature gives no number are in units of the rows that they bend, and
-            start near zero; otherwise they start at ±1.
+        relative: Whether curvatures without a number in the signature are in units of the rows and start near zero;
+            otherwise they start at ±1.
         bias: Whether hidden layers have a bias. Published APPNP has none: with small features, Adam's first steps of
             the biases could set ReLU units to 0 on every node.
         steps: Number K of propagation steps.

@@ -83,7 +83,7 @@ class HGCN(NodeClassifier):
         trainable: Whether curvatures are trained.
         attention: Whether edges have learned weights.
         at_node: Whether to aggregate in the tangent space at the node instead of the origin.
-        adjacency_norm: Normalisation of the adjacency matrix: ``"row"`` (theirs), ``"symmetric"`` or ``"none"``.
+        adjacency_norm: Normalisation of the adjacency matrix: ``"row"`` (the authors), ``"symmetric"`` or ``"none"``.
         **common: Number of layers, dropout and activation, see `CommonOptions`.
 
     >>> len(HGCN(10, 2, num_layers=3).curvatures())
@@ -124,7 +124,7 @@ class HGCN(NodeClassifier):
 
     def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""
-        # Not inherited: torch.compile makes bounds of curvatures variables if networks with other bounds share code.
+        # Not inherited: torch.compile treats bounds of curvatures as variables if networks with other bounds share it.
         return super().forward(x, edge_index, edge_weight)
 
 

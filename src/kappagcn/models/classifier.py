@@ -53,7 +53,7 @@ class Step(NamedTuple):
     """A step of a network, with at most one product with the adjacency matrix.
 
     Attributes:
-        run: Function of rows (N, D), and a matrix (M, N) where the step aggregates; gives rows (M, E).
+        run: Function of rows (N, D), and of a matrix (M, N) if the step aggregates, that returns rows (M, E).
         aggregates: Whether it multiplies with the adjacency matrix.
         needs_all_neighbors: Whether its result is wrong for a sample of the neighbours.
 
@@ -70,13 +70,13 @@ class NodeClassifier(nn.Module):
     """A network over the nodes of a graph: hidden layers in some space, and logits from the last of them.
 
     Args:
-        arguments: Arguments of the network's own constructor, as ``locals()`` there.
+        arguments: Arguments of the constructor of the network, from its ``locals()``.
         num_layers, dropout, input_dropout, dropconnect, act: See `CommonOptions`.
 
     Attributes:
         hidden: The hidden layers.
-        output: The layer from the last of them to logits, None without classes.
-        manifold: The space of the last hidden layer, None without one.
+        output: The layer from the last hidden layer to logits; None without classes.
+        manifold: The space of the last hidden layer; None if it has none.
         options: The arguments that build the same network, as plain numbers and words.
 
     >>> from kappagcn.models import KappaGCN

@@ -26,12 +26,12 @@ class KappaGCN(NodeClassifier):
 
         H⁽ˡ⁺¹⁾ = σ^⊗(Â ⊠ (H⁽ˡ⁾ ⊗ W⁽ˡ⁾)),    Y = softmax(Â logits(H⁽ᴸ⁾)).
 
-    The average over neighbours multiplies the offsets of hyperplanes with the row sums of Â, which follow the degree;
-    `output` has two forms with a bias b beside it instead, ℓ being the distances to hyperplanes through the origin:
+    The average over neighbours multiplies the offsets of hyperplanes by the row sums of Â, which grow with the degree.
+    Two other forms of `output` add a bias b instead; ℓ are the logits of hyperplanes through the origin:
 
         ``"paper"``: Â logits(H),    ``"paper-bias"``: Â ℓ(H) + b,    ``"midpoint"``: ℓ(Â ⊠ H) + b.
 
-    For κ = 0 both are GCN's own output, and train as it does.
+    For κ = 0 both of these are the output of a GCN, and are trained in the same way.
 
     Args:
         in_channels: Number of features.
@@ -39,11 +39,11 @@ class KappaGCN(NodeClassifier):
         space: Signature of the hidden layers, such as ``"H16"`` or ``"H8xS8"``, shared by them with its curvatures; or
             one signature for each layer, which then has curvatures of its own.
         trainable: Whether curvatures are trained.
-        relative: Whether curvatures that the signature gives no number are in units of the rows that they bend, as in
-            `KappaGCNConv`, and start near zero; otherwise they start at ±1.
+        relative: Whether curvatures without a number in the signature are in units of the rows, as in `KappaGCNConv`,
+            and start near zero; otherwise they start at ±1.
         output: Form of the output layer, as above.
         self_features: Whether a fully connected layer on a node's own features adds its logits, for graphs whose
-            neighbours are of other classes (H2GCN's separation of a node and its neighbours); Â then has no self-loops.
+            neighbours are of other classes (as H2GCN separates a node from its neighbours); Â then has no self-loops.
         split_input: Whether each factor of a product gets its equal share of the features (the paper) or all of them.
         adjacency_dropout: Dropout probability of entries of Â.
         adjacency_norm: Normalisation of the adjacency matrix: ``"symmetric"``, ``"row"`` or ``"none"``.
@@ -119,7 +119,7 @@ class KappaGCN(NodeClassifier):
             biased = output != "paper"
             dropped = self.dropconnect if biased else 0.0
             self.logits = KappaLogits(sizes[-1], num_classes, manifolds[-1], bias=biased, dropconnect=dropped)
-            if biased:  # a convolution draws its weights twice: under one seed this network starts as GCN does
+            if biased:  # drawn twice, as in a convolution: with one seed this network and GCN start from equal weights
                 self.logits.reset_parameters()
         if num_classes is not None and self_features:
             self.own = KappaLinear(in_channels, sizes[-1], dropconnect=self.dropconnect)

@@ -18,7 +18,7 @@ from kappagcn.sparse import SparseMatrix, normalized_adjacency
 
 __all__ = ["FreePoints", "NetworkPoints", "hidden_space"]
 
-DAMPING = 0.1  # damping of the least squares that choose weights: Â² is nearly singular
+DAMPING = 0.1  # damping of the least squares for the weights, because Â² is nearly singular
 
 
 class FreePoints(nn.Module):

@@ -1,7 +1,7 @@
 """Aggregation of neighbours in curved space, on tangent vectors at the origin, by name.
 
 A new aggregation has its name here, and its mathematics in `midpoints` (one sparse product for all rows) or in
-`neighbourhoods` (each neighbourhood by itself).
+`neighbourhoods` (each neighbourhood separately).
 """
 
 from __future__ import annotations
@@ -26,31 +26,32 @@ def aggregate(
     r"""Sums over neighbours in curved space, on tangent vectors: (N, D) → (M, D). κ = 0: A·V.
 
     ``"midpoint"``: the paper's κ-left-multiplication A ⊠ X (eq. 8). Row i is (Σ_j A_ij) · ½ρ_i N_i/|N_i| with
-    [N | h] = A · lift(V): one sparse product of one column more for each factor. Weights may have either sign: −A gives
-    the opposite of A, and a row that sums to 0 the origin (κ ≠ 0). Where κ < 0 and a sum of lifts does not point into
-    the space, h ≤ √−κ|N| for a positive row sum, `kappagcn.geometry.midpoint` has no point and raises; here the row
-    counts as the farthest point in the direction of N that float64 resolves, 17.7/√−κ from the origin, and its
-    derivatives are that point's. Sums of positive weights are capped there too.
+    [N | h] = A · lift(V): one sparse product, with an additional column for each factor. Weights may have either sign:
+    −A gives the opposite of A, and a row that sums to 0 the origin (κ ≠ 0). If κ < 0 and a sum of lifts does not point
+    into the space, h ≤ √−κ|N| for a positive row sum, there is no midpoint, and `kappagcn.geometry.midpoint` raises an
+    error; here the row is replaced by the farthest point in the direction of N that float64 resolves, 17.7/√−κ from the
+    origin, and gets its derivatives. Sums of positive weights are capped at that distance too.
 
-    ``"tangential"``: in the tangent space at the origin (Chami et al. 2019), which is A·V whatever κ.
+    ``"tangential"``: the sum in the tangent space at the origin (Chami et al. 2019), which is A·V for every κ.
 
-    ``"tangential-node"``: in the tangent space at the node itself, exp_x(Σ_j A_ij log_x(x_j)), x = x_i; for κ = 0 that
-    is A·V where rows of A sum to 1, so give it row normalisation.
+    ``"tangential-node"``: the sum in the tangent space at the node itself, exp_x(Σ_j A_ij log_x(x_j)), x = x_i; for
+    κ = 0 that is A·V if the rows of A sum to 1, so use row normalisation.
 
-    ``"frechet"``: the Fréchet mean of the neighbours, times the row's sum like the midpoint. A much slower search,
-    which takes no negative weights.
+    ``"frechet"``: the Fréchet mean of the neighbours, times the sum of the row as for the midpoint. It is a much
+    slower search, and negative weights are not allowed.
 
-    Float32 rows give float32's digits however far out they lie: what would lose them, aggregation at the node, Fréchet
-    means and midpoints if one lies farther than 2.2/√−κ from the origin, is computed in float64 inside, with its
-    gradients. Under `torch.compile`, which cannot look at values, midpoints stay in float32 unless `double` is set; on
-    other devices than the CPU, where a look would mean waiting, they are always computed in float64.
+    Results of float32 rows have the precision of float32 at any distance from the origin: aggregation at the node,
+    Fréchet means, and midpoints of which one lies farther than 2.2/√−κ from the origin are computed in float64
+    internally, with their gradients. Under `torch.compile`, where values cannot be read, midpoints stay in float32
+    unless `double` is set; on devices other than the CPU, where reading a value would mean waiting, they are always
+    computed in float64.
 
     Args:
         v: Tangent vectors at the origin, (N, D).
         adjacency: A, (M, N).
         manifold: A space, or a product of spaces whose dimensions sum to D.
-        aggregation: One of the above.
-        double: Compute all rows in float64 whatever the dtype.
+        aggregation: One of the names above.
+        double: Whether to compute all rows in float64, for any dtype.
 
     >>> from kappagcn import Stereographic
     >>> from kappagcn.nn import normalized_adjacency

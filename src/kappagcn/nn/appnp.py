@@ -12,7 +12,7 @@ from kappagcn.sparse import NORMALIZATIONS, SparseMatrix
 
 
 class PageRank(SparseMatrix):
-    """The matrix of K steps Z ← (1 − α)·A·Z + α·Z⁽⁰⁾, which multiplies rows without ever being formed.
+    """The matrix of K steps Z ← (1 − α)·A·Z + α·Z⁽⁰⁾, which multiplies rows but is never stored.
 
     Args:
         steps: The matrix A, (N, N), of each step.
@@ -60,7 +60,7 @@ class PageRank(SparseMatrix):
         return PageRank([matrix.to(dtype) for matrix in self.steps], self.alpha)
 
     def is_local(self) -> bool:
-        """Whether compiled loops can take the matrix: no, it is several products."""
+        """Whether compiled loops can take the matrix; False, because it is several products."""
         return False
 
     def any_rank(self, condition: bool) -> bool:
@@ -89,7 +89,7 @@ class KappaAPPNP(nn.Module):
             (fixed). By default a new space with trained curvature that starts flat.
         dropout: Probability for each entry of Â to be left out in a step of training, drawn for each of the K steps.
         cached: Keep the normalised adjacency of the first call, for one graph that does not change.
-        add_self_loops: As in ``APPNP``; by default where there is a normalisation.
+        add_self_loops: As in ``APPNP``; by default True with a normalisation, False without.
         normalize: ``"symmetric"`` (True), ``"row"`` or ``"none"`` (False).
         double: Propagate in float64, for points that lie far out.
 
@@ -154,7 +154,7 @@ class KappaAPPNP(nn.Module):
         return self._cached
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_cached": None}  # copies of the layer do not copy the graph
+        return {**self.__dict__, "_cached": None}  # a copy of the layer does not contain the graph
 
     def extra_repr(self) -> str:
         """Number of steps and α."""

@@ -33,22 +33,23 @@ class KappaGCNConv(CurvedMessagePassing):
     Args:
         in_channels: Columns of x; -1 to take them from the first x.
         out_channels: Columns of the result; for a product its dimension.
-        improved: Whether self-loops that are added weigh 2 in place of 1.
+        improved: Whether added self-loops have weight 2 instead of 1.
         cached: Keep the normalised adjacency of the first call, for one graph that does not change. Without it the
-            adjacency is kept while the same edge_index and edge_weight tensors come, unchanged.
-        add_self_loops: As in ``GCNConv``; by default where there is a normalisation.
+            adjacency is kept as long as calls have the same, unchanged edge_index and edge_weight tensors.
+        add_self_loops: As in ``GCNConv``; by default True with a normalisation, False without.
         normalize: ``"symmetric"`` (True), ``"row"`` or ``"none"`` (False).
         bias: Whether to add b.
         manifold: Space of the result; layers that get the same object share its curvature. A signature such as
-            ``"H8xS8"`` makes a new space with trained curvatures in units of the rows that come in, or as given in
-            ``"H8(-1)"``; a number one with that κ, fixed. By default a new space with trained curvature that starts
-            flat. In a space of its own with units, rows of a median length above 4 are scaled down to it.
+            ``"H8xS8"`` makes a new space with trained curvatures, in units of the input rows, or with a given
+            initial value as in ``"H8(-1)"``; a number makes a space with this fixed κ. By default a new space with
+            trained curvature that starts flat. If curvatures are in units of the input rows, rows with a median length
+            above 4 are scaled down to it.
         aggregation: ``"midpoint"`` (the paper), ``"tangential"``, ``"tangential-node"`` or ``"frechet"``; see
             `kappagcn.nn.aggregate`. ``"tangential"`` does not depend on κ, which then gets no gradient.
         dropconnect: Probability for each entry of W to be left out in a training step.
         adjacency_dropout: Probability for each entry of Â to be left out in a training step.
-        split_input: Whether each factor of a product sees only its share of x's columns (the paper's products); shares
-            are equal to within one.
+        split_input: Whether each factor of a product gets only its share of the columns of x (the paper's products);
+            the shares differ by at most one column.
         double: Aggregate in float64, for points far from the origin.
         **kwargs: Arguments of ``MessagePassing``, such as ``flow``; ``aggr`` can only be ``"add"``.
 
@@ -139,7 +140,7 @@ class KappaGCNConv(CurvedMessagePassing):
     def forward(
         self, x: NodeRows, edge_index: Adjacency, edge_weight: Tensor | None = None, size: Size = None
     ) -> Tensor:
-        """The convolved features, (N, in_channels) → (M, out_channels); `size` is (N, M) where x is no pair."""
+        """The convolved features, (N, in_channels) → (M, out_channels); `size` is (N, M) if x is not a pair."""
         if isinstance(x, Tensor) and x.dim() == 3:  # signals on one graph
             adjacency = self.adjacency(x[0], edge_index, edge_weight, size)
             return torch.stack([self(rows, adjacency) for rows in x])
@@ -172,7 +173,7 @@ class KappaGCNConv(CurvedMessagePassing):
         return product if self.row_scale is None else self.row_scale(x, product)
 
     def _is_lin_observed(self) -> bool:
-        """Whether `lin` has to be called, with the features as they came: for hooks, or under autocast."""
+        """Whether `lin` has to be called with the unchanged features: for hooks, or under autocast."""
         hooks = self.lin._forward_hooks or self.lin._forward_pre_hooks or self.lin._backward_hooks
         return bool(hooks) or torch.is_autocast_enabled("cpu")
 
@@ -195,12 +196,12 @@ class KappaGCNConv(CurvedMessagePassing):
             flow=self.flow,
             dtype=dtype,
         )
-        if self.cached and not matrix.values.requires_grad:  # the graph of the first call is gone in the second
+        if self.cached and not matrix.values.requires_grad:  # its autograd graph ends with the first call
             self._cached_edge_index = matrix
         return matrix
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
-        """Load a state, also that of a ``GCNConv``, which scales no rows."""
+        """Load a state; that of a ``GCNConv``, which does not scale rows, is also accepted."""
         if self.row_scale is not None and not any(key.startswith(f"{prefix}manifold.") for key in state_dict):
             state_dict[f"{prefix}row_scale.factor"] = torch.ones_like(self.row_scale.factor)
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)

@@ -31,8 +31,8 @@ def point_features(x: Tensor, kappas: Sequence[float], *, split: bool = False) -
     Args:
         x: Features, dense or sparse CSR.
         kappas: The factors' starting curvatures.
-        split: Whether each factor gets an equal share of the columns, scaled for it alone. Otherwise all factors get
-            the same tangent vectors, scaled for the most curved one; log_0 is taken where there is only one factor.
+        split: Whether each factor gets an equal share of the columns, scaled separately. Otherwise all factors get
+            the same tangent vectors, scaled for the most curved one; log_0 is applied only if there is one factor.
 
     >>> point_features(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), [-1.0])  # the longest row at artanh(1/2)
     tensor([[0.3296, 0.4394],
@@ -57,7 +57,7 @@ def tangent_features(x: Tensor, *, scale: float = 1.0, standardize: bool = False
     Args:
         x: Features, dense or sparse CSR.
         scale: Factor by which features are multiplied.
-        standardize: First bring columns of dense features to mean 0 and standard deviation 1, but for those of zeros
+        standardize: First bring columns of dense features to mean 0 and standard deviation 1, except those of zeros
             and ones.
 
     >>> tangent_features(torch.tensor([[1.0, 2.0], [3.0, 2.0]]), scale=0.5)

@@ -48,7 +48,7 @@ def logits(v: Tensor, p: Tensor, a: Tensor, manifold: Manifold) -> Tensor:
 
         n = (a − κ⟨P, a⟩P/λ, −⟨P, a⟩),    λ = H + 1,
 
-    so all logits are one product of matrices and one arsin_κ, and p may lie anywhere: there is no ball to leave.
+    so all logits are one product of matrices and one arsin_κ, and any p is allowed: there is no ball to leave.
 
     Args:
         v: Tangent vectors at the origin of the points, (N, D).
@@ -106,7 +106,7 @@ def pool(
         raise GraphError(f"expected one weight per node ({v.shape[0]}), found shape {tuple(weight.shape)}.")
     if is_cheap_to_read(batch) and batch.numel() and not 0 <= int(batch.min()) <= int(batch.max()) < num_graphs:
         raise GraphError(f"expected graphs 0 to {num_graphs - 1}, found {int(batch.min())} to {int(batch.max())}.")
-    dtype = at_least_single(v).dtype  # half precision does not count to 300
+    dtype = at_least_single(v).dtype  # half precision cannot represent the number of nodes
     share = torch.ones(v.shape[0], dtype=dtype, device=v.device) if weight is None else weight.to(dtype)
     total = share.new_zeros(num_graphs).index_add(0, batch, share)
     share = share / total.masked_fill(total == 0, 1)[batch]

@@ -25,7 +25,8 @@ class KappaGATConv(CurvedMessagePassing):
 
         v'_i = log_0(midpoint of exp_0(v_j W) with weights softmax_j(s_ij)) + b
 
-    for each head, which share the space. Scores are of tangent vectors at the origin, as in HGCN (Chami et al. 2019):
+    for each head; all heads share the space. Scores come from tangent vectors at the origin, as in HGCN (Chami et al.
+    2019):
     ``"gat"`` s_ij = σ(⟨a, v_j W⟩ + ⟨a', v_i W⟩ + ⟨a'', e_ij U⟩), or ``"gatv2"`` s_ij = ⟨a, σ(v_j W + v_i W' + e_ij U)⟩,
     σ a leaky ReLU and e_ij features of the edge, if any. At κ = 0 it is PyG's ``GATConv`` or ``GATv2Conv``, whose
     arguments come first and whose state it loads.
@@ -34,7 +35,7 @@ class KappaGATConv(CurvedMessagePassing):
         in_channels: Columns of x; -1 to take them from the first x.
         out_channels: Columns of each head, the dimension of the space.
         heads: Number of heads.
-        concat: Put heads side by side; otherwise they are averaged.
+        concat: Whether to concatenate the heads; otherwise they are averaged.
         negative_slope: Negative slope of the leaky ReLU.
         dropout: Probability for each weight to be left out in a training step.
         add_self_loops: Whether each node is its own neighbour.

@@ -2,7 +2,7 @@
 
     import kappagcn.nn.graphgym
     cfg.gnn.layer_type = "kappagcnconv"
-    cfg.kappagcn.manifold = "H"  # or "S", "U", "E"; of the layer's dimension
+    cfg.kappagcn.manifold = "H"  # or "S", "U", "E"; the dimension is that of the layer
 
 The network ``kappagcn`` is GraphGym's own with ``kappagcnconv`` for its layers.
 """
@@ -34,7 +34,7 @@ register_config("kappagcn", configure)
 
 
 class _Layer(nn.Module):
-    """A layer over GraphGym's batches."""
+    """A layer that takes batches of GraphGym."""
 
     conv: type[Any]
 

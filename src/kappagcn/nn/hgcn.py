@@ -22,8 +22,8 @@ def translated(v: Tensor, b: Tensor, k: Tensor) -> Tensor:
     r"""log_0(exp_0(v) ⊕ exp_0(b)) for κ < 0, (N, D) and (D,) → (N, D). κ → 0: v + b.
 
     With the lifts (X, h) and (B, g) the sum is (B + cX, gh − κ⟨X, B⟩), c = g − κ⟨X, B⟩/(1 + h), a point of the
-    hyperboloid whose distance from the origin is arsin_κ of its first part: exact however far out, in float64. Rows
-    are cut where squares of sines still fit float64; out there a translation only adds to the radius.
+    hyperboloid whose distance from the origin is arsin_κ of its first part: exact in float64 at any distance. Rows
+    are cut where the square of a sine would overflow float64; there a translation only changes the radius.
     """
     wide, k = v.double(), k.double()
     near = within(wide, k, ROW_TRANSLATED)
@@ -39,8 +39,8 @@ class HGCNConv(CurvedMessagePassing):
 
         h_i = exp_0(v_i W) ⊕ exp_0(b),    v'_i = log_0 exp_x(Σ_j w_ij log_x(h_j)),
 
-    at x = 0, as the authors' code does, or at x = h_i, as their paper writes. κ < 0 is trained and the layer's own; at
-    x = 0 it acts through b alone, which starts at 0. A non-linearity between layers of different curvature is the
+    at x = 0, as in the authors' code, or at x = h_i, as in their paper. Each layer trains its own κ < 0, which at
+    x = 0 has an effect only through b, and b starts at 0. A non-linearity between layers of different curvature is the
     pointwise function of the result, as for the κ-GCN.
 
     Args:
@@ -48,8 +48,8 @@ class HGCNConv(CurvedMessagePassing):
         out_channels: Columns of the result.
         curvature: Initial curvature κ; it stays below 0.
         trainable: Whether κ is trained.
-        attention: Weights w_ij learned from both ends of each edge, softmax over the edges that end in i, instead of
-            those of the normalised adjacency, of which only the zeros then count.
+        attention: Whether weights w_ij are learned from both ends of each edge, with a softmax over the edges that end
+            in i, instead of taken from the normalised adjacency; edges of weight 0 are left out.
         at_node: Aggregate in the tangent space at the node instead of the origin.
         normalize: Normalisation of the adjacency, without attention: ``"row"``, ``"symmetric"`` or ``"none"``.
         bias: Whether to add b.

@@ -1,4 +1,4 @@
-"""Arguments of layers: the space, checked features, sparse ones in a form that multiplies fast, edges of every kind."""
+"""Arguments of layers: the space, checked features, sparse features prepared for products, edges of every kind."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def factors_of(v: Tensor, manifold: Manifold) -> tuple[Tensor, list[int]]:
 
 
 def check_rows(x: Any, columns: int | None, dtype: torch.dtype | None = None) -> None:
-    """Refuse what is not rows of floating-point numbers, of this many columns and this dtype."""
+    """Refuse anything but rows of floating-point numbers with this number of columns and this dtype."""
     if not isinstance(x, Tensor | SparseMatrix):
         raise GraphError(f"x: expected a tensor (N, D), found {type(x).__name__}.")
     own = x.values.dtype if isinstance(x, SparseMatrix) else x.dtype
@@ -72,7 +72,7 @@ def check_rows(x: Any, columns: int | None, dtype: torch.dtype | None = None) ->
 
 
 class SparseInput(nn.Module):
-    """A layer that keeps the last sparse tensor it multiplied in a form that multiplies fast."""
+    """A layer that keeps its last sparse input as a `SparseMatrix`, which multiplies fast."""
 
     in_channels: int
     out_channels: int
@@ -86,7 +86,7 @@ class SparseInput(nn.Module):
         return f"{self.in_channels}, {self.out_channels}"
 
     def features(self, x: Features) -> Features:
-        """A sparse tensor as a :class:`SparseMatrix`, the same one while the same tensor comes, unchanged."""
+        """A sparse tensor as a :class:`SparseMatrix`, kept as long as calls have the same, unchanged tensor."""
         if not isinstance(x, Tensor) or x.layout == torch.strided:
             return x
         version = (x._values() if x.layout == torch.sparse_coo else x.values())._version
@@ -95,7 +95,7 @@ class SparseInput(nn.Module):
         return self._features[2]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_features": None}  # copies of the layer do not copy the data
+        return {**self.__dict__, "_features": None}  # a copy of the layer does not contain the data
 
 
 def as_adjacency(

@@ -85,7 +85,7 @@ class KappaDropout(nn.Module):
         self.dropout = nn.Dropout(p)
 
     def forward(self, x: Features) -> Features:
-        """x in evaluation; in training x with entries left out."""
+        """x in evaluation mode; in training x with entries set to 0."""
         if isinstance(x, SparseMatrix):
             return x.dropout(self.dropout.p) if self.training else x
         dropped: Tensor = self.dropout(x)
@@ -95,10 +95,10 @@ class KappaDropout(nn.Module):
 class KappaLogits(nn.Module):
     """κ-logits (eq. 12): signed distances to a trained hyperplane for each class, summed over the factors of a product.
 
-    The points on the hyperplanes are kept as tangent vectors p, so that they stay in the space however κ moves. At
+    The points on the hyperplanes are kept as tangent vectors p, so that they stay in the space when κ changes. At
     κ = 0 the layer is linear, 4⟨a, v − p⟩; the normals start at a quarter of a linear layer's weights.
 
-    With `bias` all hyperplanes go through the origin, logits are a quarter of these, and a trained number for each
+    With `bias` all hyperplanes go through the origin, the logits are divided by 4, and a trained number for each
     class is added: at κ = 0 the layer is ⟨a, v⟩ + b, with the initial weights and the gradients of a linear layer.
 
     Args:

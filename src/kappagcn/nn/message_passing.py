@@ -24,7 +24,7 @@ class CurvedMessagePassing(SparseInput, MessagePassing):
     """Base of convolutions, a PyG ``MessagePassing`` whose sums over neighbours are sparse products.
 
     Messages are computed one by one only for explainers and hooks: the message of an edge is its
-    weight times the lifted row of its source, with one column more for the weight itself.
+    weight times the lifted row of its source, with an additional column for the weight itself.
     """
 
     manifold: Manifold
@@ -50,7 +50,7 @@ class CurvedMessagePassing(SparseInput, MessagePassing):
         )
 
     def _set_jittable_templates(self, raise_on_error: bool = False) -> None:
-        """No code is generated for `propagate`, which runs for explainers and hooks alone."""
+        """Generate no code for `propagate`, which runs for explainers and hooks only."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.extra_repr()})"
@@ -61,7 +61,7 @@ class CurvedMessagePassing(SparseInput, MessagePassing):
         return super().extra_repr() + (f", manifold={space_name(self.manifold)}" if curved else "")
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
-        """Load a state, also that of PyG's layer, which has no κ: κ then stays."""
+        """Load a state; that of PyG's layer, which has no κ, leaves κ unchanged."""
         own = f"{prefix}manifold."
         if not any(key.startswith(own) for key in state_dict):
             state_dict.update(self.manifold.state_dict(prefix=own))

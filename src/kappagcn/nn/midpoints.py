@@ -30,7 +30,8 @@ def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *,
 
 def _in_steps(v: Tensor, k: Tensor, adjacency: SparseMatrix, dims: list[int], *, double: bool = False) -> Tensor:
     """Midpoints by a lift, a sparse product and a lowering of all rows."""
-    if v.dtype != torch.float64 and (double or is_slow_to_read(v)):  # whether rows lie far out is not looked up there
+    # On a device that is slow to read, whether rows lie far out is not looked up.
+    if v.dtype != torch.float64 and (double or is_slow_to_read(v)):
         return _in_steps(v.double(), k, adjacency.to(torch.float64), dims).to(v.dtype)
     kappas, weight = k.double().unbind(), adjacency.row_sums()
     lifted = [lift_rows(part, kappa) for part, kappa in zip(v.split(dims, -1), kappas, strict=True)]

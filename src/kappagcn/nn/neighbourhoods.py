@@ -1,4 +1,4 @@
-"""Aggregations that handle each neighbourhood separately: at the node, and Fréchet means. Both in float64 inside."""
+"""Aggregations that handle each neighbourhood separately, in float64: at the node, and Fréchet means."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def frechet(v: Tensor, adjacency: SparseMatrix, k: Tensor) -> Tensor:
         entries = order[torch.where(within, starts[nodes].unsqueeze(-1) + place, starts[nodes].unsqueeze(-1))]
         weights = adjacency.values[entries] * within
         total = weights.sum(-1, keepdim=True)
-        some = torch.where(total == 0, within.to(weights.dtype), weights)  # any mean: it is multiplied by a weight of 0
+        some = torch.where(total == 0, within.to(weights.dtype), weights)  # any mean: its weight is 0
         means = logmap0(frechet_mean(x[adjacency.cols[entries]], some, k=k), k=k)
         out = out.index_put((nodes,), total * means)
     return out.to(dtype)
 
 
 def _by_width(degrees: Tensor) -> list[tuple[Tensor, int]]:
-    """Nodes with 1, 2, 3 to 4, 5 to 8, … neighbours, and the largest number of each: at most half of it is padding."""
+    """Nodes with 1, 2, 3 to 4, 5 to 8, … neighbours, and the largest number of each group: at most half is padding."""
     groups, width = [], 1
     largest = int(degrees.max()) if degrees.numel() else 0
     while width // 2 < largest:

@@ -1,7 +1,7 @@
-"""Precision of the geometry inside layers: that of its input, but at least float32, also under autocast.
+"""Precision of the geometry inside layers: that of the input, but at least float32, even under autocast.
 
 Autocast lowers products of matrices to half precision. That is right for weights, and wrong for lifted points, whose
-coordinates must fit each other to the last digit.
+coordinates must be consistent to the last digit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kappagcn.tracing import is_autocast_on
 
 
 def is_lowered(v: Tensor) -> bool:
-    """Whether v is of half precision, or autocast would make its products so."""
+    """Whether v is in half precision, or autocast would compute its products in half precision."""
     return v.dtype in (torch.float16, torch.bfloat16) or is_autocast_on(v)
 
 
@@ -25,5 +25,5 @@ def without_autocast(v: Tensor) -> AbstractContextManager[None]:
 
 
 def at_least_single(v: Tensor) -> Tensor:
-    """The same numbers in float32 or more."""
+    """The tensor in float32 or higher precision."""
     return v.float() if v.dtype in (torch.float16, torch.bfloat16) else v

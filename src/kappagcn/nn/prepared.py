@@ -1,4 +1,4 @@
-"""Matrices kept beside the tensors that they were made of, for layers that get these in every call.
+"""Matrices cached with the tensors that they were made from, for layers that get the same tensors in every call.
 
 The normalised adjacency of an edge_index, and the entries of dense features that are mostly zeros.
 """
@@ -18,27 +18,27 @@ from kappagcn.tracing import is_cheap_to_read
 
 __all__ = ["prepared_adjacency", "sparse_features"]
 
-MOST = 4  # matrices of one edge_index: other weights, normalisations or dtypes
-LARGEST_DENSITY = 0.2  # share of entries that are not 0 up to which a sparse product takes less time
-SMALLEST = 100_000  # entries of features for which it is worth looking
+MOST = 4  # most matrices of one edge_index, with different weights, normalisations or dtypes
+LARGEST_DENSITY = 0.2  # largest share of non-zero entries for which a sparse product is faster
+SMALLEST = 100_000  # fewest entries of features for which counting zeros is worth its time
 
 
 class _Kept(NamedTuple):
-    versions: tuple[int, ...]  # of edge_index and edge_weight, which change with every change in place
+    versions: tuple[int, ...]  # version counters of edge_index and edge_weight, which change with every change in place
     weight: weakref.ref[Tensor] | None
     matrix: SparseMatrix
 
 
-_kept: WeakTensorKeyDictionary = WeakTensorKeyDictionary()  # by identity; an entry goes with its edge_index
+_kept: WeakTensorKeyDictionary = WeakTensorKeyDictionary()  # by identity; an entry is removed with its edge_index
 _features: WeakTensorKeyDictionary = WeakTensorKeyDictionary()  # version and matrix, or None, of dense features
 
 
 def prepared_adjacency(
     x: NodeRows, edge_index: Adjacency, edge_weight: Tensor | None = None, size: Size = None, **options: Any
 ) -> SparseMatrix:
-    """`as_adjacency`, whose matrix is kept as long as the same tensors come unchanged.
+    """`as_adjacency`, whose matrix is kept as long as calls have the same, unchanged tensors.
 
-    Changes of a tensor that torch does not count, through NumPy or ``.data``, are not seen.
+    Changes of a tensor that torch does not count, through NumPy or ``.data``, are not noticed.
     """
     tensors = [edge_index] if edge_weight is None else [edge_index, edge_weight]
     if not all(_is_plain(t) for t in tensors):
@@ -58,11 +58,11 @@ def prepared_adjacency(
 
 
 def sparse_features(x: Tensor) -> Tensor | SparseMatrix:
-    """Dense features as a sparse matrix if they are mostly zeros, once the same tensor has come a second time.
+    """Dense features as a sparse matrix if they are mostly zeros, from the second call with the same tensor on.
 
     Their zeros are counted and the matrix is made once, which takes as long as a few products.
     """
-    if x.dim() != 2 or not _is_plain(x) or x.numel() < SMALLEST:  # an exporter has no number of rows to compare
+    if x.dim() != 2 or not _is_plain(x) or x.numel() < SMALLEST:  # while exporting, the number of rows is not known
         return x
     version, matrix = _features.get(x, (-1, None))
     if version != x._version:  # not seen before
@@ -87,5 +87,5 @@ def _refers(reference: weakref.ref[Tensor] | None, weight: Tensor | None) -> boo
 
 
 def _own(t: Tensor) -> Tensor:
-    """The tensor, copied if it is a part of another: that one would be kept, too."""
+    """The tensor, copied if it is a view of another one, which would be kept too."""
     return t if t._base is None else t.clone()

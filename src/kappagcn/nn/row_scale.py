@@ -17,7 +17,7 @@ from kappagcn.tracing import is_concrete
 
 
 def space_of_layer(manifold: Space, dim: int) -> Manifold:
-    """The space of a layer: as given, or in units of the rows that come in where there are no numbers."""
+    """The space of a layer: as given, or with curvatures in units of the input rows if the signature has no numbers."""
     if manifold is None:
         manifold = Stereographic(RelativeCurvature(0.0, trainable=True, weigh_long=True), dim=dim)
     elif isinstance(manifold, str):
@@ -26,7 +26,7 @@ def space_of_layer(manifold: Space, dim: int) -> Manifold:
 
 
 def relative_space(signature: str, *, trainable: bool = True, weigh_long: bool = False) -> ProductManifold:
-    """A product whose curvatures are as given where a factor has a number, else in units of the rows they bend.
+    """A product whose curvatures are given by numbers in the signature, or otherwise are in units of the input rows.
 
     With `trainable` False they stay as they start; for `weigh_long` see `RelativeCurvature`.
 
@@ -39,14 +39,14 @@ def relative_space(signature: str, *, trainable: bool = True, weigh_long: bool =
 
 
 def _curvature(factor: Factor, is_given: bool, *, trainable: bool, weigh_long: bool) -> Curvature:
-    """Of a factor whose number is given if it does not depend on the default; flat ones never do."""
+    """The curvature of a factor: absolute if the signature has its number or it is E, otherwise in units of rows."""
     if is_given and (factor.letter, factor.kappa) != ("U", 0.0):
         return Curvature(factor.kappa, trainable=trainable and factor.letter != "E")
     return RelativeCurvature(factor.kappa, trainable=trainable, weigh_long=weigh_long)
 
 
 class RowScale(nn.Module):
-    """A factor that brings long rows to a median length of LIMIT, taken from the first rows that come in.
+    """A factor that scales long rows to a median length of LIMIT, determined from the first rows that are seen.
 
     With long rows, one step of Adam, whose size is fixed, changes their product with the weights so much that layers
     may never recover. The factor is part of the state, negative until the first rows are seen.
@@ -75,7 +75,7 @@ class RowScale(nn.Module):
             squares = squares.new_zeros(x.shape[0]).index_add(0, x.rows, squares)
         else:
             squares = x.detach().to(self.factor.dtype).square().sum(-1)
-        median = squares.masked_fill(squares == 0, torch.nan).nanmedian().sqrt()  # a few very long rows do not count
+        median = squares.masked_fill(squares == 0, torch.nan).nanmedian().sqrt()  # robust against a few very long rows
         self.factor.copy_(self.LIMIT / median.nan_to_num(0.0).clamp(min=self.LIMIT))
         self.pending = False
 
@@ -90,9 +90,9 @@ def is_relative(manifold: Manifold) -> bool:
 
 
 def observe_rows(v: Tensor, manifold: Manifold, adjacency: SparseMatrix | None = None) -> None:
-    """Let curvatures in units of rows see rows, (N, D): the first, and in training all.
+    """Pass rows, (N, D), to curvatures in units of rows: the first rows, and in training all rows.
 
-    With the matrix that they are multiplied with, the rows of all ranks that share it count.
+    With the matrix that multiplies them, the rows of all ranks that share it count.
     """
     ready = can_observe(v)
     if not (ready if adjacency is None else adjacency.any_rank(ready)):

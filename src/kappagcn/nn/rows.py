@@ -117,7 +117,7 @@ def any_far(lifted: Tensor, e: Tensor, k: Tensor, weight: Tensor) -> bool:
         return False
     n, h = e[..., :-1], torch.where(weight < 0, -1, 1) * e[..., -1]
     square = torch.linalg.vecdot(n, n)
-    near = (-float(k) * square < ROW_FAR_TANGENT * h.clamp(min=0).square()) | (square == 0)  # false if they overflow
+    near = (-float(k) * square < ROW_FAR_TANGENT * h.clamp(min=0).square()) | (square == 0)  # false on overflow
     beyond = math.acosh(max(1.0, float(lifted[:, -1].max()))) > (1 - ball_gap(e)) * ROW_EXPONENT[e.dtype]
     return beyond or not bool(near.all())
 

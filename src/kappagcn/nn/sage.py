@@ -16,7 +16,7 @@ from kappagcn.nn.row_scale import observe_rows, space_of_layer
 
 
 class KappaSAGEConv(CurvedMessagePassing):
-    r"""The midpoint of a node's neighbours beside the node itself (Hamilton et al. 2017), on tangent vectors.
+    r"""The midpoint of a node's neighbours, plus a term of the node itself (Hamilton et al. 2017), on tangent vectors.
 
         v'_i = log_0(midpoint of exp_0(v_j W_l), j ∈ N(i)) + v_i W_r + b,
 
@@ -27,7 +27,7 @@ class KappaSAGEConv(CurvedMessagePassing):
         out_channels: Columns of the result.
         aggr: Aggregation; only ``"mean"`` is supported.
         normalize: Whether rows of the result are scaled to length 1.
-        root_weight: Whether the node itself takes part, through W_r.
+        root_weight: Whether to add the term of the node itself, v_i W_r.
         project: Whether neighbours first go through a linear layer and a ReLU.
         bias: Whether to add b.
         manifold: Space of the neighbours' midpoint, as in `KappaGCNConv`.
@@ -86,7 +86,7 @@ class KappaSAGEConv(CurvedMessagePassing):
     def forward(
         self, x: NodeRows, edge_index: Adjacency, edge_weight: Tensor | None = None, size: Size = None
     ) -> Tensor:
-        """The convolved features, (N, in_channels) → (M, out_channels); `size` is (N, M) where x is no pair."""
+        """The convolved features, (N, in_channels) → (M, out_channels); `size` is (N, M) if x is not a pair."""
         sources, targets = x if isinstance(x, tuple) else (x, x)
         check_rows(sources, None, None)
         if self.in_channels == -1:

@@ -11,20 +11,20 @@ from kappagcn.optim.base import Group, RiemannianOptimizer, Space
 
 
 class RiemannianAdam(RiemannianOptimizer):
-    """`torch.optim.Adam` for `ManifoldParameter`; ordinary parameters move as there.
+    """`torch.optim.Adam` for `ManifoldParameter`; other parameters move as in Adam.
 
     A point's first moment is a tangent vector, parallel transported with it; its second moment is the mean squared
     Riemannian length of its gradients, one number per point and factor, so that steps do not depend on coordinates.
     Weight decay is the L2 penalty on coordinates.
 
     Args:
-        params: Parameters, or groups of them with settings of their own.
-        lr: Learning rate: for points the geodesic length of a first step.
+        params: Parameters, or parameter groups with their own settings.
+        lr: Learning rate; for points, the geodesic length of the first step.
         betas: Decay of the first and the second moment.
-        eps: Added to the denominator.
+        eps: Number that is added to the denominator.
         weight_decay: L2 penalty on the coordinates.
         amsgrad: Divide by the largest second moment so far.
-        maximize: Ascend instead.
+        maximize: Whether to maximise the objective.
         retraction: Step with `retract` in place of `expmap`, as geoopt does.
 
     >>> import torch

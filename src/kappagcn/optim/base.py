@@ -1,4 +1,4 @@
-"""Base of the Riemannian optimisers: how a parameter moves, and in which order points and curvatures do."""
+"""Base of the Riemannian optimisers: the update of a parameter, and the order of points and curvatures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Flat:
         return v * v
 
     def move(self, x: Tensor, v: Tensor, momentum: Tensor | None) -> None:
-        """Move x along v in place; momentum is the same everywhere."""
+        """Move x along v in place; momentum needs no transport."""
         x.add_(v)
 
 
@@ -89,7 +89,7 @@ class RiemannianOptimizer(torch.optim.Optimizer):
         super().__init__(params, check_settings(shared | own_settings))
 
     def _update(self, group: Group, parameter: Tensor, grad: Tensor, space: Space) -> None:
-        """Move one parameter in place; ``grad`` has weight decay and the sign of the objective in it."""
+        """Move one parameter in place; ``grad`` includes weight decay and the sign of the objective."""
         raise NotImplementedError
 
     @torch.no_grad()

@@ -15,8 +15,8 @@ from kappagcn.geometry.manifold import Manifold
 class ManifoldParameter(nn.Parameter):
     """Points (..., D) as a `torch.nn.Parameter` that knows its space, for `RiemannianAdam` and `RiemannianSGD`.
 
-    Operations on it give ordinary tensors. Copies, pickles and conversions with ``module.to`` keep the space; register
-    the space in the module too, so that its curvature is converted and, where it is trainable, trained.
+    Operations on it return ordinary tensors. Copies, pickles and conversions with ``module.to`` keep the space;
+    register the space in the module too, so that its curvature is converted and, where it is trainable, trained.
 
     Args:
         data: Points of the space; refused if they are outside, see `kappagcn.geometry.project`.
@@ -53,7 +53,7 @@ class ManifoldParameter(nn.Parameter):
 
     @torch.no_grad()
     def project_(self) -> ManifoldParameter:
-        """Bring points back that a change of κ has left outside, in place; see `kappagcn.geometry.project`."""
+        """Move points that a change of κ left outside into the space, in place; see `kappagcn.geometry.project`."""
         self.copy_(self.manifold.project(self))
         return self
 

@@ -10,19 +10,19 @@ from kappagcn.optim.base import Group, RiemannianOptimizer, Space
 
 
 class RiemannianSGD(RiemannianOptimizer):
-    """`torch.optim.SGD` for `ManifoldParameter`; ordinary parameters move as there.
+    """`torch.optim.SGD` for `ManifoldParameter`; other parameters move as in SGD.
 
-    A point moves to exp_x(−lr·b), b being its Riemannian gradient or, with momentum, their decaying sum, which is
-    parallel transported with the point. Weight decay is the L2 penalty on coordinates.
+    A point moves to exp_x(−lr·b), where b is its Riemannian gradient or, with momentum, the decaying sum of its
+    gradients, which is parallel transported with the point. Weight decay is the L2 penalty on coordinates.
 
     Args:
-        params: Parameters, or groups of them with settings of their own.
+        params: Parameters, or parameter groups with their own settings.
         lr: Learning rate.
         momentum: Share of the last step that is kept.
         dampening: Share of the gradient that is left out of the momentum.
         weight_decay: L2 penalty on the coordinates.
         nesterov: Look ahead along the momentum.
-        maximize: Ascend instead.
+        maximize: Whether to maximise the objective.
         retraction: Step with `retract` in place of `expmap`, as geoopt does.
 
     >>> import torch

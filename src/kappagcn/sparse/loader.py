@@ -20,7 +20,7 @@ __all__ = ["EdgeSampler", "KappaNeighborLoader"]
 
 
 class EdgeSampler(Draws, BaseSampler):
-    """Draws at most k of the edges that end in each node, uniformly and without replacement, for ``NodeLoader``.
+    """Sampler for ``NodeLoader``: at most k of the edges that end in each node, uniformly and without replacement.
 
     Args:
         edge_index: Edges, (2, E).
@@ -79,8 +79,8 @@ class KappaNeighborLoader(NodeLoader):
     """Mini-batches by neighbour sampling, in place of PyG's ``NeighborLoader``, which needs compiled packages.
 
     Batches are ``Data`` with the seeds first, `batch_size`, `n_id`, `e_id`, `input_id`, `num_sampled_nodes` and
-    `num_sampled_edges`; what belongs to nodes and edges is cut to them. Sparse features stay sparse. For weights that
-    make sums over sampled neighbours unbiased use `NeighbourSampler`.
+    `num_sampled_edges`; attributes of nodes and edges are restricted to those of the batch. Sparse features stay
+    sparse. For weights that make sums over sampled neighbours unbiased use `NeighbourSampler`.
 
     Args:
         data: A graph with `edge_index`.
@@ -114,7 +114,7 @@ class KappaNeighborLoader(NodeLoader):
         sampler = EdgeSampler(edges, data.num_nodes, num_neighbors, seed=draws)
         self.sparse_x: SparseRows | None = None
         x = data.get("x")
-        if isinstance(x, Tensor) and x.layout != torch.strided:  # NodeLoader cannot cut it
+        if isinstance(x, Tensor) and x.layout != torch.strided:  # NodeLoader cannot take rows of it
             self.sparse_x = SparseRows(SparseMatrix.from_tensor(x))
             nodes, data = data.num_nodes, copy(data)
             del data.x
@@ -122,7 +122,7 @@ class KappaNeighborLoader(NodeLoader):
         super().__init__(data, sampler, input_nodes=input_nodes, **kwargs)
 
     def filter_fn(self, out: SamplerOutput) -> Data:
-        """A batch from what was sampled."""
+        """A batch from the result of the sampler."""
         if self.sparse_x is None:
             return super().filter_fn(out)
         transform, self.transform = self.transform, None

@@ -101,7 +101,7 @@ class SparseMatrix:
     def product(self, x: Tensor) -> Tensor:
         """``matrix @ x`` as a method, which torch.compile can trace."""
         self.check(x)
-        if x.dtype not in (torch.float32, torch.float64):  # half precision is multiplied in single
+        if x.dtype not in (torch.float32, torch.float64):  # half precision is multiplied in float32
             return self.to(torch.float32).product(x.float()).to(x.dtype)
         if x.dtype != self.values.dtype:
             return self.to(x.dtype).product(x)
@@ -270,6 +270,6 @@ def _row_starts(sorted_rows: Tensor, count: int) -> Tensor:
 
 
 def check_range(indices: Tensor, size: int, expected: str) -> None:
-    """Refuse indices outside [0, size), where they can be read at once; `expected` begins the message."""
+    """Refuse indices outside [0, size), if they can be read without waiting; `expected` begins the message."""
     if is_cheap_to_read(indices) and indices.numel() and not 0 <= int(indices.min()) <= int(indices.max()) < size:
         raise GraphError(f"{expected} from 0 to {size - 1}, found {int(indices.min())} to {int(indices.max())}.")

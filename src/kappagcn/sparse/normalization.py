@@ -107,7 +107,7 @@ def _with_loops(edge_index: Tensor, weights: Tensor, nodes: int, loop_weight: fl
     if is_cheap_to_read(edge_index, weights):
         edges_and_weights: tuple[Tensor, Tensor] = add_remaining_self_loops(edge_index, weights, loop_weight, nodes)
         return edges_and_weights
-    # The same without shapes that depend on values: old self-loops stay with weight 0.
+    # Without shapes that depend on values: old self-loops stay, with weight 0.
     source, target = edge_index.unbind()
     loop = source == target
     own = weights.new_full((nodes + 1,), loop_weight).index_put((torch.where(loop, source, nodes),), weights)

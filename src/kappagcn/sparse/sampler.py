@@ -132,9 +132,9 @@ class Draws:
 
 
 class NeighbourSampler(Draws, BaseSampler):
-    r"""Draws at most k entries of each node's row, uniformly and without replacement.
+    r"""Sampler of at most k entries of each node's row, uniformly and without replacement.
 
-    Of d entries off the diagonal k are drawn and multiplied by d/k; the diagonal is kept. So Σ_j Ã_ij E_j is an
+    Of the d entries off the diagonal k are drawn and multiplied by d/k; the diagonal is kept. So Σ_j Ã_ij E_j is an
     unbiased estimate of Σ_j Â_ij E_j for any E, with the degrees of the whole graph in Â: of the sums of lifted points
     in midpoints, and of the row sums. The cost depends on the batch, not on the size of the graph or of its hubs.
 
