@@ -18,10 +18,10 @@ from kappagcn.paper.table1 import (
     ROWS,
     SWEEP,
     SWEPT,
-    WAYS,
+    VARIANTS,
     ZERO,
     EmbeddingPlan,
-    of_way,
+    record_of_variant,
 )
 from kappagcn.paper.tables import Table, paper
 
@@ -41,7 +41,7 @@ def value(result: dict | None) -> str:
 
 def best(records: dict[Cell, list[dict]], cell: Cell) -> float:
     """The lower one of both starts."""
-    result = [of_way(records[cell], way) for way in ("graph", "paper")]
+    result = [record_of_variant(records[cell], variant) for variant in ("graph", "paper")]
     return min(
         (each["distortion"] for each in result if each is not None and "failed" not in each), default=float("inf")
     )
@@ -53,7 +53,7 @@ def table1(records: dict[Cell, list[dict]]) -> Table:
     for row, (title, _) in ROWS.items():
         entries = []
         for graph in GRAPHS:
-            ours = [value(of_way(records[Cell(graph, row)], way)) for way in ("graph", "paper")]
+            ours = [value(record_of_variant(records[Cell(graph, row)], variant)) for variant in ("graph", "paper")]
             mark = "**" if row == FITS[graph] else ""
             entries.append(f"{mark}{ours[0]}{mark} / {ours[1]} (paper {paper()['distortion'][row][graph]:.4g})")
         lines.append([title, *entries])
@@ -79,15 +79,15 @@ def fitting(records: dict[Cell, list[dict]]) -> Table:
     lines = []
     for graph, title in GRAPHS.items():
         for row in ("E10-linear", FITS[graph]):
-            for way in WAYS:
-                result = of_way(records[Cell(graph, row)], way)
+            for variant in VARIANTS:
+                result = record_of_variant(records[Cell(graph, row)], variant)
                 if result is not None and "failed" not in result:
                     kappas = ", ".join(f"{kappa:+.3f}".replace("-", "−") for kappa in result["curvatures"])
                     lines.append(
                         [
                             title,
                             ROWS[row][1]["space"],
-                            WAYS[way][0],
+                            VARIANTS[variant][0],
                             f"{result['distortion']:.5f}",
                             worst(result),
                             f"{result['map']:.3f}",
@@ -103,14 +103,14 @@ def learned(records: dict[Cell, list[dict]]) -> list[str]:
     """Factors whose curvature changed its sign on the way."""
     lines = []
     for cell, each in records.items():
-        for way in ("graph", "paper"):
-            result = of_way(each, way)
+        for variant in ("graph", "paper"):
+            result = record_of_variant(each, variant)
             if result is None or "failed" in result or cell.row.startswith("E"):
                 continue
             wrong = [k for k in result["curvatures"] if (k > 0) == cell.row.startswith("H") and k != 0]
             if wrong:
                 kappas = ", ".join(f"{k:+.3f}".replace("-", "−") for k in result["curvatures"])
-                lines.append(f"- {GRAPHS[cell.dataset]}, {ROWS[cell.row][0]}, {WAYS[way][0]}: κ = {kappas}")
+                lines.append(f"- {GRAPHS[cell.dataset]}, {ROWS[cell.row][0]}, {VARIANTS[variant][0]}: κ = {kappas}")
     return lines
 
 

@@ -37,7 +37,7 @@ def test_a_run_is_resumed_with_its_own_configuration_only(tmp_path):
     assert not should_resume(tmp_path / "new", config, resume=True)
     save_json(tmp_path / "config.json", config)
     assert should_resume(tmp_path, config, resume=True)
-    with pytest.raises(CheckpointError, match="holds a run already; resume it, or name another"):
+    with pytest.raises(CheckpointError, match="holds a run already; resume it, or choose another"):
         should_resume(tmp_path, config, resume=False)
     with pytest.raises(CheckpointError, match=r"found options\.space H5 instead of H4\. Name another folder"):
         should_resume(tmp_path, {**config, "options": {"space": "H5"}}, resume=True)

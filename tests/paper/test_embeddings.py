@@ -10,7 +10,7 @@ from kappagcn.paper import reproduce
 from kappagcn.paper.cells import Cell
 from kappagcn.paper.embeddings import EmbeddingExperiment, EmbeddingJob
 from kappagcn.paper.runs import RecordFile, run_all
-from kappagcn.paper.table1 import GRAPHS, ROWS, SWEEP, ZERO, EmbeddingPlan, of_way
+from kappagcn.paper.table1 import GRAPHS, ROWS, SWEEP, ZERO, EmbeddingPlan, record_of_variant
 from kappagcn.training import Trainer
 
 SHORT = EmbeddingExperiment("karate", {"space": "H2xS2", "method": "kappa-gcn", "epochs": 12})
@@ -97,11 +97,11 @@ def test_a_quick_table_runs_and_is_printed(tmp_path):
     assert [each[1:] for each in output] == [(1, 2), (2, 2)]
     assert output[0][0].startswith("sphere H10, kappa-gcn, start: graph: distortion 0.")
     (records,) = plan.records().values()
-    assert of_way(records, "graph")["embedding"]["start"] == "graph"
+    assert record_of_variant(records, "graph")["embedding"]["start"] == "graph"
     ((graph, space, ours, started, free, paper),) = plan.table().rows
     assert (graph, space, paper) == ("Spherical graph", "H10 (κ-GCN)", "0.2670")
-    assert float(ours) == pytest.approx(of_way(records, "graph")["distortion"], abs=5e-5)
-    assert float(started) == pytest.approx(of_way(records, "paper")["distortion"], abs=5e-5)
+    assert float(ours) == pytest.approx(record_of_variant(records, "graph")["distortion"], abs=5e-5)
+    assert float(started) == pytest.approx(record_of_variant(records, "paper")["distortion"], abs=5e-5)
     assert free == ""
     plan.run(report=lambda *_: pytest.fail("ran again"))
 

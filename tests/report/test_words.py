@@ -31,7 +31,7 @@ def test_a_classifier_that_was_not_tested(tmp_path):
 def test_a_sign_that_is_not_determined_is_said_beside_the_curvature(tmp_path):
     run = tree_run(tmp_path / "run")
     run.summary["curvature_intervals"] = [{"identified": False}]
-    doubt = "The sign of the curvature is not determined by this graph: the other sign would do as well."
+    doubt = "The sign of the curvature is not determined by this graph: the other sign would fit as well."
     assert sentences(run).endswith(doubt)
     assert "suits" not in sentences(run)
     run.summary["curvature_intervals"] = [{"identified": False}, {"identified": True}]
@@ -48,7 +48,7 @@ def test_an_unbounded_distortion_says_how_many_nodes_share_a_place(tmp_path):
     run.summary.update(worst_distortion=123_100.0)
     worst = next(fact for fact in facts(run) if fact.label == "Worst-case distortion")
     assert worst[1] == "123,100"
-    assert "all but share a place" in worst[2]
+    assert "nearly coincide" in worst[2]
     run.summary.update(worst_distortion=2.5)
     assert ("Worst-case distortion", "2.5") in [fact[:2] for fact in facts(run)]
 

@@ -26,7 +26,7 @@ app.add_typer(data_app, name="data")
 
 @command("kappagcn data list", to=data_app, name="list")
 def data_list(data: DataFolder = None, as_json: AsJson = False) -> None:
-    """List built-in graphs and datasets, and where they are on this machine."""
+    """List built-in graphs and datasets; also where they are on this machine."""
     from kappagcn.graphs import BUILT_IN, catalogue
     from kappagcn.graphs.datasets.graph_dataset import locate
 

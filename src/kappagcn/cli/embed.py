@@ -101,14 +101,14 @@ def _print(graph: str, embedder: Any, directory: Path, names: Any, *, as_json: b
     worst, space = summary["worst_distortion"], summary.get("chosen_space") or summary["space"]
     shared = [str(node if names is None else names[node]) for node in embedder.coincident_nodes_[:NAMED]]
     more = ", …" if len(embedder.coincident_nodes_) > NAMED else ""
-    together = f"; {len(embedder.coincident_nodes_)} nodes share a place: {', '.join(shared)}{more}" if shared else ""
+    coincident = f"; {len(embedder.coincident_nodes_)} nodes share a place: {', '.join(shared)}{more}" if shared else ""
     print_rows(
         [
             ("space", f"{space}, learned {summary['learned_space']}"),
             *_interval_rows(summary["curvature_intervals"] or []),
             ("average distortion", f"{summary['distortion']:.5f}{error}"),
             ("D_avg", f"{summary['d_avg']:.5f}: distances are off by {100 * summary['d_avg']:.2g} % on average"),
-            ("worst-case distortion", ("infinite" if worst is None else f"{worst:.3g}") + together),
+            ("worst-case distortion", ("infinite" if worst is None else f"{worst:.3g}") + coincident),
             ("mean average precision", f"{summary['map']:.3f}"),
             ("epochs", f"{summary['epochs']}, {_stopped(summary['stopped_by'])}"),
             ("run", str(directory)),

@@ -203,11 +203,11 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         self.curvature_intervals_ = self._intervals(points, run)
         if self.objective == "neighbours":  # a ranking loss has no unit of length: take the one that fits the graph
             v = self._rescale(manifold, v, best_scale(v, manifold, run.distances))
-        together = int((np.bincount(components(data)) ** 2).sum())
+        connected_pairs = int((np.bincount(components(data)) ** 2).sum())
         quality = measure(v, manifold, run.distances)
         self.distortion_, self.d_avg_ = quality.distortion, quality.d_avg
         self.worst_distortion_, self.distortion_std_error_ = quality.worst_distortion, quality.distortion_std_error
-        self.unreachable_pairs_ = data.num_nodes**2 - together
+        self.unreachable_pairs_ = data.num_nodes**2 - connected_pairs
         self.map_ = mean_average_precision(v, manifold, data, run.measured)
         self.coincident_nodes_ = coincident_nodes(v, manifold, run.distances)
         self._asked = parse_signature(run.settings.space)

@@ -45,9 +45,9 @@ def arrays_of(
         curvatures=np.array(curvatures),
         edges=np.stack([first, second], 1)[once],
         lengths=lengths,
-        names=_words(data.get("node_names")),
+        names=_as_text(data.get("node_names")),
         labels=None if labels is None else labels.numpy(),
-        class_names=_words(names),
+        class_names=_as_text(names),
         ratio_counts=histogram[0],
         ratio_edges=histogram[1],
         **node_columns(data),
@@ -67,5 +67,5 @@ def node_columns(data: Data) -> dict[str, Array]:
     }
 
 
-def _words(names: Any) -> Array | None:
+def _as_text(names: Any) -> Array | None:
     return None if names is None else np.array([str(name) for name in names])

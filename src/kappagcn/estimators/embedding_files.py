@@ -70,7 +70,7 @@ def export_vectors(path: str | Path, names: Sequence[str], vectors: Array, endin
         columns = {"node": pa.array(names), **{h: vectors[:, k] for k, h in enumerate(headings)}}
         parquet.write_table(pa.table(columns), content)
     else:
-        words = _words(names)
+        words = _word2vec_names(names)
         lines = (" ".join([word, *_digits(row)]) for word, row in zip(words, vectors, strict=True))
         content.write("\n".join([f"{len(words)} {vectors.shape[1]}", *lines, ""]).encode())
     with writing(path) as file:
@@ -90,7 +90,7 @@ def _digits(row: Array) -> list[str]:
     return [f"{x:.17g}" for x in row.tolist()]
 
 
-def _words(names: Sequence[str]) -> list[str]:
+def _word2vec_names(names: Sequence[str]) -> list[str]:
     """Names as word2vec's format can hold them: without blanks."""
     words = ["_".join(name.split()) for name in names]
     if len(set(words)) < len(words) or not all(words):

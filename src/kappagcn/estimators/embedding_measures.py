@@ -49,8 +49,8 @@ def coincident_nodes(v: Tensor, manifold: Manifold, distances: GraphDistances) -
     places = []
     for sources, weights in _blocks(distances):
         ratio = distances_from(v, manifold, sources).numpy() * np.sqrt(weights)
-        together = ((ratio < COINCIDENT) & (weights > 0)).any(1)
-        places.append(sources.numpy()[together])
+        coincident = ((ratio < COINCIDENT) & (weights > 0)).any(1)
+        places.append(sources.numpy()[coincident])
     return np.concatenate(places) if places else np.empty(0, np.int64)
 
 

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 EXACT_PAIRS = 3 * 10**8  # number of pairs up to which all are compared, which takes seconds
 BLOCK = 2**22  # scores in memory at once
 NEAREST = 32  # neighbours of a node, by tangent vectors, that are candidates
-WAYS = 64  # common neighbours through which candidates of a node are looked for, at most
+MOST_SHARED = 64  # largest degree of a common neighbour through which candidates are looked for
 HUBS = 1000  # nodes of the highest degree, of which all pairs are candidates
 
 
@@ -95,7 +95,7 @@ def _candidates(v: Tensor, edges: Tensor, n: int) -> Tensor:
     links = sp.csr_array((np.ones(len(first), np.float32), (first, second)), shape=(n, n))
     degree = np.diff(links.indptr)
     # Not through hubs: all pairs would be candidates.
-    few = sp.csr_array(sp.diags_array((degree <= WAYS).astype(np.float32)) @ links)
+    few = sp.csr_array(sp.diags_array((degree <= MOST_SHARED).astype(np.float32)) @ links)
     two_steps = sp.coo_array(sp.triu(links @ few, 1))
     _, near = spatial.cKDTree(v.double().numpy()).query(v.double().numpy(), min(NEAREST + 1, n))
     near = near.reshape(n, -1)

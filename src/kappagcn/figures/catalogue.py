@@ -29,9 +29,9 @@ def draw_run(
     """Draw a finished run into ``out/NAME-THEME.FORMAT``, for each name in `RUN_FIGURES` whose data the run has."""
     written = []
     for theme in themes:
-        with styled(theme_named(theme)) as look:
+        with styled(theme_named(theme)) as style:
             for name, draw in RUN_FIGURES.items():
-                figure = draw(look, run)
+                figure = draw(style, run)
                 if figure is not None:
                     written += [save(figure, out / f"{name}-{theme}.{kind}") for kind in formats]
     return written

@@ -27,10 +27,10 @@ def draw_embeddings(
 
     Nodes are coloured by `groups`, (N,), −1 for none.
     """
-    with styled(theme_named(theme)) as look:
+    with styled(theme_named(theme)) as style:
         figure, axes = axes_for(len(panels), width=4.2, height=4.65)
         for axis, (title, tangent, edges, k) in zip(axes, panels, strict=True):
-            _panel(axis, tangent.double(), edges, k, look, groups)
+            _panel(axis, tangent.double(), edges, k, style, groups)
             axis.set_title(title, fontsize=12)
         return save(figure, path)
 

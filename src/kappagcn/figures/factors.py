@@ -58,7 +58,7 @@ class Nodes:
         if not known.all():
             self.groups.append((np.flatnonzero(~known), {"color": self.theme.muted, "marker": "x"}))
 
-    def look(self, group: dict[str, Any]) -> dict[str, Any]:
+    def style_of(self, group: dict[str, Any]) -> dict[str, Any]:
         """Arguments for drawing a group; a thin line in the background's colour keeps markers apart."""
         crossed = group["marker"] in ("x", ".")
         edge = {} if crossed else {"edgecolors": self.theme.background, "linewidths": 0.3 if self.size < 12 else 0.6}
@@ -123,8 +123,8 @@ def _flat(axis: Any, tangent: Tensor, edges: Array, k: float, nodes: Nodes, line
     ends = torch.from_numpy(edges)
     chains = arcs(points[ends[:, 0]], points[ends[:, 1]], k=k, steps=17 if k else 2)
     draw_arcs(axis, chains, nodes.theme, **line)
-    for group, look in nodes.groups:
-        axis.scatter(*points[group].T.numpy(), zorder=4, **nodes.look(look))
+    for group, style in nodes.groups:
+        axis.scatter(*points[group].T.numpy(), zorder=4, **nodes.style_of(style))
 
 
 def _globe(axis: Any, tangent: Tensor, edges: Array, k: float, nodes: Nodes, line: dict[str, Any]) -> None:
@@ -135,8 +135,8 @@ def _globe(axis: Any, tangent: Tensor, edges: Array, k: float, nodes: Nodes, lin
     draw_globe(axis, view, nodes.theme)
     _zoom(axis, seen(unit, view)[0], 1.0, nodes.theme)
     draw_great_arcs(axis, great_arcs(unit[edges[:, 0]], unit[edges[:, 1]], steps=13), view, nodes.theme.muted, **line)
-    for group, look in nodes.groups:
-        scatter_globe(axis, unit[group], view, zorder=3.5, **nodes.look(look))
+    for group, style in nodes.groups:
+        scatter_globe(axis, unit[group], view, zorder=3.5, **nodes.style_of(style))
 
 
 def _zoom(axis: Any, flat: Array, whole: float, theme: Theme) -> None:

@@ -133,8 +133,8 @@ def half_width(scene: Projected) -> float:
 def node_colours(nodes: Nodes, count: int) -> list[str]:
     """The colour of each node, in hexadecimal."""
     colours = [""] * count
-    for group, look in nodes.groups:
-        shades = look["color"]
+    for group, style in nodes.groups:
+        shades = style["color"]
         for order, node in enumerate(group):
             colours[node] = to_hex(shades if isinstance(shades, str) else shades[order])
     return colours

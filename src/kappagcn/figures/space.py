@@ -88,10 +88,16 @@ def signs(axis: Any, theme: Theme) -> None:
     low, high = axis.get_ylim()
     axis.axhline(0, color=theme.ink, linewidth=0.9)
     sides = ((low, min(high, 0), "hyperbolic"), (max(low, 0), high, "spherical"))
-    look = {"transform": axis.get_yaxis_transform(), "rotation": 270, "va": "center", "size": 8.5, "color": theme.muted}
+    style = {
+        "transform": axis.get_yaxis_transform(),
+        "rotation": 270,
+        "va": "center",
+        "size": 8.5,
+        "color": theme.muted,
+    }
     for (start, stop, word), colour in zip(sides, theme.poles, strict=True):
         if start < stop:
             axis.axhspan(start, stop, color=colour, alpha=0.1, linewidth=0, zorder=0)
             if stop - start > 0.25 * (high - low):  # otherwise the word would not fit
-                axis.text(1.015, (start + stop) / 2, word, **look)
+                axis.text(1.015, (start + stop) / 2, word, **style)
     axis.set_ylim(low, high)

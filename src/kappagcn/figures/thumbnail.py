@@ -19,10 +19,10 @@ MOST_EDGES = 9000
 
 def draw_thumbnail(run: SavedRun, path: Path, *, theme: str = "light", size: int = 320) -> Path:
     """Write a square PNG of a run; of a product its first two factors, in two corners."""
-    look = theme_named(theme)
+    chosen_theme = theme_named(theme)
     embedded = run.embedded
     edges = embedded.edges[:: 1 + len(embedded.edges) // MOST_EDGES]
-    colours = node_colours(Nodes(embedded, look), len(embedded.tangent))
+    colours = node_colours(Nodes(embedded, chosen_theme), len(embedded.tangent))
     panels = []
     for k, columns in embedded.factors[:2]:
         v = embedded.tangent[:, columns].astype(np.float64)
@@ -35,10 +35,10 @@ def draw_thumbnail(run: SavedRun, path: Path, *, theme: str = "light", size: int
         if scene.kind == "sphere":  # seen from where most points are
             scene = scene._replace(points=scene.points @ default_view(scene.points / scene.rim).T)
         half, middle = _window(scene)
-        panels.append(draw_scene(scene, edges, colours, half, look, middle))
+        panels.append(draw_scene(scene, edges, colours, half, chosen_theme, middle))
     image = panels[0]
     if len(panels) > 1:
-        image = Image.new("RGB", (SCALE * SIDE, SCALE * SIDE), look.background)
+        image = Image.new("RGB", (SCALE * SIDE, SCALE * SIDE), chosen_theme.background)
         part = round(0.56 * SCALE * SIDE)
         mask = Image.new("L", (part, part))
         ImageDraw.Draw(mask).ellipse((0, 0, part, part), fill=255)

@@ -62,7 +62,7 @@ def _squares(v: Tensor, pairs: Tensor, k: Tensor) -> Tensor:
         compiled_squares: Tensor = _Compiled.apply(v, length, slope, k, pairs)
         return compiled_squares
     first, second = pairs
-    apart: Tensor = _Apart.apply(v, pairs)
+    apart: Tensor = _DirectionGaps.apply(v, pairs)
     gap = sin_k(length[first] - length[second], k=k)
     square = gap * gap + slope[first] * slope[second] * apart
     z = k * square
@@ -95,7 +95,7 @@ class _Compiled(torch.autograd.Function):
         return by_v, by_length, by_slope, grad.new_tensor(by_k), None
 
 
-class _Apart(torch.autograd.Function):
+class _DirectionGaps(torch.autograd.Function):
     """ab|û − v̂|² of each pair: (N, D), (2, P) → (P,). By u its gradient is 2b(û − v̂), where û = 0 at the origin."""
 
     @staticmethod

@@ -23,13 +23,15 @@ LARGEST_DENSITY = 0.2  # largest share of non-zero entries for which a sparse pr
 SMALLEST = 100_000  # fewest entries of features for which counting zeros is worth its time
 
 
-class _Kept(NamedTuple):
+class _KeptMatrix(NamedTuple):
     versions: tuple[int, ...]  # version counters of edge_index and edge_weight, which change with every change in place
     weight: weakref.ref[Tensor] | None
     matrix: SparseMatrix
 
 
-_kept: WeakTensorKeyDictionary = WeakTensorKeyDictionary()  # by identity; an entry is removed with its edge_index
+_adjacencies: WeakTensorKeyDictionary = (
+    WeakTensorKeyDictionary()
+)  # by identity; an entry is removed with its edge_index
 _features: WeakTensorKeyDictionary = WeakTensorKeyDictionary()  # version and matrix, or None, of dense features
 
 
@@ -45,15 +47,15 @@ def prepared_adjacency(
         return as_adjacency(x, edge_index, edge_weight, size, **options)
     rows = tuple(None if part is None else part.shape[0] for part in (x if isinstance(x, tuple) else (x,)))
     key, versions = (rows, size, *sorted(options.items())), tuple(t._version for t in tensors)
-    matrices: dict[Any, _Kept] = _kept.setdefault(edge_index, {})
+    matrices: dict[Any, _KeptMatrix] = _adjacencies.setdefault(edge_index, {})
     kept = matrices.get(key)
     if kept is not None and kept.versions == versions and _refers(kept.weight, edge_weight):
         return kept.matrix
     matrix = as_adjacency(x, edge_index, edge_weight, size, **options)
-    matrix.rows, matrix.cols, matrix.values = (_own(t) for t in (matrix.rows, matrix.cols, matrix.values))
+    matrix.rows, matrix.cols, matrix.values = (_own_copy(t) for t in (matrix.rows, matrix.cols, matrix.values))
     if len(matrices) >= MOST:
         matrices.clear()
-    matrices[key] = _Kept(versions, None if edge_weight is None else weakref.ref(edge_weight), matrix)
+    matrices[key] = _KeptMatrix(versions, None if edge_weight is None else weakref.ref(edge_weight), matrix)
     return matrix
 
 
@@ -86,6 +88,6 @@ def _refers(reference: weakref.ref[Tensor] | None, weight: Tensor | None) -> boo
     return weight is None if reference is None else reference() is weight
 
 
-def _own(t: Tensor) -> Tensor:
+def _own_copy(t: Tensor) -> Tensor:
     """The tensor, copied if it is a view of another one, which would be kept too."""
     return t if t._base is None else t.clone()

@@ -176,24 +176,24 @@ def line(record: Record) -> str:
     """One run in one line."""
     if "embedding" in record:
         embedding = record["embedding"]
-        what = f"{embedding['graph']} {embedding['space']}, {embedding['method']}, start: {embedding['start']}"
+        run_name = f"{embedding['graph']} {embedding['space']}, {embedding['method']}, start: {embedding['start']}"
         score = record.get("failed") or f"distortion {record['distortion']:.5f}"
-        return f"{what}: {score}" + (f" after {record['seconds']:.0f} s" if record.get("seconds") else "")
+        return f"{run_name}: {score}" + (f" after {record['seconds']:.0f} s" if record.get("seconds") else "")
     if "links" in record:
         links = record["links"]
         score = f"test AUC {record['test']['roc_auc']:.4f}" if "test" in record else None
         score = record.get("failed") or score or f"validation AUC {record['validation_auc']:.4f}"
-        took = f" after {record['epochs']} epochs, {record['seconds']:.0f} s" if "epochs" in record else ""
-        return f"{links['dataset']} {links['model']} {links['space']}, seed {record['seed']}: {score}{took}"
+        duration = f" after {record['epochs']} epochs, {record['seconds']:.0f} s" if "epochs" in record else ""
+        return f"{links['dataset']} {links['model']} {links['space']}, seed {record['seed']}: {score}{duration}"
     experiment = Experiment.from_record(record["experiment"])
-    what = f"{experiment.dataset} {experiment.model} {experiment.settings.space}"
-    what += f", split {record['split']}, run {record['run']}"
+    run_name = f"{experiment.dataset} {experiment.model} {experiment.settings.space}"
+    run_name += f", split {record['split']}, run {record['run']}"
     if "failed" in record:
-        return f"{what}: {record['failed']}"
+        return f"{run_name}: {record['failed']}"
     score = record["test"]["accuracy"] if "test" in record else record["validation_accuracy"]
-    which = "test" if "test" in record else "validation"
-    took = f"{record['epochs']} epochs, {record['seconds']:.0f} s"
-    return f"{what}: {which} accuracy {score:.3f} after {took}"
+    part = "test" if "test" in record else "validation"
+    duration = f"{record['epochs']} epochs, {record['seconds']:.0f} s"
+    return f"{run_name}: {part} accuracy {score:.3f} after {duration}"
 
 
 def _cells(item: str, parts: Sequence[str]) -> list[Cell]:

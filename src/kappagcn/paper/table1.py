@@ -12,7 +12,7 @@ from kappagcn.paper.embeddings import EmbeddingExperiment, EmbeddingJob
 from kappagcn.paper.runs import Record, RecordFile, Report, Run, run_all
 from kappagcn.paper.tables import Table, paper
 
-__all__ = ["GRAPHS", "LARGE", "ROWS", "SWEEP", "WAYS", "ZERO", "EmbeddingPlan", "of_way"]
+__all__ = ["GRAPHS", "LARGE", "ROWS", "SWEEP", "VARIANTS", "ZERO", "EmbeddingPlan", "record_of_variant"]
 
 GRAPHS = {"tree": "Tree", "torus": "Toroidal graph", "sphere": "Spherical graph"}
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -25,7 +25,7 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "H2^4": ("H2⁴ (κ-GCN)", {"space": "H2^4"}),
     "S2^4": ("S2⁴ (κ-GCN)", {"space": "S2^4"}),
 }
-WAYS: dict[str, tuple[str, dict[str, Any]]] = {
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "graph": ("start from the graph", {"method": "kappa-gcn", "start": "graph"}),
     "paper": ("the paper's start", {"method": "kappa-gcn", "start": "paper"}),
     "free": (
@@ -80,10 +80,12 @@ class EmbeddingPlan:
         if self.item == "large":
             return [EmbeddingExperiment(cell.dataset, {"space": cell.row, "epochs": LARGE_EPOCHS})]
         own = ROWS[cell.row][1]
-        ways = [
-            way for name, (_, way) in WAYS.items() if name != "free" or cell.row in ("E10-linear", FITS[cell.dataset])
+        variants = [
+            variant
+            for name, (_, variant) in VARIANTS.items()
+            if name != "free" or cell.row in ("E10-linear", FITS[cell.dataset])
         ]
-        return [EmbeddingExperiment(cell.dataset, {**PROTOCOL, **own, **way}) for way in ways]
+        return [EmbeddingExperiment(cell.dataset, {**PROTOCOL, **own, **variant}) for variant in variants]
 
     def jobs(self) -> list[tuple[Run, RecordFile]]:
         """Runs and the files of their records, the table's own protocol first."""
@@ -117,9 +119,9 @@ def shortened(experiment: EmbeddingExperiment) -> EmbeddingExperiment:
     )
 
 
-def of_way(records: Sequence[Record], way: str) -> Record | None:
+def record_of_variant(records: Sequence[Record], variant: str) -> Record | None:
     """The record of one kind of training; None if there is none."""
-    wanted = WAYS[way][1]
+    wanted = VARIANTS[variant][1]
     names = ("method", "start")
     matching = [r for r in records if all(r["embedding"][name] == wanted[name] for name in names)]
     return matching[0] if matching else None
@@ -131,8 +133,8 @@ def distortion_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
     def entry(cell: Cell) -> list[str]:
         theirs = paper()["distortion"][cell.row][cell.dataset]
         values = []
-        for way in WAYS:
-            record = of_way(records[cell], way)
+        for variant in VARIANTS:
+            record = record_of_variant(records[cell], variant)
             if record is None:
                 values.append("")
             else:
@@ -140,7 +142,7 @@ def distortion_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
         return [*values, f"{theirs:.4f}"]
 
     lines = [[GRAPHS[cell.dataset], ROWS[cell.row][0], *entry(cell)] for cell in records]
-    return Table(["graph", "space", *(title for title, _ in WAYS.values()), "paper"], lines)
+    return Table(["graph", "space", *(title for title, _ in VARIANTS.values()), "paper"], lines)
 
 
 def sweep_table(records: Mapping[Cell, Sequence[Record]]) -> Table:

@@ -19,7 +19,7 @@ def intervals_section(run: SavedRun) -> str:
     if not isinstance(intervals, list) or not any(isinstance(each, dict) for each in intervals):
         return ""
     pictures = [
-        f"<figure><figcaption>{escape(title)}: {_words(each)}</figcaption>{_picture(each)}</figure>"
+        f"<figure><figcaption>{escape(title)}: {_interval_text(each)}</figcaption>{_picture(each)}</figure>"
         for title, each in zip(_titles(run, len(intervals)), intervals, strict=True)
         if isinstance(each, dict) and each.get("profile")
     ]
@@ -42,7 +42,7 @@ def _titles(run: SavedRun, count: int) -> list[str]:
     return [f"{name}, factor {place}" for place, name in enumerate(names, 1)] if count > 1 else names
 
 
-def _words(interval: dict[str, Any]) -> str:
+def _interval_text(interval: dict[str, Any]) -> str:
     low, high = interval["low"], interval["high"]
     if low is None and high is None:
         return "any curvature that was tried fits as well"

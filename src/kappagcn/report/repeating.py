@@ -23,13 +23,13 @@ def repeating_section(run: SavedRun) -> str:
     facts = [("seed", seed)] if seed is not None else []
     facts += list(versions.items()) if isinstance(versions, dict) else []
     rows = "".join(f"<tr><th scope='row'>{escape(str(k))}</th><td>{escape(_plain(v))}</td></tr>" for k, v in settings)
-    said = "".join(f"<div><dt>{escape(str(k))}</dt><dd>{escape(str(v))}</dd></div>" for k, v in facts)
+    facts_html = "".join(f"<div><dt>{escape(str(k))}</dt><dd>{escape(str(v))}</dd></div>" for k, v in facts)
     if not (commands or facts or rows):
         return ""
     table = f"<h3>All settings</h3><div class='wide'><table><tbody>{rows}</tbody></table></div>" if rows else ""
     return (
         '<details class="card" id="repeat"><summary>How to repeat it</summary>'
-        f'{"".join(commands)}<dl class="facts">{said}</dl>{table}</details>'
+        f'{"".join(commands)}<dl class="facts">{facts_html}</dl>{table}</details>'
     )
 
 

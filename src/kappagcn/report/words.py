@@ -57,7 +57,7 @@ def _interval(value: Any) -> str:
     return f"{percent(value[0]).removesuffix(' %')} – {percent(value[1])}"
 
 
-def _kept(value: Any) -> str:
+def _kept_run(value: Any) -> str:
     if not isinstance(value, dict):
         return number(value)
     return f"split {number(value.get('split'))}, run {number(value.get('run'))}"
@@ -86,7 +86,7 @@ KNOWN: dict[str, tuple[str, Callable[[Any], str], str]] = {
     "test_pairs": ("Test pairs", number, "half of them hidden links"),
     "splits": ("Splits", number, "divisions into training and test data"),
     "runs": ("Runs", number, "over all splits"),
-    "kept": ("Run shown below", _kept, "the one with the best early-stopping accuracy"),
+    "kept": ("Run shown below", _kept_run, "the one with the best early-stopping accuracy"),
     "epochs": ("Epochs", number, ""),
     "best_epoch": ("Best epoch", number, "whose state is shown"),
     "seconds": ("Time", _seconds, ""),
@@ -144,13 +144,13 @@ def facts(run: SavedRun) -> list[Fact]:
 
 def _worst(run: SavedRun) -> Fact:
     """The worst-case distortion; if nodes coincide it is not a number, and their count is shown instead."""
-    value, together = run.summary.get("worst_distortion"), run.summary.get("coincident_nodes") or 0
+    value, coincident = run.summary.get("worst_distortion"), run.summary.get("coincident_nodes") or 0
     label, _, meaning = KNOWN["worst_distortion"]
     if isinstance(value, int | float) and value <= MOST_RATIO:
         near = "largest d/d_G over the smallest: some neighbours nearly coincide"
         return Fact(label, number(value), meaning if value < LARGE_RATIO else near)
-    if together:
-        return Fact(label, "unbounded", f"{number(together)} nodes share a place with another node")
+    if coincident:
+        return Fact(label, "unbounded", f"{number(coincident)} nodes share a place with another node")
     return Fact(label, "unbounded", "some nodes nearly coincide")
 
 

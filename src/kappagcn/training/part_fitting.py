@@ -56,12 +56,12 @@ def part_files(
     2
     """
     communicator = Communicator.of(group)
-    made = communicator.run_on_rank0(lambda: tempfile.mkdtemp(prefix="kappagcn-parts-", dir=scratch))
+    temporary = communicator.run_on_rank0(lambda: tempfile.mkdtemp(prefix="kappagcn-parts-", dir=scratch))
     try:
-        yield PartFilesTask(model, Path(folder), communicator, Path(made), prepare)
+        yield PartFilesTask(model, Path(folder), communicator, Path(temporary), prepare)
     finally:
         if communicator.rank == 0:
-            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def fit_parts(
