@@ -39,7 +39,7 @@ def test_a_run_is_resumed_with_its_own_configuration_only(tmp_path):
     assert should_resume(tmp_path, config, resume=True)
     with pytest.raises(CheckpointError, match="holds a run already; resume it, or choose another"):
         should_resume(tmp_path, config, resume=False)
-    with pytest.raises(CheckpointError, match=r"found options\.space H5 instead of H4\. Name another folder"):
+    with pytest.raises(CheckpointError, match=r"found options\.space H5 instead of H4\. Choose another folder"):
         should_resume(tmp_path, {**config, "options": {"space": "H5"}}, resume=True)
     (tmp_path / "config.json").write_text(json.dumps([1]))
     with pytest.raises(CheckpointError, match=r"config\.json: expected the run's settings, found list"):

@@ -51,7 +51,7 @@ def test_a_run_folder_is_never_overwritten_or_mixed_up(data, split, tmp_path):
     assert about["training"]["epochs"] == 3
     with pytest.raises(CheckpointError, match="holds a run already; resume it, or choose another"):
         fit(network(), data, split, config, folder=tmp_path / "run")
-    with pytest.raises(CheckpointError, match=r"found training\.epochs 4 instead of 3\. Name another folder"):
+    with pytest.raises(CheckpointError, match=r"found training\.epochs 4 instead of 3\. Choose another folder"):
         fit(network(), data, split, TrainingConfig(epochs=4), folder=tmp_path / "run", resume=True)
     with pytest.raises(CheckpointError, match=r"found options\.space H5 instead of H4"):
         fit(network("H5"), data, split, config, folder=tmp_path / "run", resume=True)

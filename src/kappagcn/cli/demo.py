@@ -21,7 +21,7 @@ def demo(
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
-    """Embed a tree, classify nodes of an epidemic, write pictures and pages; about a minute."""
+    """Embed a tree, classify an epidemic, write pictures and pages; about a minute."""
     make_folder(out)
     from kappagcn import demo as job
 
