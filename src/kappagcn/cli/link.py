@@ -26,7 +26,7 @@ def link(
     files: FileOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Predict links; hide some, predict them from the others, print metrics and the most probable missing links."""
+    """Predict hidden and missing links; hide some, predict them from the others, print metrics and missing links."""
     from kappagcn.estimators.link_predictor import KappaGCNLinkPredictor
     from kappagcn.estimators.link_validation import link_splits, predict_links
     from kappagcn.graphs import read_edge_split
