@@ -32,7 +32,7 @@ def embed(
     files: FileOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Embed a graph as points that have nearly the distances of the graph."""
+    """Embed a graph as points with nearly the distances of the graph."""
     from kappagcn.estimators import GraphEmbedder
 
     embedder = GraphEmbedder.from_settings(settings)
