@@ -153,13 +153,13 @@ for their share.
 - The command line sets `OMP_WAIT_POLICY=PASSIVE` before it loads torch, where the environment does not say otherwise:
   the variable that GNU's, Intel's and LLVM's OpenMP read. MKL inside torch uses the same threads. `--threads 1` does
   without others.
-- The library leaves the environment and torch's settings alone. In Python set the variable before Python starts, or
-  `os.environ` before the first `import torch`; `torch.set_num_threads(1)` helps at any time.
+- In Python the estimators give torch one thread while they work on a graph whose arrays have fewer than 2²⁰ numbers
+  (features that are not 0, edges, 32 columns for each node), and afterwards as many as before: a second thread gains
+  little there. For larger graphs, layers of your own and other code, set the variable before Python starts, or in
+  `os.environ` before the first `import torch`; `torch.set_num_threads(1)` helps at any time. The library does not
+  change the environment.
 - Compiled kernels have threads of their own, as many as torch, which sleep. They take blocks of the work as they get to
   it, and no thread waits for one that has not begun. Results do not depend on how threads wait.
-
-The number of threads is not chosen by the size of the graph, as threads that sleep take about as much processor time as
-one thread does, on small graphs too; `--threads` sets it.
 
 Medians of {saved["rounds"]} rounds, the ratio over neighbouring pairs with its range; all ways in turn on the same
 machine. Processor time is that of all threads together. The load of the machine was {saved["load"][0]:.1f} at the

@@ -29,9 +29,9 @@ from torch import Tensor
 import record
 from kappagcn.graphs import load_graph, shortest_paths
 from kappagcn.kernels.dispatch import torch_only
+from kappagcn.kernels.threads import threads_for
 from kappagcn.models import FreePoints
 from kappagcn.training import GraphDistances, distortion, seeded
-from kappagcn.training.threads import threads_for
 
 GRAPH = "tree"
 RADII = (0.1, 1.0)  # spread of the points: near the origin as at the start of training, and as at its end

@@ -26,6 +26,7 @@ from kappagcn.estimators.graph_nodes import GraphNodes, as_indices, chosen_rows
 from kappagcn.estimators.labelled import encode_labels, label_array, mask_split, read_labelled, unlabelled
 from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.estimators.sklearn_base import ClassifierMixin, NotFittedError
+from kappagcn.estimators.threads import threads_for_graph
 from kappagcn.geometry.signature import Factor, learned_signature, parse_signature
 from kappagcn.graphs import Split
 from kappagcn.graphs.datasets.preprocess import column_statistics
@@ -122,7 +123,10 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
             run: Arguments `folder` and `resume` of `fit`.
         """
         self.check()
-        communicator = Communicator.of(group)
+        with threads_for_graph(data):
+            return self._fit(data, labels, split, Communicator.of(group), **run)
+
+    def _fit(self, data: Data, labels: Array, split: Split | None, communicator: Communicator, **run: Any) -> Self:
         device = resolve_device(self.device, on_cpu="several processes" if communicator.world_size > 1 else None)
         data = copy(data)  # features and labels are replaced below, tensors are shared
         own_features = data.get("x") is not None
@@ -165,8 +169,9 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         if self._data is None:
             raise TrainingError("expected a classifier that was fitted, found one that was loaded: it has no graph.")
         data = self._data
-        adjacency = model.adjacency(data.x, data.edge_index, data.get("edge_weight"))
-        intervals = classifier_intervals(model, data.x, adjacency, data.y, self._validation)
+        with threads_for_graph(data):
+            adjacency = model.adjacency(data.x, data.edge_index, data.get("edge_weight"))
+            intervals = classifier_intervals(model, data.x, adjacency, data.y, self._validation)
         return [None] if model.manifold is None else intervals[-len(self.curvatures_) :]
 
     @property

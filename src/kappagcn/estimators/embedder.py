@@ -26,6 +26,7 @@ from kappagcn.estimators.graph_nodes import GraphNodes, chosen_rows
 from kappagcn.estimators.settings import EmbeddingSettings
 from kappagcn.estimators.sklearn_base import NotFittedError, TransformerMixin
 from kappagcn.estimators.space_choice import SpaceChoice, choose_space
+from kappagcn.estimators.threads import threads_for_pairs
 from kappagcn.geometry import Curvature, ProductManifold
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import as_graph, components
@@ -105,7 +106,10 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
     def fit_graph(self, data: Data, *, folder: Any = None, resume: bool = False, group: Any = None) -> GraphEmbedder:
         """Embed a graph as `kappagcn.graphs` reads it, without reading it again; other arguments as in `fit`."""
         self.check()
-        communicator = Communicator.of(group)
+        with threads_for_pairs(data):
+            return self._fit(data, Communicator.of(group), folder=folder, resume=resume)
+
+    def _fit(self, data: Data, communicator: Communicator, *, folder: Any, resume: bool) -> GraphEmbedder:
         run = EmbeddingRun(self, data, communicator)
         names = data.get("node_names")
         self.node_names_: list[str] | None = None if names is None else [str(name) for name in names]

@@ -29,6 +29,7 @@ from kappagcn.estimators.link_network import (
 from kappagcn.estimators.link_search import top_pairs
 from kappagcn.estimators.settings import LinkPredictionSettings
 from kappagcn.estimators.sklearn_base import NotFittedError
+from kappagcn.estimators.threads import threads_for_graph
 from kappagcn.geometry import Curvature
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import EdgeSplit, edge_split
@@ -120,7 +121,10 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
     def fit_split(self, data: Data, split: EdgeSplit | None, *, group: Any = None, **run: Any) -> Self:
         """Train on a graph as `kappagcn.graphs` reads it, without reading it again; arguments as in `fit`."""
         self.check()
-        communicator = Communicator.of(group)
+        with threads_for_graph(data):
+            return self._fit(data, split, Communicator.of(group), **run)
+
+    def _fit(self, data: Data, split: EdgeSplit | None, communicator: Communicator, **run: Any) -> Self:
         device = resolve_device(self.device, on_cpu="several processes" if communicator.world_size > 1 else None)
         if split is None:
             split = edge_split(data, self.random_state, validation=self.validation, test=self.test)

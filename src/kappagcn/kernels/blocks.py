@@ -14,9 +14,10 @@ from typing import Any
 
 import numba
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from kappagcn.kernels.threads import loop_threads
 
 Array = NDArray[Any]
 BLOCK = 8192
@@ -69,8 +70,8 @@ def parallel_for(count: int, work: Callable[[int], object], *, alone: bool = Fal
         for number in numbers:
             work(number)
 
-    helpers = 0 if alone else min(torch.get_num_threads(), count) - 1
-    tasks = [_pool(os.getpid(), torch.get_num_threads()).submit(drain) for _ in range(helpers)]
+    helpers = 0 if alone else min(loop_threads(), count) - 1
+    tasks = [_pool(os.getpid(), loop_threads()).submit(drain) for _ in range(helpers)]
     drain()
     for task in tasks:
         if not task.cancel():

@@ -15,11 +15,11 @@ from kappagcn.distributed import Communicator
 from kappagcn.errors import DivergedError, TrainingError
 from kappagcn.geometry import Curvature
 from kappagcn.geometry.curvature import RelativeCurvature
+from kappagcn.kernels.threads import threads_for
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.scale_free import CurvatureAdam
 from kappagcn.training.stopping import EarlyStopping
 from kappagcn.training.tasks import Task
-from kappagcn.training.threads import threads_for
 
 __all__ = ["Trainer", "seeded"]
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kappagcn.training.threads import ALONE, threads_for
+from kappagcn.kernels.threads import ALONE, loop_threads, threads_for
 
 
 @pytest.fixture
@@ -43,3 +43,14 @@ def test_adams_step_has_the_same_bits():
                 adam.step()
         results.append(p.detach())
     assert torch.equal(*results)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_compiled_loops_keep_their_threads():
+    assert loop_threads() == 2
+    with threads_for(1):
+        with threads_for(1):  # of a part of the work
+            assert (torch.get_num_threads(), loop_threads()) == (1, 2)
+        assert (torch.get_num_threads(), loop_threads()) == (1, 2)
+    torch.set_num_threads(1)
+    assert loop_threads() == 1
