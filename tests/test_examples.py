@@ -48,7 +48,7 @@ def test_processes_train_together_with_layer_and_loader_in_pygs_script():
     """In a process of its own, as processes that it starts import it again."""
     script = "import sys; sys.path.insert(0, sys.argv[1]); import pyg_distributed; pyg_distributed.main(epochs=1)"
     command = [sys.executable, "-c", script, str(EXAMPLES)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
     assert "on 2 processes" in done.stdout, done.stderr
     assert done.returncode == 0, done.stderr
 

@@ -32,7 +32,7 @@ class Worker:
     def pid(self):
         return self.process.pid
 
-    def ended(self, seconds=120):
+    def ended(self, seconds=280):
         """Standard output, standard error and exit code of the process, once it is over."""
         self.process.join(seconds)
         code = self.process.exitcode
@@ -60,7 +60,7 @@ def _call(function, arguments, environment, folder):
     function(*arguments)
 
 
-def wait_until(condition, seconds=120):
+def wait_until(condition, seconds=280):
     """Look again and again until a condition holds; the limit is for tests that fail."""
     end = time.monotonic() + seconds
     while not condition():
