@@ -66,7 +66,8 @@ def test_rows_are_kept_in_float64_only_where_some_lie_far_out():
     torch.manual_seed(0)
     for far, kind in ((N, "float32"), (N - 8, "float64")):
         adjacency = matrix(far, negative=False)
-        own = [3], *adjacency.matrices(), adjacency.row_sums(), None
+        whole, transpose = adjacency.matrices()
+        own = whole, [3], transpose, adjacency.row_sums(), None
         out = kernels.midpoints(rows(far, 3).requires_grad_(), torch.tensor([-1.0], dtype=torch.float64), *own)
         *_, sums, _ = out.grad_fn.numbers
         assert sums.dtype == kind

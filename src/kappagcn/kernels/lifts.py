@@ -17,8 +17,9 @@ from kappagcn.kernels.row_vectors import combine, dot
 from kappagcn.kernels.vector_math import inlined
 
 FAR, FAR_TANGENT = ROW_FAR, ROW_FAR_TANGENT
-FAR_HEIGHT = 1 / math.sqrt(1 - ROW_FAR_TANGENT)  # of a point whose tanh² is that
+FAR_HEIGHT = 1 / math.sqrt(1 - ROW_FAR_TANGENT)  # height of a point whose tanh² is ROW_FAR_TANGENT
 TILE = 512  # rows whose numbers stay in the first cache
+Lowered = tuple[Array, Array, Array]  # rows that were lowered, their weights, and their numbers
 
 
 @compiled
@@ -34,11 +35,15 @@ def _tile(numbers: Array, first: int, last: int) -> tuple[Array, Array, Array]:
 
 
 @inlined
-def _squared_lengths(first: int, rows: Array, begin: int, dim: int, squares: Array) -> None:
-    """Write the squared lengths of rows, of the columns of one factor, from the first row on."""
+def _measured_tile(
+    numbers: Array, first: int, stop: int, rows: Array, begin: int, dim: int
+) -> tuple[Array, Array, Array]:
+    """The three numbers of a tile of rows of one factor, after writing the first ones, the squared lengths."""
+    squares, second, third = _tile(numbers, first, min(first + TILE, stop))
     for i in range(squares.shape[0]):
         at = (first + i) * rows.shape[1] + begin
         squares[i] = dot(rows, at, rows, at, dim)
+    return squares, second, third
 
 
 @compiled
@@ -48,8 +53,7 @@ def lift_numbers(v: Array, kappas: Array, ends: Array, limit: float, start: int,
     for f in range(kappas.shape[0]):
         (begin, _, dim), kappa = columns(f, ends), kappas[f]
         for first in range(start, stop, TILE):
-            q, sinc, cosc = _tile(factors[f], first, min(first + TILE, stop))
-            _squared_lengths(first, v, begin, dim, q)
+            q, sinc, cosc = _measured_tile(factors[f], first, stop, v, begin, dim)
             lift_factors(q, kappa, limit, sinc, cosc)
             if kappa < 0:
                 for i in range(q.shape[0]):
@@ -118,8 +122,7 @@ def lower(
     for f in range(kappas.shape[0]):
         (begin, top, dim), kappa = columns(f, ends), kappas[f]
         for first in range(start, stop, TILE):
-            p, u, h = _tile(kept[f], first, min(first + TILE, stop))
-            _squared_lengths(first, sums, top, dim, p)
+            p, u, h = _measured_tile(kept[f], first, stop, sums, top, dim)
             for i in range(p.shape[0]):
                 # A row of negative weight is that of the opposite weights, with the sign of the weight.
                 h[i] = sums[first + i, top + dim] if weight[first + i] >= 0 else -sums[first + i, top + dim]
@@ -138,18 +141,10 @@ def lower(
 
 @compiled
 def lower_backward(
-    sums: Array,
-    kappas: Array,
-    ends: Array,
-    weight: Array,
-    kept: Array,
-    grad: Array,
-    start: int,
-    stop: int,
-    by_sums: Array,
-    by_kappa: Array,
+    lowered: Lowered, kappas: Array, ends: Array, grad: Array, start: int, stop: int, by_sums: Array, by_kappa: Array
 ) -> None:
     """Gradients by the rows that were lowered; that by κ is added."""
+    sums, weight, kept = lowered
     pull, rise, turn = np.empty(TILE), np.empty(TILE), np.empty(TILE)
     for f in range(kappas.shape[0]):
         (begin, top, dim), kappa = columns(f, ends), kappas[f]

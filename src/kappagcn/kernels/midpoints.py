@@ -92,8 +92,8 @@ class _Midpoints(torch.autograd.Function):
         ctx: Any,
         v: Tensor,
         k: Tensor,
-        dims: list[int],
         matrix: Tensor,
+        dims: list[int],
         transpose: Tensor,
         weight: Tensor,
         twin: Callable[..., Tensor],
@@ -107,7 +107,7 @@ class _Midpoints(torch.autograd.Function):
         in_blocks(len(x), lambda b, _: far.append(lift_numbers(x, kappas, ends, LIMIT, b.start, b.stop, factors)))
         own = x, kappas, ends, factors, _csr(matrix), w, o
         sums, kept, any_far = _sums(*own, np.float64 if any(far) else x.dtype)
-        if any_far and sums.dtype != np.float64:  # of negative weights, which lead out of the region of the rows
+        if any_far and sums.dtype != np.float64:  # sums with negative weights may lie farther out than all rows
             sums, kept, _ = _sums(*own, np.float64)
         ctx.save_for_backward(v, k, weight)
         ctx.inputs, ctx.twin, ctx.transpose = 2, twin, transpose
@@ -124,7 +124,7 @@ class _Midpoints(torch.autograd.Function):
         by_k, own = block_sums(max(len(sums), len(x)), len(kappas)), (_csr(ctx.transpose), x, factors, kappas, ends)
         in_blocks(
             len(sums),
-            lambda b, n: lower_backward(sums, kappas, ends, w, kept, g, b.start, b.stop, by_sums, by_k[n]),
+            lambda b, n: lower_backward((sums, w, kept), kappas, ends, g, b.start, b.stop, by_sums, by_k[n]),
         )
         in_blocks(len(x), lambda b, n: _sum_and_lift_backward(*own, by_sums, b.start, b.stop, by_x, by_k[n]))
         return by_v, torch.from_numpy(by_k.sum(0)), None, None, None, None, None

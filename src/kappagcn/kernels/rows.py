@@ -120,7 +120,7 @@ class _Lower(torch.autograd.Function):
         kappas, ends = _one_factor(k, e.shape[1] - 1)
         in_blocks(
             len(x),
-            lambda b, n: lower_backward(x, kappas, ends, w, own, g, b.start, b.stop, out, by_k[n]),
+            lambda b, n: lower_backward((x, w, own), kappas, ends, g, b.start, b.stop, out, by_k[n]),
         )
         return by_e, k.new_tensor(by_k.sum()), None, None
 

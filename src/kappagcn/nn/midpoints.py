@@ -25,7 +25,7 @@ def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *,
         return _in_steps(v, k, adjacency, dims)
     kappas, (matrix, transpose), weight = k.double(), adjacency.matrices(), adjacency.row_sums()
     twin = partial(_in_steps, adjacency=adjacency, dims=dims)
-    return cast(Tensor, kernels.midpoints(v, kappas, dims, matrix, transpose, weight, twin))
+    return cast(Tensor, kernels.midpoints(v, kappas, matrix, dims, transpose, weight, twin))
 
 
 def _in_steps(v: Tensor, k: Tensor, adjacency: SparseMatrix, dims: list[int], *, double: bool = False) -> Tensor:
