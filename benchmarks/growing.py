@@ -43,9 +43,11 @@ from kappagcn.training.parts import PartClassification
 
 SPACES, WORKERS, EPOCHS = ("H16", "S16", "H8xS8"), (1, 2, 4), 50
 SIZES = [
+    ("local", 10_000, 100_000),
     ("local", 100_000, 1_000_000),
     ("local", 1_000_000, 5_000_000),
     ("local", 1_000_000, 10_000_000),
+    ("local", 3_000_000, 30_000_000),
     ("random", 100_000, 1_000_000),
     ("random", 1_000_000, 10_000_000),
 ]
@@ -156,7 +158,7 @@ def generated(kind: str, nodes: int, edges: int) -> Any:
 
 
 def large(out: Path, kind: str, nodes: int, edges: int) -> None:
-    """A few epochs of full-batch training on all cores."""
+    """A few epochs of full-batch training on all cores; the largest graph takes 10 GiB."""
     keep_freed_memory()  # as the command line does
     data = generated(kind, nodes, edges)
     order = torch.randperm(nodes, generator=torch.Generator().manual_seed(1)).numpy()

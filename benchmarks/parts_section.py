@@ -22,6 +22,11 @@ def line(rows: list[dict[str, Any]], of: str) -> tuple[float, float, float]:
     return float(start), float(slope), float(np.abs((start + slope * edges) / values - 1).max())
 
 
+def reach() -> int:
+    """Nodes of the largest graph that was measured."""
+    return max(r["nodes"] for r in record.load("parts")["results"])
+
+
 def gib(count: float) -> str:
     return f"{count / 2**30:,.2f} GiB"
 

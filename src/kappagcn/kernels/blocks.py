@@ -47,10 +47,10 @@ def aligned_zeros(*shape: int) -> Array:
     return space[start : start + count].reshape(shape)
 
 
-def in_blocks(rows: int, work: Callable[[slice, int], object]) -> None:
-    """Call `work` with the slice and the number of each block of rows."""
+def in_blocks(rows: int, work: Callable[[slice, int], object], *, alone: int = ALONE) -> None:
+    """Call `work` with the slice and the number of each block of rows; up to `alone` rows in this thread."""
     blocks = -(-rows // BLOCK) or 1
-    parallel_for(blocks, lambda n: work(slice(n * BLOCK, min((n + 1) * BLOCK, rows)), n), alone=rows <= ALONE)
+    parallel_for(blocks, lambda n: work(slice(n * BLOCK, min((n + 1) * BLOCK, rows)), n), alone=rows <= alone)
 
 
 @cache

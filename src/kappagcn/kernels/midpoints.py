@@ -23,6 +23,7 @@ __all__ = ["midpoints"]
 
 CSR = tuple[Array, Array, Array]  # row starts, columns and values
 LIMIT = ROW_EXPONENT[torch.float64]
+ALONE = 16384  # rows that one thread sums before another one has started
 
 
 @compiled
@@ -80,7 +81,7 @@ def _sums(
     sums = np.empty((rows, lifted.shape[1]), kind)
     in_blocks(len(x), lambda b, _: lift(x, kappas, ends, factors, b.start, b.stop, lifted))
     own = matrix, lifted, kappas, ends, weight
-    in_blocks(rows, lambda b, _: far.append(_sum_and_lower(*own, b.start, b.stop, out, sums, kept)))
+    in_blocks(rows, lambda b, _: far.append(_sum_and_lower(*own, b.start, b.stop, out, sums, kept)), alone=ALONE)
     return sums, kept, any(far)
 
 
@@ -98,11 +99,8 @@ class _Midpoints(torch.autograd.Function):
         weight: Tensor,
         twin: Callable[..., Tensor],
     ) -> Tensor:
-        out, ends, factors = (
-            v.new_empty(matrix.shape[0], v.shape[1]),
-            np.cumsum([0, *dims]),
-            np.empty((len(dims), 3, len(v))),
-        )
+        out, ends = v.new_empty(matrix.shape[0], v.shape[1]), np.cumsum([0, *dims])
+        factors = np.empty((len(dims), 3, len(v)))
         x, kappas, w, o, far = as_array(v), as_array(k), as_array(weight), out.numpy(), []
         in_blocks(len(x), lambda b, _: far.append(lift_numbers(x, kappas, ends, LIMIT, b.start, b.stop, factors)))
         own = x, kappas, ends, factors, _csr(matrix), w, o
@@ -126,7 +124,11 @@ class _Midpoints(torch.autograd.Function):
             len(sums),
             lambda b, n: lower_backward((sums, w, kept), kappas, ends, g, b.start, b.stop, by_sums, by_k[n]),
         )
-        in_blocks(len(x), lambda b, n: _sum_and_lift_backward(*own, by_sums, b.start, b.stop, by_x, by_k[n]))
+        in_blocks(
+            len(x),
+            lambda b, n: _sum_and_lift_backward(*own, by_sums, b.start, b.stop, by_x, by_k[n]),
+            alone=ALONE,
+        )
         return by_v, torch.from_numpy(by_k.sum(0)), None, None, None, None, None
 
 
