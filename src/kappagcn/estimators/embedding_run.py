@@ -155,11 +155,10 @@ class EmbeddingRun:
         outset = math.inf
         for number, start in enumerate(candidates):
             trainer = self._trainer(start)
-            if isinstance(trainer, QuasiNewtonTrainer):
-                value = trainer.minimum.value
-                outset = value if number == 0 else outset
-                if start.if_better and value >= outset:
-                    continue
+            value = float(trainer.task.loss().detach())
+            outset = value if number == 0 else outset
+            if start.if_better and value >= outset:
+                continue
             while trainer.epoch < epochs and not trainer.is_over():
                 trainer.run_epoch()
             if best is None or trainer.stopping.lowest_loss < best.stopping.lowest_loss:
