@@ -130,7 +130,8 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
             except KeyboardInterrupt:
                 if folder is not None and communicator.rank == 0 and trainer.epoch > 0:
                     trainer.take_best()
-                    self._finish(trainer.model, run, _interrupted(trainer), film)
+                    so_far = TrainingResult(trainer.epoch, trainer.stopping.best_epoch, "interrupted", 0.0, [])
+                    self._finish(trainer.model, run, so_far, film)
                 raise
         self._finish(trainer.model, run, result, film)
         check_result(self, run)
@@ -150,8 +151,7 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         v = self._keep(points, run)
         if film is not None:
             write_run(self, film.folder, run, ratio_histogram(v, points.manifold, run.distances))
-            interrupted = result.stopped_by == "interrupted"
-            film.finish(self.tangent_, self.curvatures_, result.best_epoch, interrupted=interrupted)
+            film.finish(self.tangent_, self.curvatures_, result)
 
     def fit_transform(
         self, graph: Any, y: Any = None, *, folder: str | Path | None = None, resume: bool = False
@@ -347,7 +347,3 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
 
 def _read(graph: Any) -> Data:
     return graph.data if isinstance(graph, GraphNodes) else as_graph(graph)
-
-
-def _interrupted(trainer: Any) -> TrainingResult:
-    return TrainingResult(trainer.epoch, trainer.stopping.best_epoch, "interrupted", 0.0, [])

@@ -13,6 +13,7 @@ from kappagcn.drawing.film import Film, read_film, save_film
 from kappagcn.estimators.embedding_run import curvature_values
 from kappagcn.objectives import METRICS
 from kappagcn.run_folder import SavedRun
+from kappagcn.training import TrainingResult
 
 __all__ = ["FilmRecorder", "frames_per_doubling"]
 
@@ -91,11 +92,12 @@ class FilmRecorder:
         columns = (film.epochs[:, None], film.values[:, None], film.curvatures * film.scale**2, tangent)
         return np.concatenate(columns, axis=1).astype(np.float32)
 
-    def finish(self, tangent: NDArray[Any], curvatures: list[float], best_epoch: int, *, interrupted: bool) -> None:
+    def finish(self, tangent: NDArray[Any], curvatures: list[float], result: TrainingResult) -> None:
         """Write the film in the result's unit of length; its last frame is the result.
 
         The file of frames is removed, unless the run was interrupted and can continue it.
         """
+        best_epoch = result.best_epoch
         rows = self._read() if self.frames else np.zeros((0, 1))
         rows = rows[rows[:, 0] <= best_epoch].astype(np.float64)
         if not len(rows):
@@ -114,5 +116,5 @@ class FilmRecorder:
             scale=np.array(scale),
         )
         save_film(self.folder, film)
-        if not interrupted:
+        if result.stopped_by != "interrupted":
             (self.folder / RAW).unlink(missing_ok=True)
