@@ -83,7 +83,7 @@ class Plan:
     def experiments(self) -> Iterator[tuple[Cell, Experiment]]:
         """Cells and their settings; for the search all candidates."""
         for cell in self.cells:
-            for experiment in settings(cell) if self.item in SEARCHES else [self._experiment(cell)]:
+            for experiment in settings(cell, self.folder) if self.item in SEARCHES else [self._experiment(cell)]:
                 yield cell, experiment.shortened() if self.quick else experiment
 
     def _experiment(self, cell: Cell) -> Experiment:

@@ -9,16 +9,16 @@ try a setting twice.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kappagcn.errors import ConfigError
 from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.paper.cells import Cell, record_file
 from kappagcn.paper.experiment import Experiment
 from kappagcn.paper.runs import Job, Record, run_all
-from kappagcn.paper.wider import WIDER_ROWS, candidates
+from kappagcn.paper.wider import FLAT_ROW, WIDER_ROWS, candidates, curved, draws
 
 __all__ = ["BUDGETS", "WIDER", "Budget", "budget", "chosen", "search", "settings"]
 
@@ -42,15 +42,18 @@ BUDGETS = {
     "citeseer": Budget(20, 5, 4),
     "pubmed": Budget(12, 3, 3),  # its runs take longest
 }
-WIDER = {"airport": Budget(3, 2, 2), "cora_ml": Budget(3, 2, 2), "citeseer": Budget(3, 2, 2), "pubmed": Budget(3, 1, 1)}
+WIDER = {"airport": Budget(3, 2, 2), "cora_ml": Budget(3, 2, 2), "citeseer": Budget(3, 2, 2)}
+FLAT_PUBMED, CURVED_PUBMED = Budget(12, 3, 3), Budget(3, 1, 1)  # the second: spaces alone, on the flat row's settings
 
 
 def budget(cell: Cell) -> Budget:
-    """Budget of a cell: one for all of the paper's rows, one for all other rows.
+    """Budget of a cell: one for all of the paper's rows, one for all other rows; on Pubmed two of these.
 
-    >>> budget(Cell("pubmed", "H16")).runs, budget(Cell("pubmed", "kappa-appnp")).runs
-    (18, 3)
+    >>> budget(Cell("pubmed", "H16")).runs, budget(Cell("pubmed", "appnp")).runs
+    (18, 18)
     """
+    if cell.dataset == "pubmed" and cell.row in WIDER_ROWS:
+        return CURVED_PUBMED if cell.row in FLAT_ROW else FLAT_PUBMED
     return (WIDER if cell.row in WIDER_ROWS else BUDGETS)[cell.dataset]
 
 
@@ -99,39 +102,39 @@ PAPER: dict[str, Any] = {
 }
 
 
-def settings(cell: Cell) -> list[Experiment]:
+def follows(cell: Cell) -> Cell | None:
+    """The flat cell whose chosen settings this cell takes; None for a cell with a search of its own."""
+    return Cell(cell.dataset, FLAT_ROW[cell.row]) if cell.dataset == "pubmed" and cell.row in FLAT_ROW else None
+
+
+def settings(cell: Cell, folder: Path | None = None) -> list[Experiment]:
     """The settings to try for a cell, always the same.
+
+    Args:
+        cell: A cell.
+        folder: Folder with records, for a cell whose settings depend on the search for another one.
 
     >>> settings(Cell("cora_ml", "S16"))[0].settings.space
     'S16(1.0)'
     """
+    flat = follows(cell)
+    if flat is not None:
+        if folder is None or not is_finished(flat, folder):
+            raise ConfigError(f"{flat.name}: expected its search to be finished, whose settings {cell.name} takes.")
+        return curved(chosen(flat, folder)[0], cell.row)
     if cell.row in WIDER_ROWS:
         return candidates(cell.dataset, cell.row)[: budget(cell).draws]
     lists = (COLUMNS if cell.dataset == "airport" else WORDS) | CURVED
     papers = {**PAPER, "features": (lists["features"][0][0], "points", 1.0)}
     tried = [_setting(cell, papers)]
     count = budget(cell).draws
-    for drawn in _draws(lists, count - 1):
+    for drawn in draws(lists, count - 1):
         setting = _setting(cell, drawn)
         if setting not in tried:  # for a network without curvature the same setting may be drawn twice
             tried.append(setting)
         if len(tried) == count:
             break
     return tried
-
-
-def _draws(lists: dict[str, tuple[Any, ...]], count: int) -> Iterator[dict[str, Any]]:
-    """An endless series of settings; in each round of `count` all values of a list are used evenly."""
-    rng = random.Random(0)
-    while True:
-        columns = {name: _evenly(values, count, rng) for name, values in lists.items()}
-        yield from ({name: column[i] for name, column in columns.items()} for i in range(count))
-
-
-def _evenly(values: tuple[Any, ...], count: int, rng: random.Random) -> list[Any]:
-    """`count` values in random order, each about equally often."""
-    repeated = list(values) * -(-count // len(values))
-    return rng.sample(repeated[:count], count)
 
 
 def _setting(cell: Cell, drawn: dict[str, Any]) -> Experiment:
@@ -178,7 +181,10 @@ def search(
     >>> search([], Path("nowhere"))  # no cells, nothing to choose
     {}
     """
-    todo = [(Job(e, 0, 0, "validation"), record_file(folder, cell)) for cell in cells for e in settings(cell)]
+    flat = dict.fromkeys(each for each in map(follows, cells) if each is not None)
+    if flat:
+        search(list(flat), folder, root=root, processes=processes, report=report)
+    todo = [(Job(e, 0, 0, "validation"), record_file(folder, cell)) for cell in cells for e in settings(cell, folder)]
     run_all(todo, root=root, processes=processes, report=report)
     todo = [
         (Job(e, split, 0, "validation"), record_file(folder, cell))
@@ -190,10 +196,20 @@ def search(
     return {cell: chosen(cell, folder)[0] for cell in cells}
 
 
+def is_finished(cell: Cell, folder: Path) -> bool:
+    """Whether all runs of the search for a cell have records."""
+    finished = record_file(folder, cell).finished().keys()
+    if not {Job(e, 0, 0, "validation").key for e in settings(cell, folder)} <= finished:
+        return False
+    others = range(1, budget(cell).splits)
+    return {Job(e, split, 0, "validation").key for e in kept(cell, folder) for split in others} <= finished
+
+
 def kept(cell: Cell, folder: Path) -> list[Experiment]:
     """The settings that are kept after the first split."""
     finished = record_file(folder, cell).finished()
-    scores = [(_accuracy(finished[Job(e, 0, 0, "validation").key]), -i, e) for i, e in enumerate(settings(cell))]
+    tried = enumerate(settings(cell, folder))
+    scores = [(_accuracy(finished[Job(e, 0, 0, "validation").key]), -i, e) for i, e in tried]
     best = [experiment for _, _, experiment in sorted(scores, reverse=True, key=lambda each: each[:2])]
     return best[: budget(cell).kept]
 
