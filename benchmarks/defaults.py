@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+import own_features
 import record
 from classifier_runs import Runs
 from kappagcn.estimators import bootstrapped
@@ -99,6 +100,9 @@ A mean over so few nodes and splits is uncertain by about 0.02; differences belo
   stopping nodes. Published splits of a graph overlap, so test results on Texas, Cornell, Actor and Chameleon are
   slightly optimistic.
 - **κ-APPNP** is an option, not the default: its K products make it slower, and it is no better on most of these.
+
+{own_features.section()}
+## Records
 
 `python benchmarks/defaults.py` runs what is missing in `results/defaults.jsonl` and writes this page. Made from
 {len(every)} records of {every[0]["machine"]}; {versions}.

@@ -8,6 +8,7 @@ from kappagcn.estimators import ClassificationSettings, KappaGCNClassifier
 from kappagcn.estimators.network import decide_self_features
 from kappagcn.estimators.own_features import keep_apart
 from kappagcn.graphs import random_split
+from kappagcn.graphs.measures.homophily import is_heterophilous
 
 NODES = 300
 
@@ -34,6 +35,14 @@ def test_they_are_where_neighbours_say_less(heterophilous):
     sparse = heterophilous.clone()
     sparse.x = sparse.x.to_sparse()
     assert keep_apart(sparse, split)
+
+
+def test_edges_of_stopping_nodes_count_where_training_nodes_have_too_few(heterophilous):
+    split = random_split(heterophilous.y, 0, stopping=0.3)
+    inner = torch.isin(heterophilous.edge_index, split.train).all(dim=0)
+    heterophilous.edge_index = heterophilous.edge_index[:, ~inner]
+    assert not is_heterophilous(heterophilous, split.train)
+    assert keep_apart(heterophilous, split)
 
 
 def test_they_are_not_where_classes_of_neighbours_predict_the_own_class(heterophilous):

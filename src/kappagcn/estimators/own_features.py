@@ -23,15 +23,16 @@ SAMPLE = 500  # training and stopping nodes that the comparison takes
 def keep_apart(data: Data, split: Split) -> bool:
     """Whether own features predict the class better than those of the neighbours.
 
-    True if edges between training nodes are heterophilous, and ridge regression on own features classifies more
-    stopping nodes correctly than on the mean over a node and its neighbours. Heterophily alone is not enough: the
-    features of neighbours of other classes may still determine the class of a node.
+    True if edges between training and stopping nodes are heterophilous, and ridge regression on own features classifies
+    more stopping nodes correctly than on the mean over a node and its neighbours. Heterophily alone is not enough: the
+    features of neighbours of other classes may still determine the class of a node. Training nodes alone have too few
+    edges between them in small graphs.
 
     Args:
         data: The graph with features as the network takes them, and classes.
         split: Training and stopping nodes.
     """
-    if not len(split.stopping) or not is_heterophilous(data, split.train):
+    if not len(split.stopping) or not is_heterophilous(data, torch.cat([split.train, split.stopping])):
         return False
     generator = torch.Generator().manual_seed(0)
     train, stopping = (
