@@ -159,6 +159,10 @@ def page(saved: dict[str, Any]) -> str:
     sent = table(["space", "workers", "precision", *compared], sent_rows(rows["exact"]))
     wanted = ["machines", "nodes", "memory of each", "sent in an epoch", "time of sending"]
     projection = table(wanted, far_rows(rows["large"], rows["boundary"]))
+    spaces = ", ".join(saved.get("spaces", {}).values())
+    slight = (
+        f"\nSpaces start slightly curved, {spaces}: rows that lie far out would be sent in float64." if spaces else ""
+    )
     modes = table(
         ["the graph", "how", "command"],
         [
@@ -247,7 +251,7 @@ sampled pairs, random numbers depend on the number of workers; without these any
 
 How far {saved["epochs"]} epochs on Pubmed (no dropout) are from one process, the largest relative difference;
 gradients are those of the first step. In float64 workers agree with one process to the last digits. In float32 sums
-in another order differ in the last digit, and training makes that grow, as it does between one thread and two.
+in another order differ in the last digit, and training makes that grow, as it does between one thread and two.{slight}
 
 {agreement}
 
