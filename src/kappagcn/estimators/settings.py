@@ -101,7 +101,7 @@ class EmbeddingSettings(Settings):
     start: str = setting(
         "graph",
         "Initial points and curvatures: nearly flat, by multidimensional scaling of the graph's distances, or small "
-        "random points and ±1 as in the paper. Curvatures that the signature names start there.",
+        "random points and ±1 as in the paper. Curvatures in the signature are initial values.",
         choices=("graph", "paper"),
     )
     hidden_channels: int = setting(16, "Dimension of the hidden layer of the κ-GCN.", range="[1, inf)")
@@ -109,21 +109,23 @@ class EmbeddingSettings(Settings):
     lr: float | str = setting(
         "auto",
         "Adam learning rate; auto: 0.03 for the κ-GCN's weights, 0.003 times the diameter for points whose pairs are "
-        "sampled. Points on all pairs are trained by L-BFGS, which has none.",
+        "sampled. Points on all pairs are trained by L-BFGS, which has no learning rate.",
         range="[0, inf)",
     )
     curvature_lr: float | str = setting(
         "auto",
-        "Learning rate of curvatures, 0 to keep them; of asinh(κR²), R half the diameter; L-BFGS has none; auto: 0.2.",
+        "Learning rate of curvatures, 0 to keep them; it is that of asinh(κR²), with R half the diameter; not used by "
+        "L-BFGS; auto: 0.2.",
         range="[0, inf)",
     )
     sources: int | str = setting(
         "auto",
-        "Nodes whose distances each step takes; 0 for all pairs; auto: all pairs up to 5000 nodes, else 64.",
+        "Number of source nodes of each step; it uses their pairs with all nodes; 0 for all pairs; auto: all pairs up "
+        "to 5000 nodes, otherwise 64.",
         range="[0, inf)",
     )
     intervals: bool = setting(
-        True, "Whether to compute an interval of each curvature; in it the result is as good within 1 %."
+        True, "Whether to compute an interval of each curvature; in it the objective is at most 1 % above its minimum."
     )
 
 
@@ -149,7 +151,7 @@ class NetworkSettings(Settings):
         None, "Training nodes or edges in a mini-batch; without it each step takes the whole graph.", range="[1, inf)"
     )
     num_neighbors: int | Sequence[int] = setting(
-        10, "Neighbours sampled for each node, −1 for all; in mini-batches; or one number for each hop: 10,5."
+        10, "Neighbours sampled for each node, −1 for all; used in mini-batches; or one number for each hop: 10,5."
     )
 
 
@@ -174,8 +176,9 @@ class ClassificationSettings(NetworkSettings):
     )
     self_features: str = setting(
         "auto",
-        "Use a node's own features separately; from its neighbours', in the κ-GCN; auto: where neighbours share a "
-        "class hardly more than by chance and own features predict better, by training and stopping nodes.",
+        "Use a node's own features separately; the κ-GCN then does not mix them with its neighbours'; auto: if "
+        "neighbours share a class hardly more often than by chance and own features predict better, judged on training "
+        "and stopping nodes.",
         choices=("auto", "on", "off"),
     )
     propagation_steps: int = setting(10, "Number of propagation steps of appnp.", range="[1, inf)")
@@ -183,7 +186,7 @@ class ClassificationSettings(NetworkSettings):
     split_input: bool = setting(False, "Whether each factor gets only its share of features.")
     feature_map: str = setting(
         "tangent",
-        "Features are read as: tangent vectors at the origin or, scaled as in the paper, points.",
+        "Meaning of the features: tangent vectors at the origin, or points, scaled as in the paper.",
         choices=("tangent", "points"),
     )
     feature_scale: float = setting(1.0, "Factor by which features are multiplied.", range="(0, inf)")
@@ -219,8 +222,8 @@ class LinkPredictionSettings(NetworkSettings):
     adjacency_norm: str = setting("row", "Normalise the adjacency matrix.", choices=("symmetric", "row", "none"))
     inputs: str = setting(
         "auto",
-        "What the network is given: the features, a column for each node (identity), or both; auto: features where the "
-        "graph has some.",
+        "Inputs of the network: the features, a column for each node (identity), or both; auto: features if the graph "
+        "has some.",
         choices=("auto", "features", "identity", "both"),
     )
     decoder: str = setting(
@@ -241,7 +244,8 @@ class LinkPredictionSettings(NetworkSettings):
     evaluate_every: int = setting(2, "Epochs between evaluations on validation pairs.", range="[1, inf)")
     folds: int = setting(
         5,
-        "Parts of the training edges; each step predicts one from messages along the others; 1: all edges from all.",
+        "Parts of the training edges; each step predicts one from messages along the others; 1: no parts, all edges "
+        "are predicted from all.",
         range="[1, inf)",
     )
     negatives: str = setting(

@@ -24,7 +24,7 @@ def threads_for_graph(data: Data) -> AbstractContextManager[None]:
 
 
 def threads_for_pairs(data: Data) -> AbstractContextManager[None]:
-    """The same for operations on all pairs of nodes, which compiled loops do where there are any."""
+    """A context with one thread of torch if operations on all pairs of nodes are small or done by compiled loops."""
     is_compiled = compiled("point_pairs") is not None
     return threads_for(data.num_nodes * (COLUMNS if is_compiled else data.num_nodes), SMALL)
 

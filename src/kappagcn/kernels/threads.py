@@ -15,7 +15,7 @@ _loop_threads: int | None = None
 
 
 def loop_threads() -> int:
-    """Number of threads of the compiled loops: torch's own, or those that `threads_for` has taken from torch."""
+    """Number of threads of the compiled loops: that of torch outside of `threads_for`."""
     return torch.get_num_threads() if _loop_threads is None else _loop_threads
 
 

@@ -44,7 +44,7 @@ class EmbeddingTask(_ObjectiveTask):
         objective: ``"distortion"``, ``"relative"`` or ``"stress"``.
 
     Attributes:
-        perfect: Value of the objective at which nothing is left to gain.
+        perfect: Value of the objective at or below which the embedding cannot be improved.
 
     >>> from kappagcn.graphs import cycle
     >>> graph, points = cycle(12), FreePoints(12, "S2")

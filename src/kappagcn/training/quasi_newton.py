@@ -29,7 +29,7 @@ class QuasiNewtonTrainer(Trainer):
 
     Args:
         model: Model, trained in place.
-        task: Task with a deterministic loss, which is `perfect` at or below a value.
+        task: Task with a deterministic loss, and the value `perfect` at or below which training stops.
         config: Epochs and seed; learning rates are not used.
         units: Unit of each parameter that is not a curvature, a number or a tensor that broadcasts to it.
         radius: R, about half the diameter of the data; None to keep the curvatures fixed.
@@ -125,12 +125,12 @@ class QuasiNewtonTrainer(Trainer):
 
     @property
     def solved(self) -> bool:
-        """Whether nothing is left to gain."""
+        """Whether the loss is so low that the result cannot be improved."""
         return self.minimum.value <= self.task.perfect  # type: ignore[attr-defined,no-any-return]
 
     @property
     def converged(self) -> bool:
-        """Whether nothing is left to gain, or no step lowers the loss any more, or only by a negligible amount."""
+        """Whether the loss cannot be improved, or the last steps have lowered it only by a negligible amount, or not."""
         slow = len(self.values) == WINDOW and self.values[-1] > (1 - LEAST_GAIN) * self.values[0]
         return self.solved or (self.epoch >= self.fixed_epochs and (self.stuck or slow))
 
