@@ -130,7 +130,7 @@ class QuasiNewtonTrainer(Trainer):
 
     @property
     def converged(self) -> bool:
-        """Whether the loss cannot be improved, or the last steps have lowered it only by a negligible amount, or not."""
+        """Whether training is solved, or no step lowers the loss any more, or only by a negligible amount."""
         slow = len(self.values) == WINDOW and self.values[-1] > (1 - LEAST_GAIN) * self.values[0]
         return self.solved or (self.epoch >= self.fixed_epochs and (self.stuck or slow))
 
