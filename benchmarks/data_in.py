@@ -44,6 +44,10 @@ ON_FOLDER = {
         ["classify", "folder", "--space", "H16", "--epochs", "1", "--no-baselines", "--out", "classified"],
         "`kappagcn classify folder --space H16 --epochs 1 --no-baselines`",
     ),
+    "embed-folder": (
+        ["embed", "folder", "--space", "H2", "--epochs", "1", "--out", "embedded"],
+        "`kappagcn embed folder --space H2 --epochs 1`",
+    ),
 }
 READ = """
 import json, resource, sys, time
@@ -162,7 +166,9 @@ def page(record_: dict[str, Any]) -> str:
     used = "\n".join(
         f"| {title} | {rows[case]['processor_seconds']:.0f} s | {rows[case]['gib']:.2f} GiB |"
         for case, (_, title) in ON_FOLDER.items()
+        if case in rows
     )
+    unmeasured = "`link` was" if "embed-folder" in rows else "`embed` and `link` were"
     millions = f"{record_['nodes'] // 10**6} million nodes, {record_['edges'] // 10**6} million random edges"
     return f"""# From start to data
 
@@ -200,7 +206,7 @@ compute needs memory of its own, which counts here together with the imports and
 
 `info` takes the edges as a boolean matrix of 5 bytes an entry, and the distances of a few columns at a time. `classify`
 trains on the whole graph at once here, so it does use all of it; `--batch-size` trains on mini-batches, and parts in
-files ([growing](growing.md)) hold one part at a time. `embed` and `link` were not measured on it.
+files ([growing](growing.md)) hold one part at a time. {unmeasured} not measured on it.
 """
 
 
