@@ -144,8 +144,9 @@ The same splits and seeds, {SPLITS} × {RUNS} runs; GCN and κ-GCN again, and AP
 features and then propagate ten steps or more. All four rows have the same candidates: the settings that PPNP published
 (64 units, rows of sum 1, dropout 0.5 of features, hidden units and Â in every step, L² of 5e-3 on the first layer,
 patience 100 that a higher accuracy or a lower loss restarts), with its learning rate doubled to halve the epochs; rows
-of length 1; 16 units with more L²; on Pubmed more, see below. Curvature starts at 0 (U) or slightly below (H) or above
-it (S), and is learned.
+of length 1; 16 units with more L²; on Pubmed more, see below. On Airport, whose features are numbers, they have 16
+units, standardised columns, no dropout and Â with rows of sum 1. Curvature starts at 0 (U) or slightly below (H) or
+above it (S), and is learned.
 
 {Table(["", *DATASETS.values()], rows()).markdown()}
 
