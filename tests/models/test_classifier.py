@@ -94,7 +94,7 @@ def test_networks_compile_and_export(name, data):
         (lambda: KappaGCN(10, 2, "H4", act="cube"), "act: expected relu"),
         (lambda: GCN(10, 2, dropout=1.5), "dropout: expected a probability"),
         (lambda: GCN(10, 2, 0), "expected a number of columns from 1"),
-        (lambda: build_model("gat"), "expected a model out of kappa-gcn"),
+        (lambda: build_model("gat"), "expected a model, one of kappa-gcn"),
     ],
 )
 def test_wrong_options_are_named(call, words):
