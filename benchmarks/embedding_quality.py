@@ -265,8 +265,8 @@ network's points are a choice of free points, whose least distortion is that of 
 Published: overlapping spaces (NeurIPS 2021), Adam with 2000 steps. Epochs are those of the run itself; the trials that
 choose its start come on top, 100 epochs each where a run may take 2000: one start in E10, two in S10, three in H10,
 five in products. Of the two starts of products whose curvatures are fixed at first, one was chosen on polblogs,
-airports_usa and yeast, and the other on the first two; the rows of power, and of facebook in H5^2, were made without
-the second.
+airports_usa and yeast, and the other on the first two; the rows of power in H5xS5 and H5^2, and of facebook in H5^2,
+were made without the second. Runs of less than 1200 epochs try neither.
 
 {relative_gaps(rows)}
 
