@@ -11,6 +11,7 @@ from torch import Tensor
 
 from kappagcn.errors import EmbeddingFailedError
 from kappagcn.geometry.manifold import Manifold
+from kappagcn.training.embedding_quality import MEASURED
 from kappagcn.training.graph_distances import GraphDistances
 from kappagcn.training.pair_objectives import distances_from
 
@@ -18,7 +19,6 @@ __all__ = ["best_scale", "check_result", "coincident_nodes", "ratio_histogram"]
 
 Array = NDArray[Any]
 LARGEST, BINS = 2.0, 50  # bins of the histogram of d/d_G
-BLOCK = 256  # sources whose distances are held at once
 COINCIDENT = 1e-3  # d/d_G below which two nodes coincide
 
 
@@ -57,7 +57,7 @@ def coincident_nodes(v: Tensor, manifold: Manifold, distances: GraphDistances) -
 def _blocks(distances: GraphDistances) -> Any:
     """Sources and their weights 1/d_G², a few at a time."""
     sources = torch.arange(len(distances)) if distances.sources is None else distances.sources
-    for some in torch.arange(len(sources)).split(BLOCK):
+    for some in torch.arange(len(sources)).split(max(1, MEASURED // max(1, len(distances)))):
         yield sources[some], distances.weights[some].double().numpy()
 
 

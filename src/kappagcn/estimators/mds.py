@@ -14,6 +14,7 @@ __all__ = ["classical_mds", "landmark_mds", "spherical_mds"]
 Array = NDArray[Any]
 DENSE = 400  # points up to which all eigenvectors are computed
 TINY = 1e-12
+BLOCK = 2**23  # distances squared at once
 
 
 def _largest(matrix: Array, count: int) -> tuple[Array, Array]:
@@ -63,13 +64,14 @@ def landmark_mds(distances: Array, landmarks: Array, dim: int) -> Array:
     >>> np.abs(landmark_mds(line[[0, 3]], np.array([0, 3]), 1)).round(6).tolist()
     [[1.5], [0.5], [0.5], [1.5]]
     """
-    squares = distances**2
-    own = squares[:, landmarks]
+    own = distances[:, landmarks] ** 2
     means = own.mean(0)
     values, vectors = _largest(-0.5 * (own - means - means[:, None] + means.mean()), min(dim, len(own)))
     used = values > TINY * max(float(values.max(initial=0)), TINY)
     projections = vectors[:, used] / np.sqrt(values[used])
-    return _padded(-0.5 * (squares - means[:, None]).T @ projections, dim)
+    blocks = np.array_split(np.arange(distances.shape[1]), -(-distances.size // BLOCK) or 1)
+    points = [-0.5 * (distances[:, block] ** 2 - means[:, None]).T @ projections for block in blocks]
+    return _padded(np.concatenate(points), dim)
 
 
 def spherical_mds(distances: Array, dim: int, kappa: float) -> Array:

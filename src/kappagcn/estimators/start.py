@@ -103,7 +103,7 @@ class Scaling:
     @cached_property
     def nearest(self) -> Array:
         """The smallest known distance of each node to another one, (N, 1)."""
-        nearest: Array = np.where(self.lengths > 0, self.lengths, np.inf).min(0, initial=self.distances.longest)
+        nearest: Array = self.lengths.min(0, initial=self.distances.longest, where=self.lengths > 0)
         return nearest[:, None]
 
     def columns(self, dim: int) -> Array:

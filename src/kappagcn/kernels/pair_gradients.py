@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,5 +175,5 @@ def added(rows: Rows, sums: list[Sums], *, slopes: bool) -> tuple[Array, Array, 
     whole = np.array([totals[:, 0].sum(), totals[:, 1].min(), totals[:, 2].max(), totals[:, 3].sum()])
     if not slopes:
         return whole, np.empty((0, 0)), np.empty(0)
-    by_u, by_numbers, by_kappa = (np.sum([each[k] for each in sums], axis=0) for k in range(3))
+    by_u, by_numbers, by_kappa = (reduce(np.add, [each[k] for each in sums]) for k in range(3))
     return whole, *rows.gradients(by_u, by_numbers, by_kappa)

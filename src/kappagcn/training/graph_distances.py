@@ -63,7 +63,7 @@ class GraphDistances:
         self.unreachable_pairs = rows * (lengths.shape[1] - 1) - self.pairs
         counted = torch.where(torch.isfinite(lengths), lengths, 0) if lengths.is_floating_point() else lengths
         self.longest = max(float(counted.max()), 0.0) if self.pairs else 0.0
-        self.squares = float(counted.clamp(min=0).double().square().sum()) if self.pairs else 0.0
+        self.squares = sum(float(row.clamp(min=0).double().square().sum()) for row in counted) if self.pairs else 0.0
         if near is not None and sources is not None:
             self.weights[near.entries(sources)] = 0
 
@@ -91,8 +91,9 @@ class GraphDistances:
 
     def lengths(self) -> Tensor:
         """The distances, recomputed from the weights, float64; 0 for pairs that do not count."""
-        weights = self.weights.double()
-        return torch.where(weights > 0, weights, 1).rsqrt() * (weights > 0)
+        counted = self.weights > 0
+        # In place: these are the largest arrays of an embedding.
+        return self.weights.double().masked_fill_(~counted, 1).rsqrt_().mul_(counted)
 
     def row_norm(self, objective: str) -> float:
         """The divisor of a row's sum, on average: N for the distortion, pairs or Σd² per row for the others."""
