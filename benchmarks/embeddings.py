@@ -202,7 +202,8 @@ these spaces, unless free points have a lower minimum than L-BFGS and Adam come 
 With the start of today and the rates above: {run_again()}.
 Hyperbolic curvatures then start at κR² = −10, R half the diameter, and this rate moves them by less than a factor of 2,
 so the table keeps the older runs; the other cells were not run again. With the rates of today the κ-GCN's tree is in
-[quality of embeddings](embedding-quality.md); learning rates three times as large or as small change little there.
+[quality of embeddings](embedding-quality.md); learning rates three times
+as large or as small change it by about a tenth or less after 2000 epochs.
 
 ## Free points, and other measures
 
