@@ -138,7 +138,7 @@ def layerwise(
     >>> from kappagcn.graphs import disease
     >>> from kappagcn.models import KappaGCN
     >>> data, model = disease(200), KappaGCN(10, 2, "H4").eval().double()
-    >>> x = data.x.double()
+    >>> x = 0.1 * data.x.double()
     >>> torch.allclose(layerwise(model, x, data.edge_index, batch_size=50), model(x, data.edge_index))
     True
     """
