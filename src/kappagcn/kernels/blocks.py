@@ -22,7 +22,7 @@ from kappagcn.kernels.threads import loop_threads
 Array = NDArray[Any]
 BLOCK = 8192
 LINE = 8  # float64 numbers in a cache line
-ALONE = 65536  # rows that one thread finishes before another one has started
+ALONE = 65536  # rows up to which a second thread gains nothing beside torch's, which spin for some milliseconds
 
 # Sums may be reordered to use vector registers; nothing else is relaxed.
 compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
@@ -47,10 +47,10 @@ def aligned_zeros(*shape: int) -> Array:
     return space[start : start + count].reshape(shape)
 
 
-def in_blocks(rows: int, work: Callable[[slice, int], object], *, alone: int = ALONE) -> None:
-    """Call `work` with the slice and the number of each block of rows; up to `alone` rows in this thread."""
+def in_blocks(rows: int, work: Callable[[slice, int], object]) -> None:
+    """Call `work` with the slice and the number of each block of rows."""
     blocks = -(-rows // BLOCK) or 1
-    parallel_for(blocks, lambda n: work(slice(n * BLOCK, min((n + 1) * BLOCK, rows)), n), alone=rows <= alone)
+    parallel_for(blocks, lambda n: work(slice(n * BLOCK, min((n + 1) * BLOCK, rows)), n), alone=rows <= ALONE)
 
 
 @cache

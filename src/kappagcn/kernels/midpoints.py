@@ -23,7 +23,6 @@ __all__ = ["midpoints"]
 
 CSR = tuple[Array, Array, Array]  # row starts, columns and values
 LIMIT = ROW_EXPONENT[torch.float64]
-ALONE = 16384  # rows that one thread sums before another one has started
 
 
 @compiled
@@ -81,7 +80,7 @@ def _sums(
     sums = np.empty((rows, lifted.shape[1]), kind)
     in_blocks(len(x), lambda b, _: lift(x, kappas, ends, factors, b.start, b.stop, lifted))
     own = matrix, lifted, kappas, ends, weight
-    in_blocks(rows, lambda b, _: far.append(_sum_and_lower(*own, b.start, b.stop, out, sums, kept)), alone=ALONE)
+    in_blocks(rows, lambda b, _: far.append(_sum_and_lower(*own, b.start, b.stop, out, sums, kept)))
     return sums, kept, any(far)
 
 
@@ -127,7 +126,6 @@ class _Midpoints(torch.autograd.Function):
         in_blocks(
             len(x),
             lambda b, n: _sum_and_lift_backward(*own, by_sums, b.start, b.stop, by_x, by_k[n]),
-            alone=ALONE,
         )
         return by_v, torch.from_numpy(by_k.sum(0)), None, None, None, None, None
 
