@@ -3,6 +3,7 @@
 import importlib
 import os
 import random
+import sys
 
 import hypothesis
 import hypothesis.internal.conjecture.providers
@@ -60,6 +61,8 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def seeded_generators() -> None:
-    """Every test draws the same, whichever ran before it."""
+def fresh_state() -> None:
+    """Every test draws the same, and compiles as if nothing had been compiled, whichever ran before it."""
     seed_all()
+    if "torch._dynamo" in sys.modules:  # it remembers code that it could not compile
+        torch._dynamo.reset()

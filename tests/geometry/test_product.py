@@ -171,7 +171,6 @@ def test_a_product_compiles_and_exports_as_one_graph():
 
     v, w = 0.3 * torch.randn(5, 4, dtype=torch.float64), torch.rand(5, dtype=torch.float64) + 0.1
     expected = Net()(v, w)
-    torch._dynamo.reset()
     torch.testing.assert_close(torch.compile(Net(), fullgraph=True, backend="eager")(v, w), expected)
     torch.testing.assert_close(torch.export.export(Net(), (v, w)).module()(v, w), expected)
 

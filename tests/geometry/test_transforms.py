@@ -95,7 +95,6 @@ WITH_BACKWARD = ("add", "dist", "dist0", "cdist", "cdist2", "midpoint", "logits"
 @EACH
 def test_compiles_as_one_graph(name):
     """fullgraph=True fails on any Python branch on a value; neither backend needs a compiler."""
-    torch._dynamo.reset()
     backend = "aot_eager" if name in WITH_BACKWARD else "eager"
     compiled = torch.compile(TRACED[name], fullgraph=True, backend=backend)
     for kappa in (-0.8, 0.6):
@@ -155,7 +154,6 @@ def test_exports(name, strict):
 
 @pytest.mark.parametrize("k", [-1.0, 0.5])
 def test_sampling_compiles(k):
-    torch._dynamo.reset()
 
     @torch.compile(fullgraph=True, backend="aot_eager")
     def draw(k):

@@ -16,7 +16,6 @@ PAGE = Path(__file__).parents[2] / "docs" / "pyg-conventions.md"
 @pytest.mark.parametrize("name", [name for name, _ in pyg_conventions.ROWS])
 def test_the_page_says_what_happens(name):
     random.seed(name)  # PyG names the code that it generates by chance, and takes an older one of that name
-    torch._dynamo.reset()
     row = dict(pyg_conventions.ROWS)[name]
     theirs, ours = pyg_conventions.attempt(row, GCNConv), pyg_conventions.attempt(row, KappaGCNConv)
     assert f"| {name} | {theirs} | {ours} |" in PAGE.read_text().splitlines()

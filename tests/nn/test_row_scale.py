@@ -102,7 +102,6 @@ def test_a_gcnconv_loaded_into_the_default_gives_its_numbers():
 
 def test_it_starts_under_compile_as_it_does_eagerly():
     torch.manual_seed(0)
-    torch._dynamo.reset()
     conv = KappaGCNConv(5, 4, manifold="H2xS2")
     twin = copy.deepcopy(conv)
     compiled = torch.compile(twin, backend="aot_eager", fullgraph=True)

@@ -135,5 +135,4 @@ def test_points_outside_are_refused_and_brought_back():
 
 def test_modules_with_it_compile():
     net = Net(SPACES["product"]())
-    torch._dynamo.reset()
     torch.testing.assert_close(torch.compile(net, backend="eager", fullgraph=True)(), net())
