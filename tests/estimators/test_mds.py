@@ -34,11 +34,13 @@ def test_fewer_dimensions_take_the_widest_ones():
     np.testing.assert_allclose(np.linalg.norm(classical_mds(apart(x), 2), axis=0), best, rtol=1e-10)
 
 
-def test_landmarks_place_all_other_points():
+def test_landmarks_place_all_other_points(monkeypatch):
+    monkeypatch.setattr("kappagcn.estimators.mds.BLOCK", 60)  # ten points at once
     x = np.random.default_rng(1).standard_normal((50, 3))
     landmarks = np.array([3, 40, 11, 25, 8, 0])
     coordinates = landmark_mds(apart(x)[landmarks], landmarks, 4)
     np.testing.assert_allclose(apart(coordinates), apart(x), atol=1e-6)
+    np.testing.assert_allclose(coordinates[landmarks].mean(0), 0, atol=1e-6)
 
 
 @pytest.mark.parametrize("kappa", [0.04, 1.0, 25.0])
