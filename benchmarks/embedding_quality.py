@@ -237,7 +237,8 @@ def page(kept: dict[str, Any]) -> str:
 Embeddings with the defaults of `GraphEmbedder` on many graphs; bold where the value that was asked for, or that others
 published, is reached. `make quality` repeats all of it; runs may stop early, and some were given fewer epochs than the
 published ones, as their column says. Seconds are those of a machine with other work; those of the processor, where they
-were recorded, are of all its cores. Record:
+were recorded, are of all its cores. Rows without a time of the processor are of an earlier state of 0.2.0, before a
+single hyperbolic factor also tried the start of a sphere. Record:
 [embedding_quality.json](../benchmarks/results/embedding_quality.json).
 
 ## Trees: average distortion
