@@ -4,7 +4,6 @@ import random
 from pathlib import Path
 
 import pytest
-import torch
 from torch_geometric.nn import GCNConv
 
 import pyg_conventions
