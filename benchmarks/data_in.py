@@ -183,7 +183,7 @@ a quiet machine, and more beside other processes.
 {starts}
 
 Most of it is importing modules. PyTorch Geometric imports torch's compiler and all of its own layers and datasets;
-`kappagcn.cli.startup` puts stand-ins in their places, and in those of NetworkX, pyarrow and numba, that load the real
+`kappagcn.cli.startup` puts placeholders in their places, and in those of NetworkX, pyarrow and numba, that load the real
 modules when they are asked for.
 {targets(rows)}
 

@@ -4,6 +4,7 @@ Importing PyTorch Geometric also imports torch's compiler and all of its own lay
 placeholders replace them in ``sys.modules``, and import the real module when one of its attributes is used.
 """
 
+import atexit
 import gc
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 from typing import Any
 
-__all__ = ["DEFERRED", "collect_rarely", "defer_imports"]
+__all__ = ["DEFERRED", "DEFERRED_WITHOUT_TRAINING", "collect_rarely", "defer_imports", "trains"]
 
 OBJECTS = 20_000  # new objects between two garbage collections; the default of Python is 700
 DEFERRED = (
@@ -31,6 +32,8 @@ DEFERRED = (
     "pyarrow.csv",
     "scipy.spatial",
 )
+# Shapes of operations for tensors without values, which torch's compiler and some optimisers use.
+DEFERRED_WITHOUT_TRAINING = ("torch._meta_registrations",)
 TRIED = {"torch": "2.13.", "torch_geometric": "2.8."}
 """Versions for which placeholders for parts of a package were tested; other versions are imported in the usual way."""
 
@@ -60,9 +63,14 @@ def _unchanged(function: Callable[..., Any] | None = None, *_: Any, **__: Any) -
     return (lambda each: each) if function is None else function
 
 
-def defer_imports() -> None:
+def trains(arguments: list[str]) -> bool:
+    """Whether a command line may train something; all do but `info` without `--try`."""
+    return arguments[:1] != ["info"] or "--try" in arguments
+
+
+def defer_imports(training: bool = True) -> None:
     """Replace modules that are not loaded yet by placeholders; only for a process that runs one command."""
-    for name in DEFERRED:
+    for name in (*DEFERRED, *(() if training else DEFERRED_WITHOUT_TRAINING)):
         if name not in sys.modules and _can_wait(name.partition(".")[0]):
             module = DeferredModule(name)
             if name == "torch._dynamo":
@@ -82,5 +90,6 @@ def _can_wait(package: str) -> bool:
 
 
 def collect_rarely() -> None:
-    """Collect garbage less often: imports create a million objects, none of which is garbage."""
+    """Collect garbage less often, and not at the end: imports create a million objects, none of which is garbage."""
     gc.set_threshold(OBJECTS)
+    atexit.register(gc.freeze)
