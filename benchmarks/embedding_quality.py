@@ -21,6 +21,7 @@ import networkx as nx
 import numpy as np
 
 import record
+from embedding_quality_page import PUBLISHED, TRIALS, page
 from kappagcn.estimators import GraphEmbedder
 from kappagcn.estimators.space_choice import candidate_spaces
 from kappagcn.graphs import as_graph, describe
@@ -30,15 +31,8 @@ from kappagcn.paper.runs import peak_memory
 PACKAGES = ("torch", "numpy", "scipy", "numba", "kappagcn")
 Row = dict[str, Any]
 Rows = Iterator[Row | None]  # None: a row that is not asked for
-CLOSE = 1.05  # of the least D_avg
-MOST_RUNS = 5  # time that a choice may take, in units of one run
 LARGE = 1500  # nodes from which the sphere is left out
 
-# Mean relative error in ten dimensions: overlapping spaces, NeurIPS 2021, Adam with 2000 steps.
-PUBLISHED = {
-    "power": {"E10": 0.0410, "H10": 0.0348, "S10": 0.0481, "H5^2": 0.0255, "H5xS5": 0.0255, "H2^5": 0.0273},
-    "facebook": {"E10": 0.0494, "H10": 0.0483, "S10": 0.0597, "H5^2": 0.0372, "H5xS5": 0.0336, "H2^5": 0.0439},
-}
 PRECISIONS = {"power": ("H10", 0.95), "facebook": ("H10", 0.80), "wordnet_mammals": ("H5", 0.927)}
 AUTO_GRAPHS = (
     "tree", "small_tree", "torus", "sphere", "karate", "football", "phylo_tree", "disease_nc", "airports_brazil",
@@ -93,7 +87,7 @@ def run(graph: Any, name: str, space: str, *, part: str, target: float | None = 
         "epochs": embedder.result_.epochs, "stopped_by": embedder.result_.stopped_by,
         "distortion": embedder.distortion_, "d_avg": embedder.d_avg_, "map": embedder.map_,
         "learned_space": embedder.space_, "seconds": round(time.perf_counter() - start, 1),
-        "cpu_seconds": round(time.process_time() - busy, 2), "target": target,
+        "cpu_seconds": round(time.process_time() - busy, 2), "target": target, "trials": TRIALS,
     }  # fmt: skip
 
 
@@ -193,113 +187,6 @@ def to_quality() -> Rows:
         "part": "time", "graph": "tree", "space": "H10", "epochs": epochs, "distortion": embedder.distortion_,
         "seconds": round(time.perf_counter() - start, 1), "memory_gib": peak_memory(),
     }  # fmt: skip
-
-
-def page(kept: dict[str, Any]) -> str:
-    rows = kept["results"]
-
-    def table(part: str, measure: str, *, larger: bool = False) -> str:
-        chosen = [row for row in rows if row["part"] == part]
-        busy = any("cpu_seconds" in row for row in chosen)
-        titles = ["graph", "space", measure, "asked or published", "learned space", "epochs", "seconds"]
-        titles += ["of processor"] if busy else []
-        lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
-        for r in chosen:
-            target = "" if r["target"] is None else f"{r['target']:.4g}"
-            good = r["target"] is not None and (r[measure] >= r["target"] if larger else r[measure] <= r["target"])
-            value = f"**{r[measure]:.4f}**" if good else f"{r[measure]:.4f}"
-            name = r["graph"] + (f" (seed {r['seed']})" if r["seed"] else "")
-            name += f", `{r['objective']}`" if part == "lengths" else ""
-            cells = [name, r["space"], value, target, r["learned_space"], r["epochs"], r["seconds"]]
-            cells += [r.get("cpu_seconds", "")] if busy else []
-            lines.append(f"| {' | '.join(map(str, cells))} |")
-        return "\n".join(lines)
-
-    auto_rows = [row for row in rows if row["part"] == "auto"]
-    near = sum(row["d_avg"] <= CLOSE * row["best"] for row in auto_rows)
-    advised = sum(row["candidates"][row["advised"]] <= CLOSE * row["best"] for row in auto_rows)
-    ratios = {r["graph"]: r.get("cpu_seconds", r.get("seconds")) / r["one_run"] for r in auto_rows}
-    by_processor = [row["graph"] for row in auto_rows if "cpu_seconds" in row]
-    slow = [graph for graph, ratio in ratios.items() if ratio > MOST_RUNS]
-    auto_lines = [
-        f"| {r['graph']} | {r['space']} | {r['d_avg']:.4f} | {r['best']:.4f} | {ratios[r['graph']]:.1f} | "
-        f"{r['advised']} | {r['candidates'][r['advised']]:.4f} |"
-        for r in auto_rows
-    ]
-    speed = [row for row in rows if row["part"] == "time"]
-    timed = "".join(
-        f"The tree is below the paper's 0.0029 after {r['epochs']} epochs and {r['seconds']} seconds; peak memory "
-        f"{r['memory_gib']} GiB.\n"
-        for r in speed
-    )
-    return f"""# Quality of embeddings
-
-Embeddings with the defaults of `GraphEmbedder` on many graphs; bold where the value that was asked for, or that others
-published, is reached. `make quality` repeats all of it; runs may stop early, and some were given fewer epochs than the
-published ones, as their column says. Seconds are those of a machine with other work; those of the processor, where they
-were recorded, are of all its cores. Rows without a time of the processor are of an earlier state of 0.2.0, before a
-single hyperbolic factor also tried the start of a sphere. Record:
-[embedding_quality.json](../benchmarks/results/embedding_quality.json).
-
-## Trees: average distortion
-
-{table("trees", "distortion")}
-
-{timed}
-## The paper's torus and sphere: average distortion within 1000 epochs
-
-{table("paper", "distortion")}
-
-## The κ-GCN on the paper's graphs: average distortion, beside half the paper's
-
-With the defaults and the paper's 10,000 epochs: [all cells of the paper's table](embeddings.md). A
-network's points are a choice of free points, whose least distortion is that of the tables above.
-
-{table("network", "distortion")}
-
-## Complete graphs of distances: D_avg
-
-{table("lengths", "d_avg")}
-
-## D_avg in ten dimensions, objective `relative`
-
-Published: overlapping spaces (NeurIPS 2021), Adam with 2000 steps. Epochs are those of the run itself; the trials that
-choose its start come on top, 100 epochs each where a run may take 2000: one start in E10, two in S10, three in H10,
-five in products. Of the two starts of products whose curvatures are fixed at first, one was chosen on polblogs,
-airports_usa and yeast, and the other on the first two; the rows of power in H5xS5 and H5^2, and of facebook in H5^2,
-were made without the second. Runs of less than 1200 epochs try neither.
-
-{relative_gaps(rows)}
-
-{table("relative", "d_avg")}
-
-## Mean average precision, objective `neighbours`
-
-{table("neighbours", "map", larger=True)}
-
-## `--space auto`
-
-The choice among {len(candidate_spaces(10))} signatures of ten dimensions, 300 epochs, beside the best of all of them
-run to the end: within 5 % on {near} of {len(auto_rows)} graphs. Time is that of the choice and
-the final run, in units of the median of the full runs, by the processor's time on {", ".join(by_processor) or "none"}
-and by the clock of a machine with other work on the others; above {MOST_RUNS} on {", ".join(slow) or "none"}. The
-advice of `kappagcn info`, a rule of thumb that trains nothing, is within 5 % on {advised} of them.
-
-| graph | chosen | D_avg | best of all | time | advice | its D_avg |
-|---|---|---|---|---|---|---|
-{chr(10).join(auto_lines)}
-
-{record.made_with(kept)}
-"""
-
-
-def relative_gaps(rows: list[Row]) -> str:
-    """Published cells that are missed or were not run, in words."""
-    own = {(row["graph"], row["space"]): row["d_avg"] for row in rows if row["part"] == "relative"}
-    cells = [(graph, space, value) for graph, row in PUBLISHED.items() for space, value in row.items()]
-    missed = [f"{graph} {space}" for graph, space, value in cells if own.get((graph, space), 0.0) > value]
-    absent = [f"{graph} {space}" for graph, space, _ in cells if (graph, space) not in own]
-    return f"Missed: {', '.join(missed) or 'none'}. Not run: {', '.join(absent) or 'none'}."
 
 
 def placed(row: Row, rows: list[Row]) -> list[Row]:

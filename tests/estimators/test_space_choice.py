@@ -3,9 +3,10 @@
 import pytest
 
 from kappagcn import GraphEmbedder
+from kappagcn.distributed import Communicator
 from kappagcn.errors import SignatureError
 from kappagcn.estimators.embedding_run import EmbeddingRun
-from kappagcn.estimators.space_choice import Candidate, SpaceChoice, _reason, candidate_spaces
+from kappagcn.estimators.space_choice import Candidate, SpaceChoice, _reason, candidate_spaces, choose_space
 from kappagcn.geometry.signature import parse_signature
 from kappagcn.graphs import balanced_tree, cycle, path
 
@@ -56,12 +57,20 @@ def test_the_reason_says_when_another_one_was_slightly_better():
     assert _reason(other, [other, best, flat]).startswith("S5^2 has the least D_avg")
 
 
-def test_each_candidate_has_one_trainer(monkeypatch):
-    """Making one runs the trials of its starts."""
-    made, own = [], EmbeddingRun.tried_trainer
-    monkeypatch.setattr(EmbeddingRun, "tried_trainer", lambda run: made.append(run.settings.space) or own(run))
-    GraphEmbedder("auto", dim=6, epochs=50, verbose=False).fit(cycle(10))
+def test_each_candidate_has_one_trial_and_the_chosen_one_is_continued(monkeypatch):
+    made, own = [], EmbeddingRun.short_trial
+    monkeypatch.setattr(EmbeddingRun, "short_trial", lambda run: made.append(run.settings.space) or own(run))
+    monkeypatch.setattr(EmbeddingRun, "trial", lambda *_, **__: pytest.fail("started again"))
+    fitted = GraphEmbedder("auto", dim=6, epochs=50, verbose=False).fit(cycle(10))
     assert sorted(made) == sorted(candidate_spaces(6))
+    assert len(fitted.history_) == fitted.result_.epochs
+
+
+def test_a_long_run_starts_again_in_the_chosen_space():
+    """It compares more starts than the choice, and for longer."""
+    for epochs, continued in ((600, True), (700, False)):
+        run = EmbeddingRun(GraphEmbedder("auto", dim=1, epochs=epochs, verbose=False), cycle(6), Communicator())
+        assert (choose_space(run, 1)[1] is not None) == continued
 
 
 def test_the_choice_is_kept_and_taken_up_again(tmp_path, monkeypatch):

@@ -22,7 +22,8 @@ def try_spaces(graph: Any, dim: int, seed: int) -> Any:
     from kappagcn.estimators.space_choice import choose_space
 
     settings = EmbeddingSettings("auto", dim=dim, epochs=EPOCHS, random_state=seed)
-    return choose_space(EmbeddingRun(settings, graph, Communicator()), dim, say)
+    choice, _ = choose_space(EmbeddingRun(settings, graph, Communicator()), dim, say)
+    return choice
 
 
 @command("kappagcn info karate")

@@ -27,13 +27,14 @@ from kappagcn.estimators.settings import EmbeddingSettings
 from kappagcn.estimators.sklearn_base import NotFittedError, TransformerMixin
 from kappagcn.estimators.space_choice import SpaceChoice, choose_space
 from kappagcn.estimators.threads import threads_for_pairs
+from kappagcn.estimators.trials import Trial
 from kappagcn.geometry import Curvature, ProductManifold
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import as_graph, components
 from kappagcn.models.points import FreePoints, NetworkPoints
 from kappagcn.progress import line
 from kappagcn.run_folder import read_json
-from kappagcn.training import GraphDistances, TrainingResult, mean_average_precision, measure, run_training
+from kappagcn.training import GraphDistances, TrainingResult, mean_average_precision, measure
 from kappagcn.training.pair_objectives import distances_from
 
 __all__ = ["GraphEmbedder"]
@@ -110,23 +111,23 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
             return self._fit(data, Communicator.of(group), folder=folder, resume=resume)
 
     def _fit(self, data: Data, communicator: Communicator, *, folder: Any, resume: bool) -> GraphEmbedder:
-        run = EmbeddingRun(self, data, communicator)
+        films = folder is not None and communicator.rank == 0
+        run = EmbeddingRun(self, data, communicator, FilmRecorder if films else None)
         names = data.get("node_names")
         self.node_names_: list[str] | None = None if names is None else [str(name) for name in names]
         resumed = resume and folder is not None and (Path(folder) / "config.json").exists()
-        self.choice_ = self._choose(run, Path(folder) if resumed and folder is not None else None)
+        self.choice_, trial = self._choose(run, Path(folder) if resumed and folder is not None else None)
         if self.choice_ is not None:
             run = run.in_space(self.choice_.space)
         with self.progress("embedding", communicator) as callbacks:
-            trainer = run.trainer(resumed=resumed)
-            film = None
-            if folder is not None and communicator.rank == 0:
-                film = FilmRecorder(trainer.model, Path(folder), resumed=resumed)
-                callbacks.append(film)
+            trial = run.trial(resumed=resumed) if trial is None else trial
+            trainer, film = trial.trainer, trial.film
+            if film is not None:
+                callbacks.append(film.writing_to(Path(folder), resumed=resumed))
             identity = run.identity()
             identity["options"]["space"] = self.space  # the space that "auto" chose is a result, not a setting
             try:
-                result = run_training(trainer, identity, folder=folder, resume=resume, callbacks=callbacks)
+                result = trial.finish(identity, folder=folder, resume=resume, callbacks=callbacks)
             except KeyboardInterrupt:
                 if folder is not None and communicator.rank == 0 and trainer.epoch > 0:
                     trainer.take_best()
@@ -137,11 +138,11 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         check_result(self, run)
         return self
 
-    def _choose(self, run: EmbeddingRun, resumed: Path | None) -> SpaceChoice | None:
+    def _choose(self, run: EmbeddingRun, resumed: Path | None) -> tuple[SpaceChoice | None, Trial | None]:
         if self.space != AUTO:
-            return None
+            return None, None
         if resumed is not None and (resumed / "choice.json").exists():
-            return SpaceChoice.from_dict(read_json(resumed / "choice.json"))
+            return SpaceChoice.from_dict(read_json(resumed / "choice.json")), None
         return choose_space(run, self.dim, line if self.verbose and run.communicator.rank == 0 else None)
 
     def _finish(self, points: Any, run: EmbeddingRun, result: TrainingResult, film: FilmRecorder | None) -> None:

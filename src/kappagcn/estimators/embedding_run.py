@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,7 @@ from kappagcn.errors import GraphError, TrainingError
 from kappagcn.estimators.devices import resolve_device
 from kappagcn.estimators.settings import EmbeddingSettings
 from kappagcn.estimators.start import Scaling, Start, in_units, scaled, starts
+from kappagcn.estimators.trials import MakeFilm, Trial, best_trial
 from kappagcn.geometry import Curvature, ProductManifold
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.models.points import FreePoints, NetworkPoints
@@ -45,6 +47,7 @@ WATCHED = 16  # sources whose objective decides which epoch's points are kept
 MEASURED = 256  # further sources for the final distortion, and nodes for the mAP, of a large graph
 OTHER = 0x9E3779B97F4A7C15  # added to the seed, so that other nodes are drawn than in training
 TRIAL, TRIAL_SHARE = 30, 1 / 20  # trial epochs of each start: at least TRIAL, and a share of all epochs
+MOST_TRIED = 1 / 2  # share of all epochs after which starts are not compared any more
 FIXED_SHARE = 1 / 3  # largest share of a trial in which curvatures may be fixed
 POINT_LR, CURVATURE_LR = (
     0.003,
@@ -60,6 +63,7 @@ class EmbeddingRun:
         settings: Settings of the embedding.
         graph: The graph.
         communicator: Connects the processes that share sampled pairs.
+        make_film: As in `Trial`.
 
     Attributes:
         data: The graph with edges in units of their mean length.
@@ -68,8 +72,10 @@ class EmbeddingRun:
         measured: Nodes of the final measurement; None for all.
     """
 
-    def __init__(self, settings: EmbeddingSettings, graph: Data, communicator: Communicator) -> None:
-        self.settings, self.communicator = settings, communicator
+    def __init__(
+        self, settings: EmbeddingSettings, graph: Data, communicator: Communicator, make_film: MakeFilm | None = None
+    ) -> None:
+        self.settings, self.communicator, self.make_film = settings, communicator, make_film
         alone = "several processes" if communicator.world_size > 1 else None
         alone = "the method kappa-gcn" if settings.method != "free" else alone
         self.device = resolve_device(settings.device, on_cpu=alone)
@@ -81,7 +87,6 @@ class EmbeddingRun:
         self.distances = GraphDistances.of(self.data, self.measured)
         self.diameter = self.distances.longest or 1.0
         self.scaling = Scaling(self.distances)
-        self._best_starts: dict[tuple[str, int], int] = {}  # by space and epochs of the trial
         self.space = settings.space if settings.space == AUTO else scaled(settings.space, self.unit)
         if communicator.world_size > 1 and not self.sources:
             raise TrainingError(
@@ -131,42 +136,38 @@ class EmbeddingRun:
             "data": fingerprint(self.data.edge_index, self.data.get("edge_weight")),
         }
 
-    def trainer(self, *, resumed: bool = False) -> Trainer:
-        """A trainer from the best of the starts; a resumed run, which loads its state, needs no trials."""
-        epochs = max(TRIAL, int(TRIAL_SHARE * self.settings.epochs))
-        candidates = self._starts(epochs)
+    def trial(self, *, resumed: bool = False) -> Trial:
+        """Training from the best of the starts, after the trials; a resumed run, which loads its state, needs none."""
+        candidates = self._starts(self.trial_epochs)
         if resumed or not self._needs_trials(candidates):
-            return self._trainer(candidates[0])
-        if (self.space, epochs) not in self._best_starts:
-            self._best_of(candidates, epochs)
-        return self._trainer(candidates[self._best_starts[self.space, epochs]])
+            return Trial(self._trainer(candidates[0]), self.make_film)
+        most = int(MOST_TRIED * self.settings.epochs)
+        return best_trial(self._trials(candidates), self.trial_epochs, most)
 
-    def tried_trainer(self) -> Trainer:
-        """The trainer of the best start after the shortest trial; a new trainer if no trial is needed."""
+    def short_trial(self) -> Trial:
+        """The best start after the shortest trial; without a trial, if there is one start."""
         candidates = self._starts(TRIAL)
-        return self._best_of(candidates, TRIAL) if self._needs_trials(candidates) else self._trainer(candidates[0])
+        if not self._needs_trials(candidates):
+            return Trial(self._trainer(candidates[0]), self.make_film)
+        return best_trial(self._trials(candidates), TRIAL, TRIAL)
+
+    @property
+    def trial_epochs(self) -> int:
+        """Epochs after which starts are compared for the first time."""
+        return max(TRIAL, int(TRIAL_SHARE * self.settings.epochs))
 
     def _needs_trials(self, candidates: list[Start]) -> bool:
         return len(candidates) > 1 and self.settings.epochs > TRIAL and not self.sources
 
-    def _best_of(self, candidates: list[Start], epochs: int) -> Trainer:
-        """The trainer with the least objective after some epochs from each start, or the first that is perfect."""
-        best: Trainer | None = None
+    def _trials(self, candidates: list[Start]) -> Iterator[Trial]:
+        """A trial of each start, without those that are not better than the first one from the outset."""
         outset = math.inf
         for number, start in enumerate(candidates):
-            trainer = self._trainer(start)
-            value = float(trainer.task.loss().detach())
+            trial = Trial(self._trainer(start), self.make_film)
+            value = float(trial.trainer.task.loss().detach())
             outset = value if number == 0 else outset
-            if start.if_better and value >= outset:
-                continue
-            while trainer.epoch < epochs and not trainer.is_over():
-                trainer.run_epoch()
-            if best is None or trainer.stopping.lowest_loss < best.stopping.lowest_loss:
-                best, self._best_starts[self.space, epochs] = trainer, number
-            if isinstance(trainer, QuasiNewtonTrainer) and trainer.solved:
-                break
-        assert best is not None
-        return best
+            if not start.if_better or value < outset:
+                yield trial
 
     def _starts(self, trial_epochs: int) -> list[Start]:
         """Starts that a trial of this length can compare: fixed curvatures need further epochs after they are freed."""

@@ -34,37 +34,51 @@ def frames_per_doubling(numbers: int) -> int:
 
 
 class FilmRecorder:
-    """A callback of training that writes frames to a run folder.
+    """A callback of training that keeps frames in memory until it has a run folder, and then writes them there.
 
     Args:
         points: Trained module that returns tangent vectors and has a `manifold`.
-        folder: Run folder.
-        resumed: Whether the frames in the folder are to be continued.
     """
 
-    def __init__(self, points: Any, folder: Path, *, resumed: bool) -> None:
-        self.points, self.folder, self.resumed = points, folder, resumed
+    folder: Path
+
+    def __init__(self, points: Any) -> None:
+        self.points = points
         with torch.no_grad():
             self.size = points().numel()
         self.frames = frames_per_doubling(self.size)
-        self.first = [] if resumed or not self.frames else [self._row(0, float("nan"))]
-        self.started = False
+        self.first = [self._row(0, float("nan"))] if self.frames else []
+        self.in_folder, self.resumed, self.started = False, False, False
+
+    def writing_to(self, folder: Path, *, resumed: bool) -> FilmRecorder:
+        """This recorder, which writes to a folder from the next epoch on.
+
+        Args:
+            folder: Run folder, which need not exist yet.
+            resumed: Whether the frames in the folder are to be continued, in the place of those in memory.
+        """
+        self.folder, self.in_folder, self.resumed = folder, True, resumed
+        return self
 
     def __call__(self, record: dict[str, Any]) -> None:
         """Record the positions after an epoch if the film has a frame for it."""
         epoch = int(record["epoch"])
         if not self.frames:
             return
-        if not self.started:
+        if self.in_folder and not self.started:
             self._start(epoch)
         stride = 2 ** max(0, (epoch // self.frames).bit_length() - 1)
         if epoch % stride == 0:
             value = next((record[name] for name in METRICS.values() if name in record), float("nan"))
+            row = self._row(epoch, value)
+            if not self.in_folder:
+                self.first.append(row)
+                return
             with (self.folder / RAW).open("ab") as file:
-                file.write(self._row(epoch, value).tobytes())
+                file.write(row.tobytes())
 
     def _start(self, epoch: int) -> None:
-        """Write the frames before this epoch: those of an interrupted run, or the start."""
+        """Write the frames before this epoch: those of an interrupted run, or those in memory."""
         rows = [row for row in self._read() if row[0] < epoch] if self.resumed else self.first
         (self.folder / RAW).write_bytes(b"".join(row.tobytes() for row in rows))
         self.started = True
@@ -98,6 +112,8 @@ class FilmRecorder:
         The file of frames is removed, unless the run was interrupted and can continue it.
         """
         best_epoch = result.best_epoch
+        if self.frames and not self.started:  # no epoch was left to train
+            self._start(result.epochs + 1)
         rows = self._read() if self.frames else np.zeros((0, 1))
         rows = rows[rows[:, 0] <= best_epoch].astype(np.float64)
         if not len(rows):

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kappagcn.errors import SignatureError
-from kappagcn.estimators.embedding_run import EmbeddingRun
+from kappagcn.estimators.embedding_run import TRIAL, EmbeddingRun
+from kappagcn.estimators.trials import Trial
 from kappagcn.geometry.signature import parse_signature
 from kappagcn.training import Trainer, mean_average_precision, measure
 
@@ -78,7 +79,7 @@ def candidate_spaces(dim: int) -> list[str]:
     return [*single, *pairs, *planes]
 
 
-def choose_space(run: EmbeddingRun, dim: int, report: Any = None) -> SpaceChoice:
+def choose_space(run: EmbeddingRun, dim: int, report: Any = None) -> tuple[SpaceChoice, Trial | None]:
     """Try all candidates for 30 epochs, the best of each shape for 80, and the two best of these for 160.
 
     A shape is the dimensions of the factors, and which of them are flat: signs are learned.
@@ -87,33 +88,36 @@ def choose_space(run: EmbeddingRun, dim: int, report: Any = None) -> SpaceChoice
         run: The graph and the settings of the embedding.
         dim: Total dimension of the candidates.
         report: Function that is called with a line of text after each candidate.
+
+    Returns:
+        The choice, and the training of the chosen candidate, which continues from there; None where a run of these
+        settings compares more starts, or for longer.
     """
     candidates = [Candidate(space) for space in candidate_spaces(dim)]
-    trainers: dict[str, Trainer] = {}
+    trials: dict[str, Trial] = {}
     left = list(candidates)
     for number, epochs in enumerate(ROUNDS):
         for candidate in left:
             own = run.in_space(candidate.space)
-            if candidate.space not in trainers:
-                trainers[candidate.space] = own.tried_trainer()
-            trainer = trainers[candidate.space]
-            while trainer.epoch < min(epochs, run.settings.epochs) and not trainer.is_over():
-                trainer.run_epoch()
-            _measure(candidate, trainer, own)
+            if candidate.space not in trials:
+                trials[candidate.space] = own.short_trial()
+            trials[candidate.space].run(min(epochs, run.settings.epochs))
+            _measure(candidate, trials[candidate.space].trainer, own)
             if report is not None:
                 report(f"{candidate.space}: D_avg {candidate.d_avg:.4f} after {candidate.epochs} epochs")
         left.sort(key=lambda each: each.d_avg)
         if epochs >= run.settings.epochs or number == len(ROUNDS) - 1:
             break
         left = _best_of_each_shape(left) if number == 0 else left[:FINALISTS]
-        trainers = {each.space: trainers[each.space] for each in left}
+        trials = {each.space: trials[each.space] for each in left}
     flat = candidates[0]
     close = [each for each in left if each.d_avg <= CLOSE * left[0].d_avg]
     best = min(close, key=lambda each: (each.space.count("x") + each.space.count("^"), each.d_avg))
     if flat.d_avg <= PERFECT:
         best = flat
     ranked = sorted(candidates, key=lambda each: (each is not best, -each.epochs, each.d_avg))
-    return SpaceChoice(best.space, ranked, _reason(best, ranked))
+    chosen = trials.get(best.space) if run.trial_epochs == TRIAL else None
+    return SpaceChoice(best.space, ranked, _reason(best, ranked)), chosen
 
 
 def _best_of_each_shape(ranked: list[Candidate]) -> list[Candidate]:

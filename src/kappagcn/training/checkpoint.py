@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -117,12 +117,15 @@ class CheckpointFolder:
         self.metrics, self.model = self.path / "metrics.jsonl", self.path / "model.safetensors"
         self._written = 0
 
-    def start(self, config: dict[str, Any], trainer: Trainer, *, resume: bool = False) -> list[Record]:
+    def start(
+        self, config: dict[str, Any], trainer: Trainer, history: Sequence[Record] = (), *, resume: bool = False
+    ) -> list[Record]:
         """Start a run, or resume the one in the folder; returns the metrics of its epochs so far.
 
         Args:
             config: Run configuration, which a resumed run must share.
             trainer: Trainer whose state is saved, or loaded.
+            history: Metrics of the epochs that the trainer of a new run has already run.
             resume: Whether a run in the folder may be resumed; it is never overwritten.
         """
         resumes = should_resume(self.path, config, resume=resume)
@@ -136,9 +139,9 @@ class CheckpointFolder:
             self.metrics.unlink(missing_ok=True)
         except OSError as problem:
             raise CheckpointError(f"{self.path}: expected a folder to write in, found {problem.strerror}.") from None
-        self.save(trainer, [])
+        self.save(trainer, list(history))
         save_json(self.config, config)  # written last: its presence marks a run
-        return []
+        return list(history)
 
     def save(self, trainer: Trainer, history: list[Record]) -> None:
         """Append metrics that are not yet written, then save the state."""

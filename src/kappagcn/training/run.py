@@ -35,7 +35,7 @@ class RunOptions(TypedDict, total=False):
 class TrainingResult:
     """Result of training; the network itself holds the best weights.
 
-    `seconds` counts from the start or from the last resume, which was after `resumed_after` epochs.
+    `seconds` counts from the last start or resume, which was after `resumed_after` epochs.
 
     >>> history = [{"epoch": 1, "stopping_accuracy": 0.5}, {"epoch": 2, "stopping_accuracy": 0.7}]
     >>> TrainingResult(epochs=2, best_epoch=2, stopped_by="epochs", seconds=0.1, history=history).best
@@ -160,6 +160,7 @@ def run_training(
     resume: bool = False,
     callbacks: Sequence[Callback] = (),
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    history: Sequence[Record] = (),
 ) -> TrainingResult:
     """Run all epochs, in a run folder if there is one; at the end network and folder hold the best weights.
 
@@ -172,6 +173,7 @@ def run_training(
         resume: Continue the run in `folder`, if there is one, to the same numbers as without the interruption.
         callbacks: Functions that are called with each epoch's metrics.
         checkpoint_seconds: Time between checkpoints.
+        history: Metrics of the epochs that the trainer has already run.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
@@ -184,11 +186,11 @@ def run_training(
     if resume and folder is None:
         raise TrainingError("resume: expected the folder of the run to continue, found none.")
     run = None if folder is None else CheckpointFolder(Path(folder))
-    history: list[Record] = []
+    history = list(history)
     if run is not None:  # rank 0 starts or resumes the run; other ranks take its state
         files = run
         history, tensors, state = trainer.communicator.run_on_rank0(
-            lambda: (files.start(about, trainer, resume=resume), trainer.tensors(), trainer.about())
+            lambda: (files.start(about, trainer, history, resume=resume), trainer.tensors(), trainer.about())
         )
         if trainer.communicator.rank > 0:
             trainer.load(tensors, state)
