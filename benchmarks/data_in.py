@@ -48,6 +48,10 @@ ON_FOLDER = {
         ["embed", "folder", "--space", "H2", "--epochs", "1", "--out", "embedded"],
         "`kappagcn embed folder --space H2 --epochs 1`",
     ),
+    "link-folder": (
+        ["link", "folder", "--space", "H16", "--epochs", "1", "--out", "linked"],
+        "`kappagcn link folder --space H16 --epochs 1`",
+    ),
 }
 READ = """
 import json, resource, sys, time
@@ -183,8 +187,8 @@ a quiet machine, and more beside other processes.
 {starts}
 
 Most of it is importing modules. PyTorch Geometric imports torch's compiler and all of its own layers and datasets;
-`kappagcn.cli.startup` puts placeholders in their places, and in those of NetworkX, pyarrow and numba, that load the real
-modules when they are asked for.
+`kappagcn.cli.startup` puts placeholders in their places, and in those of NetworkX, pyarrow and numba, that load the
+real modules when they are asked for.
 {targets(rows)}
 
 ## A large edge list

@@ -1,5 +1,8 @@
 """From settings to a link predictor."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -36,6 +39,21 @@ def test_inputs_are_features_one_column_per_node_or_both():
     widths = {inputs: link_inputs(settings(x, inputs=inputs), graph(x)).shape[1] for inputs in ("features", "both")}
     assert widths == {"features": 3, "both": 9}
     assert link_inputs(settings(None), graph(None)).to_dense().tolist() == torch.eye(6).tolist()
+
+
+WITHOUT_WARNINGS = """
+import torch
+from kappagcn import KappaGCNLinkPredictor
+from kappagcn.graphs import cycle
+data = cycle(12)
+data.x = torch.rand(12, 3)
+KappaGCNLinkPredictor("H2", inputs="both", epochs=1).fit(data)
+"""
+
+
+def test_sparse_inputs_do_not_warn_in_a_new_process():
+    """torch warns of its first CSR tensor, once, which is nothing that a user could change."""
+    subprocess.run([sys.executable, "-W", "error:Sparse CSR", "-c", WITHOUT_WARNINGS], check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("model", ["kappa-gcn", "gcn", "hgcn", "mlp", "free"])

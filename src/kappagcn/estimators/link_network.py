@@ -71,7 +71,7 @@ def link_inputs(settings: LinkPredictionSettings, data: Data) -> Tensor:
     elif settings.feature_norm == "columns":
         x = standardize_columns(x.to_dense() if x.layout != torch.strided else x)
     if settings.inputs == "both":
-        columns = from_tensor(x if x.layout == torch.sparse_csr else x.to_sparse_csr())
+        columns = sp.csr_array(from_tensor(x))
         identity = sp.eye_array(data.num_nodes, dtype=np.float32, format="csr")
         x = as_features(sp.hstack([columns, identity]).tocsr(), sparse=True).float()
     return tangent_features(x)

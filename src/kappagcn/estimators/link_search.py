@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import torch
-from numpy.typing import NDArray
-from scipy import spatial
 from torch import Tensor
 
+from kappagcn.estimators.link_candidates import candidate_pairs
 from kappagcn.graphs import NegativeSampler
 from kappagcn.graphs.negatives import pair_keys
 from kappagcn.models import LinkPredictor
@@ -19,12 +17,8 @@ from kappagcn.training import distances_from
 
 __all__ = ["top_pairs"]
 
-Array = NDArray[Any]
 EXACT_PAIRS = 3 * 10**8  # number of pairs up to which all are compared, which takes seconds
 BLOCK = 2**22  # scores in memory at once
-NEAREST = 32  # neighbours of a node, by tangent vectors, that are candidates
-MOST_SHARED = 64  # largest degree of a common neighbour through which candidates are looked for
-HUBS = 1000  # nodes of the highest degree, of which all pairs are candidates
 
 
 @torch.no_grad()
@@ -44,7 +38,7 @@ def top_pairs(
     n = len(v)
     exact = n * n <= EXACT_PAIRS if exact is None else exact
     known = pair_keys(edges, n).unique()
-    best = _Best(k)
+    best = _Best(k, n)
     if exact:
         for rows in torch.arange(n).split(max(1, BLOCK // n)):
             scores = _rows_of_scores(model, v, rows)
@@ -56,22 +50,27 @@ def top_pairs(
             allowed = torch.isfinite(top)
             best.add(torch.stack((places // n + first, places % n))[:, allowed], top[allowed])
         return best.pairs, best.scores
-    pairs = _candidates(v, edges, n)
-    pairs = pairs[:, ~NegativeSampler(edges, n).contains(pairs)]
-    for some in pairs.split(BLOCK, 1):
-        best.add(some, model.decode(v, some).double())
+    sampler = NegativeSampler(edges, n)
+    for block in candidate_pairs(v, edges):
+        pairs = block[:, ~sampler.contains(block)]
+        best.add(pairs, model.decode(v, pairs).double())
     return best.pairs, best.scores
 
 
 class _Best:
-    """The best pairs so far; of equal scores the pair with the lower numbers."""
+    """The best pairs so far, each once; of equal scores the pair with the lower numbers."""
 
-    def __init__(self, k: int) -> None:
-        self.k, self.pairs, self.scores = k, torch.empty(2, 0, dtype=torch.int64), torch.empty(0, dtype=torch.float64)
+    def __init__(self, k: int, num_nodes: int) -> None:
+        self.k, self.num_nodes = k, num_nodes
+        self.pairs, self.scores = torch.empty(2, 0, dtype=torch.int64), torch.empty(0, dtype=torch.float64)
 
     def add(self, pairs: Tensor, scores: Tensor) -> None:
+        if len(self.scores) == self.k:
+            high = scores >= self.scores[-1]
+            pairs, scores = pairs[:, high], scores[high]
         pairs, scores = torch.cat((self.pairs, pairs), 1), torch.cat((self.scores, scores))
-        order = np.lexsort((pairs[1].numpy(), pairs[0].numpy(), -scores.numpy()))[: self.k].copy()
+        _, once = np.unique(pair_keys(pairs, self.num_nodes).numpy(), return_index=True)  # in the order of the keys
+        order = once[np.argsort(-scores.numpy()[once], kind="stable")[: self.k]]
         self.pairs, self.scores = pairs[:, order], scores[order]
 
 
@@ -87,24 +86,3 @@ def _rows_of_scores(model: LinkPredictor, v: Tensor, rows: Tensor) -> Tensor:
     bias: Any = model.decoder.bias
     products: Tensor = left[rows] @ v.t() + bias
     return products.double()
-
-
-def _candidates(v: Tensor, edges: Tensor, n: int) -> Tensor:
-    """Pairs with a common neighbour, near points, and pairs of hubs, each once, (2, P)."""
-    first, second = torch.cat((edges, edges.flip(0)), 1).numpy()
-    links = sp.csr_array((np.ones(len(first), np.float32), (first, second)), shape=(n, n))
-    degree = np.diff(links.indptr)
-    # Not through hubs: all pairs would be candidates.
-    few = sp.csr_array(sp.diags_array((degree <= MOST_SHARED).astype(np.float32)) @ links)
-    two_steps = sp.coo_array(sp.triu(links @ few, 1))
-    _, near = spatial.cKDTree(v.double().numpy()).query(v.double().numpy(), min(NEAREST + 1, n))
-    near = near.reshape(n, -1)
-    hubs = np.sort(np.argsort(-degree, kind="stable")[:HUBS])
-    rows, cols = np.triu_indices(len(hubs), 1)
-    ends = [
-        np.concatenate([two_steps.coords[0], np.repeat(np.arange(n), near.shape[1]), hubs[rows]]),
-        np.concatenate([two_steps.coords[1], near.reshape(-1), hubs[cols]]),
-    ]
-    pairs = torch.from_numpy(np.stack(ends).astype(np.int64))
-    keys = pair_keys(pairs[:, pairs[0] != pairs[1]], n).unique()
-    return torch.stack((keys // n, keys % n))

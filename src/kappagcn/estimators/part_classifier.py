@@ -20,6 +20,7 @@ from kappagcn.estimators.classifier import KappaGCNClassifier
 from kappagcn.estimators.provenance import provenance
 from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.run_folder import save_json
+from kappagcn.sparse.matrix import csr_tensor
 from kappagcn.training import evaluate_parts, fit_parts, part_files, seeded
 from kappagcn.training.part_fitting import save_predictions
 
@@ -107,9 +108,7 @@ def _first_rows(x: Tensor) -> Tensor:
     count = min(SAMPLE, x.shape[0])
     starts = x.crow_indices()[: count + 1]
     entries = int(starts[-1])
-    return torch.sparse_csr_tensor(
-        starts, x.col_indices()[:entries], x.values()[:entries], (count, x.shape[1]), check_invariants=False
-    )
+    return csr_tensor(starts, x.col_indices()[:entries], x.values()[:entries], (count, x.shape[1]))
 
 
 def _check(settings: ClassificationSettings, about: Record) -> None:
