@@ -38,7 +38,17 @@ NAMES = {
     "run_backward": "backward",
     "cross_entropy_loss": "loss",
 }
-HIDDEN = ("blocks.py", "dispatch.py", "tracing.py", "functional.py", "inputs.py", "precision.py", "message_passing.py")
+HIDDEN = (
+    "blocks.py",
+    "buffers.py",
+    "team.py",
+    "dispatch.py",
+    "tracing.py",
+    "functional.py",
+    "inputs.py",
+    "precision.py",
+    "message_passing.py",
+)
 COLOURS = {"compiled": "#7fb3e6", "product": "#f0b46c", "torch": "#c9ced6", "python": "#e9e3d5"}
 MEANINGS = {
     "compiled": "compiled loops",
@@ -58,7 +68,7 @@ def call_of(file: str, name: str) -> tuple[str, str] | None:
     if path.name == "matrix.py" or path.parent.name == "optim":
         return (label, "product" if path.name == "matrix.py" else "torch") if f"{path.name} {name}" in NAMES else None
     if path.parent.name == "kernels":
-        return label, "compiled" if name.strip("_").startswith(("lift", "lower", "sum_and")) else "python"
+        return label, "compiled" if name.strip("_").startswith(("measure", "pack", "lower", "sum_")) else "python"
     return (label, "python") if "kappagcn" in path.parts or path.parent.name == "benchmarks" else None
 
 

@@ -10,7 +10,7 @@ from kappagcn.geometry import ProductManifold
 from kappagcn.kernels import midpoints as kernels
 from kappagcn.kernels.blocks import compiled
 from kappagcn.kernels.dispatch import torch_only
-from kappagcn.kernels.row_vectors import weighted_sum
+from kappagcn.kernels.row_vectors import scaled_sum, weighted_sum
 from kappagcn.nn import SparseMatrix, aggregate
 
 N = 40
@@ -68,7 +68,7 @@ def test_rows_are_kept_in_float64_only_where_some_lie_far_out():
         adjacency = matrix(far, negative=False)
         whole, transpose = adjacency.matrices()
         own = whole, [3], transpose, adjacency.row_sums(), None
-        out = kernels.midpoints(rows(far, 3).requires_grad_(), torch.tensor([-1.0], dtype=torch.float64), *own)
+        out = kernels.midpoints(rows(far, 3).requires_grad_(), torch.tensor([-1.0], dtype=torch.float64), None, *own)
         *_, sums, _ = out.grad_fn.numbers
         assert sums.dtype == kind
 
@@ -91,3 +91,58 @@ def test_sums_of_rows_of_any_length(kind):
         x = torch.randn(N, dim, dtype=kind)
         sums = sums_of_rows(*entries, x.numpy())
         assert torch.allclose(torch.from_numpy(sums), adjacency.to_dense().double() @ x.double(), rtol=1e-6, atol=1e-6)
+
+
+@compiled
+def sums_of_scaled_rows(starts, cols, values, x, numbers, dim):
+    out = np.full((starts.shape[0] - 1, dim + 1), np.nan)
+    for i in range(out.shape[0]):
+        place = i * (dim + 1)
+        out[i, dim] = scaled_sum(out, place, cols, values, starts[i], starts[i + 1], x, 2, numbers, 1, dim)
+    return out
+
+
+def test_sums_of_scaled_rows_of_any_length():
+    torch.manual_seed(0)
+    adjacency = matrix(N // 2, negative=True)
+    csr = adjacency.matrices()[0]
+    entries = [part.numpy() for part in (csr.crow_indices(), csr.col_indices(), csr.values())]
+    for dim in range(1, 52):
+        x, numbers = torch.randn(N, dim + 3), torch.randn(N, 3, dtype=torch.float64)
+        sums = sums_of_scaled_rows(*entries, x.numpy(), numbers.numpy(), dim)
+        rows = torch.cat([numbers[:, 1:2] * x[:, 2:-1].double(), numbers[:, 2:]], 1)
+        assert np.allclose(sums, adjacency.to_dense().double() @ rows, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [0.1, 3.0])  # near rows, and rows that are summed in float64
+def test_threads_do_not_change_results(scale, monkeypatch):
+    torch.manual_seed(0)
+    monkeypatch.setattr(kernels, "ALONE", 0)
+    n, before = 3 * kernels.BLOCK + 5, torch.get_num_threads()
+    v, target = scale * torch.randn(n, 3), torch.randn(n, 3)
+    ends = torch.randint(n, (2, 5 * n))
+    adjacency = SparseMatrix(*ends, torch.rand(5 * n), (n, n))
+    results = []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            results.append(values_and_gradients(v, "H3(-1)", adjacency, target))
+    finally:
+        torch.set_num_threads(before)
+    for one, other in zip(*results, strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("space", DIMS)
+def test_a_bias_is_added_with_its_gradients(space):
+    torch.manual_seed(0)
+    dim, adjacency = sum(DIMS[space]), matrix(N, negative=False).to(torch.float64)
+    v, bias = (0.2 * torch.randn(N, dim)).double().requires_grad_(), torch.randn(dim).double().requires_grad_()
+    manifold = ProductManifold.from_signature(space).double()
+
+    def shifted(v, bias):
+        return aggregate(v, adjacency, manifold, bias=bias)
+
+    assert torch.allclose(shifted(v, bias), aggregate(v, adjacency, manifold) + bias)
+    assert torch.autograd.gradcheck(shifted, (v, bias), fast_mode=True)
+    assert torch.autograd.gradgradcheck(shifted, (v, bias), fast_mode=True)

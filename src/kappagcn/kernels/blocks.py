@@ -20,7 +20,7 @@ from torch import Tensor
 from kappagcn.kernels.threads import loop_threads
 
 Array = NDArray[Any]
-BLOCK = 8192
+BLOCK = 2048  # rows
 LINE = 8  # float64 numbers in a cache line
 ALONE = 65536  # rows up to which a second thread gains nothing beside torch's, which spin for some milliseconds
 
@@ -55,8 +55,12 @@ def in_blocks(rows: int, work: Callable[[slice, int], object]) -> None:
 
 @cache
 def _pool(process: int, threads: int) -> ThreadPoolExecutor:
-    """The thread pool of this process: threads do not survive a fork."""
     return ThreadPoolExecutor(threads)
+
+
+def pool_of_threads() -> ThreadPoolExecutor:
+    """The thread pool of this process: threads do not survive a fork."""
+    return _pool(os.getpid(), loop_threads())
 
 
 def parallel_for(count: int, work: Callable[[int], object], *, alone: bool = False) -> None:
@@ -71,7 +75,7 @@ def parallel_for(count: int, work: Callable[[int], object], *, alone: bool = Fal
             work(number)
 
     helpers = 0 if alone else min(loop_threads(), count) - 1
-    tasks = [_pool(os.getpid(), loop_threads()).submit(drain) for _ in range(helpers)]
+    tasks = [pool_of_threads().submit(drain) for _ in range(helpers)]
     drain()
     for task in tasks:
         if not task.cancel():

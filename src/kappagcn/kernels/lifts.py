@@ -75,6 +75,27 @@ def lift(v: Array, kappas: Array, ends: Array, factors: Array, start: int, stop:
             lifted[i, top + dim] = height
 
 
+@compiled
+def pack(
+    v: Array, kappas: Array, ends: Array, factors: Array, start: int, stop: int, rows: Array, numbers: Array
+) -> None:
+    """Rows as they are, behind the scale and the height of their lifts in float64; the two arrays share memory.
+
+    A row lifted in float64 takes twice as many bytes, and sums over neighbours wait for memory.
+    """
+    count, vector = kappas.shape[0], np.empty(v.shape[1])
+    for i in range(start, stop):
+        rows[i, 4 * count + v.shape[1]] = 0.0
+        combine(rows, i * rows.shape[1] + 4 * count, 1.0, v, i * v.shape[1], 0.0, v, i * v.shape[1], v.shape[1])
+        for f in range(count):
+            (begin, _, dim), scale, height = columns(f, ends), 2 * factors[f, 1, i], factors[f, 2, i]
+            if kappas[f] < 0 and height > FAR:
+                # As in `lift`: the height of the point as rounded.
+                combine(vector, 0, scale, v, i * v.shape[1] + begin, 0.0, v, i * v.shape[1] + begin, dim)
+                height = math.sqrt(1 - kappas[f] * dot(vector, 0, vector, 0, dim))
+            numbers[i, 2 * f], numbers[i, 2 * f + 1] = scale, height
+
+
 @inlined
 def _row_places(i: int, tangents: Array, begin: int, lifted: Array, top: int, origin: int = 0) -> tuple[int, int]:
     """Places in memory where row i of one factor begins: among tangent vectors, and among lifted rows from `origin`."""
@@ -112,9 +133,17 @@ def lift_backward(
 
 @compiled
 def lower(
-    sums: Array, kappas: Array, ends: Array, weight: Array, start: int, stop: int, out: Array, kept: Array
+    sums: Array,
+    kappas: Array,
+    ends: Array,
+    weight: Array,
+    bias: Array,
+    start: int,
+    stop: int,
+    out: Array,
+    kept: Array,
 ) -> bool:
-    """Rows times their weights, lowered, and their numbers; returns whether some are far.
+    """Rows times their weights, lowered, plus a bias, and their numbers; returns whether some are far.
 
     Far are rows that lie so far out for κ < 0 that a sum in float32 has lost digits.
     """
@@ -135,7 +164,7 @@ def lower(
                 at, place = _row_places(first + i, out, begin, sums, top)
                 # At κ = 0 the weight is the height, and may be 0.
                 scale = 0.5 if kappa == 0 else 0.5 * abs(weight[first + i]) * u[i]
-                combine(out, at, scale, sums, place, 0.0, sums, place, dim)
+                combine(out, at, scale, sums, place, 1.0, bias, begin, dim)
     return far
 
 
@@ -160,3 +189,10 @@ def lower_backward(
                 scale = 0.5 if kappa == 0 else 0.5 * abs(weight[first + i]) * numbers[1][i]
                 combine(by_sums, place, scale, grad, at, turn[i], sums, place, dim)
                 by_sums[first + i, top + dim] = -rise[i] if weight[first + i] >= 0 else rise[i]
+
+
+@compiled
+def add_rows(rows: Array, start: int, stop: int, total: Array) -> None:
+    """Add a range of rows to `total`."""
+    for i in range(start, stop):
+        combine(total, 0, 1.0, total, 0, 1.0, rows, i * rows.shape[1], rows.shape[1])

@@ -14,120 +14,247 @@ import torch
 from torch import Tensor
 
 from kappagcn.geometry.numerics import ROW_EXPONENT
-from kappagcn.kernels.blocks import Array, as_array, block_sums, compiled, in_blocks
+from kappagcn.kernels.blocks import BLOCK, Array, as_array, block_sums, compiled
+from kappagcn.kernels.buffers import Buffers
 from kappagcn.kernels.dispatch import second_order
-from kappagcn.kernels.lifts import TILE, lift, lift_backward, lift_numbers, lower, lower_backward
-from kappagcn.kernels.row_vectors import weighted_sum
+from kappagcn.kernels.lifts import (
+    TILE,
+    add_rows,
+    columns,
+    lift,
+    lift_backward,
+    lift_numbers,
+    lower,
+    lower_backward,
+    pack,
+)
+from kappagcn.kernels.row_vectors import scaled_sum, weighted_sum
+from kappagcn.kernels.team import call_in_threads, next_number, run
+from kappagcn.kernels.vector_math import inlined
 
 __all__ = ["midpoints"]
 
 CSR = tuple[Array, Array, Array]  # row starts, columns and values
 LIMIT = ROW_EXPONENT[torch.float64]
+ALONE = 4096  # rows up to which one thread is used: beside a busy core, waiting for a second one takes milliseconds
+
+
+@inlined
+def _next_block(counter: Array, rows: int) -> tuple[int, int, int]:
+    """Number of the next block, its first row and the row behind its last one; the same twice behind the last block."""
+    block = next_number(counter)
+    return block, min(block * BLOCK, rows), min((block + 1) * BLOCK, rows)
+
+
+@compiled
+def _measure(counter: Array, v: Array, kappas: Array, ends: Array, factors: Array, lifted: Array, far: Array) -> None:
+    """Numbers of rows, and, unless some are far, the rows lifted; whether some are far."""
+    _, start, stop = _next_block(counter, v.shape[0])
+    while start < stop:
+        if lift_numbers(v, kappas, ends, LIMIT, start, stop, factors):
+            far[0] = True
+        if not (far[0] and v.itemsize < 8):  # float32 rows are then packed
+            lift(v, kappas, ends, factors, start, stop, lifted)
+        _, start, stop = _next_block(counter, v.shape[0])
+
+
+@compiled
+def _pack(counter: Array, v: Array, kappas: Array, ends: Array, factors: Array, rows: Array, numbers: Array) -> None:
+    """Rows with the numbers of their lifts."""
+    _, start, stop = _next_block(counter, v.shape[0])
+    while start < stop:
+        pack(v, kappas, ends, factors, start, stop, rows, numbers)
+        _, start, stop = _next_block(counter, v.shape[0])
 
 
 @compiled
 def _sum_and_lower(
+    counter: Array,
     matrix: CSR,
     lifted: Array,
     kappas: Array,
     ends: Array,
     weight: Array,
-    start: int,
-    stop: int,
+    bias: Array,
     out: Array,
     sums: Array,
     kept: Array,
-) -> bool:
-    """Lowered rows of the product, their sums and numbers; returns whether some sums are far."""
-    (starts, cols, values), width, far = matrix, sums.shape[1], False
-    for first in range(start, stop, TILE):
-        last = min(first + TILE, stop)
-        for i in range(first, last):
-            weighted_sum(sums, i * width, cols, values, starts[i], starts[i + 1], lifted, width)
-        far |= lower(sums, kappas, ends, weight, first, last, out, kept)
-    return far
+    far: Array,
+) -> None:
+    """Lowered rows of the product, their sums and numbers; whether some sums are far."""
+    (starts, cols, values), width = matrix, sums.shape[1]
+    _, start, stop = _next_block(counter, sums.shape[0])
+    while start < stop:
+        for first in range(start, stop, TILE):
+            last = min(first + TILE, stop)
+            for i in range(first, last):
+                weighted_sum(sums, i * width, cols, values, starts[i], starts[i + 1], lifted, width)
+            if lower(sums, kappas, ends, weight, bias, first, last, out, kept):
+                far[0] = True
+        _, start, stop = _next_block(counter, sums.shape[0])
+
+
+@compiled
+def _sum_packed_and_lower(
+    counter: Array,
+    matrix: CSR,
+    rows: Array,
+    numbers: Array,
+    kappas: Array,
+    ends: Array,
+    weight: Array,
+    bias: Array,
+    out: Array,
+    sums: Array,
+    kept: Array,
+) -> None:
+    """As `_sum_and_lower`, of rows that are lifted on the way."""
+    (starts, cols, values), width, count = matrix, sums.shape[1], kappas.shape[0]
+    _, start, stop = _next_block(counter, sums.shape[0])
+    while start < stop:
+        for first in range(start, stop, TILE):
+            last = min(first + TILE, stop)
+            for i in range(first, last):
+                for f in range(count):
+                    begin, top, dim = columns(f, ends)
+                    place, at = i * width + top, 4 * count + begin
+                    sums[i, top + dim] = scaled_sum(
+                        sums, place, cols, values, starts[i], starts[i + 1], rows, at, numbers, 2 * f, dim
+                    )
+            lower(sums, kappas, ends, weight, bias, first, last, out, kept)
+        _, start, stop = _next_block(counter, sums.shape[0])
+
+
+@compiled
+def _lower_backward(
+    counter: Array,
+    lowered: CSR,
+    kappas: Array,
+    ends: Array,
+    grad: Array,
+    by_sums: Array,
+    by_kappa: Array,
+    by_bias: Array,
+) -> None:
+    """Gradients by the sums; those by κ and by the bias are added to those of the block."""
+    block, start, stop = _next_block(counter, grad.shape[0])
+    while start < stop:
+        lower_backward(lowered, kappas, ends, grad, start, stop, by_sums, by_kappa[block])
+        if by_bias.shape[1] > 0:
+            add_rows(grad, start, stop, by_bias[block])
+        block, start, stop = _next_block(counter, grad.shape[0])
 
 
 @compiled
 def _sum_and_lift_backward(
+    counter: Array,
     transpose: CSR,
     v: Array,
     factors: Array,
     kappas: Array,
     ends: Array,
     by_sums: Array,
-    start: int,
-    stop: int,
     by_v: Array,
     by_kappa: Array,
 ) -> None:
-    """Gradients by the rows from those by the sums; that by κ is added."""
+    """Gradients by the rows from those by the sums; that by κ is added to that of the block."""
     (starts, cols, values), width = transpose, by_sums.shape[1]
     grad = np.empty((TILE, width))
-    for first in range(start, stop, TILE):
-        last = min(first + TILE, stop)
-        for j in range(first, last):
-            weighted_sum(grad, (j - first) * width, cols, values, starts[j], starts[j + 1], by_sums, width)
-        lift_backward(v, kappas, ends, factors, grad, first, first, last, by_v, by_kappa)
+    block, start, stop = _next_block(counter, v.shape[0])
+    while start < stop:
+        for first in range(start, stop, TILE):
+            last = min(first + TILE, stop)
+            for j in range(first, last):
+                weighted_sum(grad, (j - first) * width, cols, values, starts[j], starts[j + 1], by_sums, width)
+            lift_backward(v, kappas, ends, factors, grad, first, first, last, by_v, by_kappa[block])
+        block, start, stop = _next_block(counter, v.shape[0])
 
 
-def _sums(
-    x: Array, kappas: Array, ends: Array, factors: Array, matrix: CSR, weight: Array, out: Array, kind: Any
-) -> tuple[Array, Array, bool]:
-    """Sums of rows lifted in this dtype, the numbers of these, and whether some are far; `out` is filled."""
-    (rows, _), far = out.shape, []
-    lifted, kept = np.empty((len(x), x.shape[1] + len(kappas)), kind), np.empty((len(kappas), 3, rows))
-    sums = np.empty((rows, lifted.shape[1]), kind)
-    in_blocks(len(x), lambda b, _: lift(x, kappas, ends, factors, b.start, b.stop, lifted))
-    own = matrix, lifted, kappas, ends, weight
-    in_blocks(rows, lambda b, _: far.append(_sum_and_lower(*own, b.start, b.stop, out, sums, kept)))
-    return sums, kept, any(far)
+@compiled
+def _measure_in_team(begin: int, threads: int, arguments: Any) -> None:
+    call_in_threads(begin, threads, _measure, arguments)
+
+
+@compiled
+def _pack_in_team(begin: int, threads: int, arguments: Any) -> None:
+    call_in_threads(begin, threads, _pack, arguments)
+
+
+@compiled
+def _sum_and_lower_in_team(begin: int, threads: int, arguments: Any) -> None:
+    call_in_threads(begin, threads, _sum_and_lower, arguments)
+
+
+@compiled
+def _sum_packed_and_lower_in_team(begin: int, threads: int, arguments: Any) -> None:
+    call_in_threads(begin, threads, _sum_packed_and_lower, arguments)
+
+
+@compiled
+def _lower_backward_in_team(begin: int, threads: int, arguments: Any) -> None:
+    call_in_threads(begin, threads, _lower_backward, arguments)
+
+
+@compiled
+def _sum_and_lift_backward_in_team(begin: int, threads: int, arguments: Any) -> None:
+    call_in_threads(begin, threads, _sum_and_lift_backward, arguments)
 
 
 class _Midpoints(torch.autograd.Function):
-    """log_0(A ⊠ exp_0(V)), (N, D), (F,) → (M, D); not differentiable by the matrix."""
+    """log_0(A ⊠ exp_0(V)) + b, (N, D), (F,), (D,) → (M, D); not differentiable by the matrix. Without b it is None."""
 
     @staticmethod
     def forward(
         ctx: Any,
         v: Tensor,
         k: Tensor,
+        bias: Tensor | None,
         matrix: Tensor,
         dims: list[int],
         transpose: Tensor,
         weight: Tensor,
         twin: Callable[..., Tensor],
     ) -> Tensor:
-        out, ends = v.new_empty(matrix.shape[0], v.shape[1]), np.cumsum([0, *dims])
-        factors = np.empty((len(dims), 3, len(v)))
-        x, kappas, w, o, far = as_array(v), as_array(k), as_array(weight), out.numpy(), []
-        in_blocks(len(x), lambda b, _: far.append(lift_numbers(x, kappas, ends, LIMIT, b.start, b.stop, factors)))
-        own = x, kappas, ends, factors, _csr(matrix), w, o
-        sums, kept, any_far = _sums(*own, np.float64 if any(far) else x.dtype)
-        if any_far and sums.dtype != np.float64:  # sums with negative weights may lie farther out than all rows
-            sums, kept, _ = _sums(*own, np.float64)
-        ctx.save_for_backward(v, k, weight)
-        ctx.inputs, ctx.twin, ctx.transpose = 2, twin, transpose
+        rows, (n, d), count, buffers = matrix.shape[0], v.shape, len(dims), Buffers()
+        out, ends, far = v.new_empty(rows, d), np.cumsum([0, *dims]), np.zeros(1, np.bool_)
+        x, kappas = as_array(v), as_array(k)
+        factors, kept = buffers.empty((count, 3, n), np.float64), buffers.empty((count, 3, rows), np.float64)
+        shift = np.zeros(d, x.dtype) if bias is None else as_array(bias.detach())
+        own, alone, single = (x, kappas, ends, factors), max(n, rows) <= ALONE, x.dtype == np.float32
+        scratch, csr, target = Buffers(), _csr(matrix), (kappas, ends, as_array(weight), shift, out.numpy())
+        lifted, sums = scratch.empty((n, d + count), x.dtype), np.empty(0)
+        run(_measure_in_team, _measure, *own, lifted, far, alone=alone)
+        if not (single and far[0]):
+            sums = buffers.empty((rows, d + count), x.dtype)
+            run(_sum_and_lower_in_team, _sum_and_lower, csr, lifted, *target, sums, kept, far, alone=alone)
+        if single and far[0]:  # with negative weights sums may lie farther out than all rows
+            sums = buffers.empty((rows, d + count), np.float64)
+            numbers = scratch.empty((n, 2 * count + (d + 2) // 2), np.float64)
+            packed = numbers.view(np.float32), numbers
+            run(_pack_in_team, _pack, *own, *packed, alone=alone)
+            run(_sum_packed_and_lower_in_team, _sum_packed_and_lower, csr, *packed, *target, sums, kept, alone=alone)
+        ctx.save_for_backward(v, k, *([] if bias is None else [bias]), weight)
+        ctx.inputs, ctx.twin, ctx.transpose = 2 if bias is None else 3, twin, transpose
         ctx.numbers = ends, factors, sums, kept
+        ctx.buffers = buffers
         return out
 
     @staticmethod
     @second_order
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None, None, None, None]:
-        v, k, weight = ctx.saved_tensors
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        v, k, *_, weight = ctx.saved_tensors
         ends, factors, sums, kept = ctx.numbers
-        by_v, by_sums = torch.empty_like(v, memory_format=torch.contiguous_format), np.empty_like(sums)
+        buffers, by_v = Buffers(), torch.empty_like(v, memory_format=torch.contiguous_format)
+        by_sums = buffers.empty(sums.shape, sums.dtype)
         x, kappas, w, g, by_x = map(as_array, (v, k, weight, grad, by_v))
-        by_k, own = block_sums(max(len(sums), len(x)), len(kappas)), (_csr(ctx.transpose), x, factors, kappas, ends)
-        in_blocks(
-            len(sums),
-            lambda b, n: lower_backward((sums, w, kept), kappas, ends, g, b.start, b.stop, by_sums, by_k[n]),
-        )
-        in_blocks(
-            len(x),
-            lambda b, n: _sum_and_lift_backward(*own, by_sums, b.start, b.stop, by_x, by_k[n]),
-        )
-        return by_v, torch.from_numpy(by_k.sum(0)), None, None, None, None, None
+        rows, alone = max(len(sums), len(x)), max(len(sums), len(x)) <= ALONE
+        by_k, by_bias = block_sums(rows, len(kappas)), block_sums(rows, x.shape[1] if ctx.needs_input_grad[2] else 0)
+        lowered = sums, w, kept
+        run(_lower_backward_in_team, _lower_backward, lowered, kappas, ends, g, by_sums, by_k, by_bias, alone=alone)
+        own = _csr(ctx.transpose), x, factors, kappas, ends, by_sums, by_x, by_k
+        run(_sum_and_lift_backward_in_team, _sum_and_lift_backward, *own, alone=alone)
+        by_b = torch.from_numpy(by_bias.sum(0)).to(v.dtype) if ctx.needs_input_grad[2] else None
+        return by_v, torch.from_numpy(by_k.sum(0)), by_b, None, None, None, None, None
 
 
 def _csr(matrix: Tensor) -> CSR:

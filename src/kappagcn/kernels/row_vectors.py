@@ -1,4 +1,4 @@
-"""Products and sums of short rows in vector registers, in float64: `dot`, `combine` and `weighted_sum`.
+"""Products and sums of short rows in vector registers, in float64: `dot`, `combine`, `weighted_sum`, `scaled_sum`.
 
 The compiler's own vector loops take 32 numbers at a time, and what is left over one by one; rows of a hidden layer are
 shorter than that. Here widths of 8, 4, 2 and 1 follow each other. Arrays are contiguous; a row is given by the array
@@ -18,7 +18,7 @@ from kappagcn.kernels.blocks import Array
 from kappagcn.kernels.intrinsics import intrinsic
 from kappagcn.kernels.vector_math import inlined
 
-__all__ = ["combine", "dot", "weighted_sum"]
+__all__ = ["combine", "dot", "scaled_sum", "weighted_sum"]
 
 WIDTHS = (8, 4, 2, 1)
 PLACE, WIDE = ir.IntType(64), ir.DoubleType()
@@ -131,25 +131,7 @@ def _window_sum(*widths: int) -> Any:
         _: Any, out: Any, out_first: Any, cols: Any, values: Any, first: Any, last: Any, x: Any, x_first: Any
     ) -> Any:
         def build(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-            arrays = {n: context.make_array(signature.args[n])(context, builder, value=args[n]) for n in (2, 3, 6)}
-            _, stride = cgutils.unpack_tuple(builder, arrays[6].shape)
-            starts = [ir.Constant(PLACE, sum(widths[:n])) for n in range(len(widths))]
-            sums = [cgutils.alloca_once(builder, ir.VectorType(WIDE, width)) for width in widths]
-            for own in sums:
-                builder.store(ir.Constant(own.type.pointee, None), own)
-            with cgutils.for_range(builder, builder.sub(args[5], args[4])) as loop:
-                entry = builder.add(args[4], loop.index)
-                col, value = (builder.load(builder.gep(arrays[n].data, [entry])) for n in (2, 3))
-                col = col if col.type == PLACE else builder.sext(col, PLACE)
-                value = value if value.type == WIDE else builder.fpext(value, WIDE)
-                place = builder.add(builder.mul(col, stride), args[7])
-                row = _Row(context, builder, signature.args[6], args[6], place)
-                for own, start, width in zip(sums, starts, widths, strict=True):
-                    term = builder.fmul(_repeated(builder, value, width), row.load(start, width), flags=CONTRACT)
-                    builder.store(builder.fadd(builder.load(own), term, flags=CONTRACT), own)
-            total = _Row(context, builder, signature.args[0], args[0], args[1])
-            for own, start, width in zip(sums, starts, widths, strict=True):
-                total.store(builder.load(own), start, width)
+            _build_sums(context, builder, signature, args, widths)
             return context.get_dummy_value()
 
         integer = types.int64
@@ -158,9 +140,82 @@ def _window_sum(*widths: int) -> Any:
     return window_sum
 
 
+def _scaled_window_sum(width: int) -> Any:
+    """The same of one window of rows times a number of their own; returns the sum of their second numbers."""
+
+    @intrinsic
+    def window_sum(
+        _: Any,
+        out: Any,
+        out_first: Any,
+        cols: Any,
+        values: Any,
+        first: Any,
+        last: Any,
+        x: Any,
+        x_first: Any,
+        numbers: Any,
+        place: Any,
+    ) -> Any:
+        def build(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+            return _build_sums(context, builder, signature, args, (width,), scaled=True)
+
+        integer = types.int64
+        kinds = out, integer, cols, values, integer, integer, x, integer, numbers, integer
+        return types.float64(*kinds), build
+
+    return window_sum
+
+
+def _build_sums(
+    context: Any,
+    builder: ir.IRBuilder,
+    signature: Any,
+    args: Any,
+    widths: tuple[int, ...],
+    *,
+    scaled: bool = False,
+) -> Any:
+    """Code of the sums of windows; the sum of the rows' second numbers, if they are scaled."""
+    used = (2, 3, 6, 8) if scaled else (2, 3, 6)
+    arrays = {n: context.make_array(signature.args[n])(context, builder, value=args[n]) for n in used}
+    _, stride = cgutils.unpack_tuple(builder, arrays[6].shape)
+    starts = [ir.Constant(PLACE, sum(widths[:n])) for n in range(len(widths))]
+    sums = [cgutils.alloca_once(builder, ir.VectorType(WIDE, width)) for width in widths]
+    second = cgutils.alloca_once(builder, WIDE)
+    for own in [*sums, second]:
+        builder.store(ir.Constant(own.type.pointee, None), own)
+    with cgutils.for_range(builder, builder.sub(args[5], args[4])) as loop:
+        entry = builder.add(args[4], loop.index)
+        col, value = (builder.load(builder.gep(arrays[n].data, [entry])) for n in (2, 3))
+        col = col if col.type == PLACE else builder.sext(col, PLACE)
+        value = value if value.type == WIDE else builder.fpext(value, WIDE)
+        place = builder.add(builder.mul(col, stride), args[7])
+        row = _Row(context, builder, signature.args[6], args[6], place)
+        scale = None
+        if scaled:
+            _, step = cgutils.unpack_tuple(builder, arrays[8].shape)
+            at = builder.add(builder.mul(col, step), args[9])
+            places = (at, builder.add(at, ir.Constant(PLACE, 1)))
+            scale, other = (builder.load(builder.gep(arrays[8].data, [own])) for own in places)
+            term = builder.fmul(value, other, flags=CONTRACT)
+            builder.store(builder.fadd(builder.load(second), term, flags=CONTRACT), second)
+        for own, start, width in zip(sums, starts, widths, strict=True):
+            numbers = row.load(start, width)
+            if scale is not None:  # rounded, as if it had been stored
+                numbers = builder.fmul(numbers, _repeated(builder, scale, width))
+            term = builder.fmul(_repeated(builder, value, width), numbers, flags=CONTRACT)
+            builder.store(builder.fadd(builder.load(own), term, flags=CONTRACT), own)
+    total = _Row(context, builder, signature.args[0], args[0], args[1])
+    for own, start, width in zip(sums, starts, widths, strict=True):
+        total.store(builder.load(own), start, width)
+    return builder.load(second)
+
+
 _sum17, _sum16, _sum9, _sum8, _sum4, _sum2, _sum1 = (
     _window_sum(*widths) for widths in ((16, 1), (16,), (8, 1), (8,), (4,), (2,), (1,))
 )
+_scaled16, _scaled8, _scaled4, _scaled2, _scaled1 = map(_scaled_window_sum, (16, 8, 4, 2, 1))
 
 
 @inlined
@@ -196,3 +251,45 @@ def weighted_sum(out: Array, place: int, cols: Array, values: Array, first: int,
         else:
             _sum1(out, place + done, cols, values, first, last, x, done)
             done += 1
+
+
+@inlined
+def scaled_sum(
+    out: Array,
+    place: int,
+    cols: Array,
+    values: Array,
+    first: int,
+    last: int,
+    x: Array,
+    begin: int,
+    numbers: Array,
+    scale: int,
+    dim: int,
+) -> float:
+    """Write Σ values[n]·numbers[c, scale]·x[c, begin:begin + dim] with c = cols[n].
+
+    Returns Σ values[n]·numbers[c, scale + 1]. One number behind a row of x may be read, and one behind the sum written.
+    """
+    done, second = 0, 0.0
+    while done < dim:
+        rest, at = dim - done, done
+        if dim >= 16 and rest > 8:
+            at = done if rest >= 16 else dim - 16
+            second = _scaled16(out, place + at, cols, values, first, last, x, begin + at, numbers, scale)
+            done = at + 16
+        elif dim == 7 or (dim >= 8 and rest > 4):
+            at = done if rest >= 7 else dim - 8
+            second = _scaled8(out, place + at, cols, values, first, last, x, begin + at, numbers, scale)
+            done = at + 8
+        elif dim == 3 or (dim >= 4 and rest > 2):
+            at = done if rest >= 3 else dim - 4
+            second = _scaled4(out, place + at, cols, values, first, last, x, begin + at, numbers, scale)
+            done = at + 4
+        elif rest >= 2:
+            second = _scaled2(out, place + at, cols, values, first, last, x, begin + at, numbers, scale)
+            done += 2
+        else:
+            second = _scaled1(out, place + at, cols, values, first, last, x, begin + at, numbers, scale)
+            done += 1
+    return second

@@ -106,7 +106,8 @@ class _Lower(torch.autograd.Function):
         lowered, kept = e.new_empty(len(e), e.shape[1] - 1), e.new_empty(1, 3, len(e), dtype=torch.float64)
         x, w, out, own = as_array(e), as_array(weight), lowered.numpy(), kept.numpy()
         kappas, ends = _one_factor(k, e.shape[1] - 1)
-        in_blocks(len(x), lambda b, _: lower(x, kappas, ends, w, b.start, b.stop, out, own))
+        bias = np.zeros(e.shape[1] - 1)
+        in_blocks(len(x), lambda b, _: lower(x, kappas, ends, w, bias, b.start, b.stop, out, own))
         ctx.save_for_backward(e, k, weight, kept)
         ctx.inputs, ctx.twin = 3, twin
         return lowered

@@ -21,7 +21,13 @@ AGGREGATIONS = ("midpoint", "tangential", "tangential-node", "frechet")
 
 
 def aggregate(
-    v: Tensor, adjacency: SparseMatrix, manifold: Manifold, *, aggregation: str = "midpoint", double: bool = False
+    v: Tensor,
+    adjacency: SparseMatrix,
+    manifold: Manifold,
+    *,
+    aggregation: str = "midpoint",
+    bias: Tensor | None = None,
+    double: bool = False,
 ) -> Tensor:
     r"""Sums over neighbours in curved space, on tangent vectors: (N, D) → (M, D). κ = 0: A·V.
 
@@ -51,6 +57,7 @@ def aggregate(
         adjacency: A, (M, N).
         manifold: A space, or a product of spaces whose dimensions sum to D.
         aggregation: One of the names above.
+        bias: Tangent vector at the origin that is added to every row, (D,).
         double: Whether to compute all rows in float64, for any dtype.
 
     >>> from kappagcn import Stereographic
@@ -64,18 +71,21 @@ def aggregate(
         raise GraphError(f"expected aggregation {', '.join(AGGREGATIONS)}, found {aggregation!r}.")
     if is_lowered(v):
         with without_autocast(v):
-            return aggregate(at_least_single(v), adjacency, manifold, aggregation=aggregation, double=double).to(
-                v.dtype
-            )
+            rows = aggregate(at_least_single(v), adjacency, manifold, aggregation=aggregation, double=double)
+        return _shifted(rows.to(v.dtype), bias)
     k, dims = factors_of(v, manifold)
     if aggregation == "midpoint":
-        return midpoints(v, adjacency.to(v.dtype), k, dims, double=double)
+        return midpoints(v, adjacency.to(v.dtype), k, dims, bias=bias, double=double)
     if aggregation == "tangential":
         dtype = torch.float64 if double else v.dtype
-        return adjacency.to(dtype).product(v.to(dtype)).to(v.dtype)
+        return _shifted(adjacency.to(dtype).product(v.to(dtype)).to(v.dtype), bias)
     in_space = tangential_at_nodes if aggregation == "tangential-node" else frechet
     parts = zip(v.split(dims, -1), k.unbind(), strict=True)
-    return torch.cat([in_space(part, adjacency, kappa) for part, kappa in parts], -1)
+    return _shifted(torch.cat([in_space(part, adjacency, kappa) for part, kappa in parts], -1), bias)
+
+
+def _shifted(rows: Tensor, bias: Tensor | None) -> Tensor:
+    return rows if bias is None else rows + bias
 
 
 def capped_rows(v: Tensor, adjacency: SparseMatrix, manifold: Manifold) -> int:

@@ -150,8 +150,7 @@ class KappaGCNConv(CurvedMessagePassing):
             observe_rows(v, self.manifold, adjacency)
         if self.training and self.adjacency_dropout:
             adjacency = adjacency.dropout(self.adjacency_dropout)
-        out = self.combine(v, adjacency, self.aggregation, self.double_precision)
-        return out if self.bias is None else out + self.bias
+        return self.combine(v, adjacency, self.aggregation, self.double_precision, self.bias)
 
     def linear(self, x: Features) -> Tensor:
         """V W, with W masked and, in training, some of its entries left out."""

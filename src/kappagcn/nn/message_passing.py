@@ -68,11 +68,20 @@ class CurvedMessagePassing(SparseInput, MessagePassing):
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
     def combine(
-        self, v: Tensor, adjacency: SparseMatrix, aggregation: str = "midpoint", double: bool = False
+        self,
+        v: Tensor,
+        adjacency: SparseMatrix,
+        aggregation: str = "midpoint",
+        double: bool = False,
+        bias: Tensor | None = None,
     ) -> Tensor:
-        """Sums over neighbours in the layer's space, (N, D) → (M, D); see `kappagcn.nn.aggregate`."""
+        """Sums over neighbours in the layer's space, plus a bias, (N, D) → (M, D); see `kappagcn.nn.aggregate`."""
         if not self._is_observed():
-            return aggregate(v, adjacency, self.manifold, aggregation=aggregation, double=double)
+            return aggregate(v, adjacency, self.manifold, aggregation=aggregation, bias=bias, double=double)
+        rows = self._by_messages(v, adjacency, aggregation)
+        return rows if bias is None else rows + bias
+
+    def _by_messages(self, v: Tensor, adjacency: SparseMatrix, aggregation: str) -> Tensor:
         if aggregation == "tangential":
             return self._propagated(at_least_single(v), adjacency).to(v.dtype)
         if aggregation != "midpoint":

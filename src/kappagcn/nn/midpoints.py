@@ -15,17 +15,32 @@ from kappagcn.sparse import SparseMatrix
 from kappagcn.tracing import is_cheap_to_read, is_slow_to_read
 
 
-def midpoints(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int], *, double: bool = False) -> Tensor:
-    """log_0(A ⊠ exp_0(V)) with factor f of dimension dims[f] and curvature k[f], (N, D) → (M, D)."""
+def midpoints(
+    v: Tensor,
+    adjacency: SparseMatrix,
+    k: Tensor,
+    dims: list[int],
+    *,
+    bias: Tensor | None = None,
+    double: bool = False,
+) -> Tensor:
+    """log_0(A ⊠ exp_0(V)) + b with factor f of dimension dims[f] and curvature k[f], (N, D) → (M, D)."""
     adjacency.check(v)
+    if bias is not None and (double or bias.dtype != v.dtype):
+        return midpoints(v, adjacency, k, dims, double=double) + bias
     if double and v.dtype != torch.float64:
         return midpoints(v.double(), adjacency.to(torch.float64), k, dims).to(v.dtype)
-    kernels = compiled("midpoints", v, k) if adjacency.is_local() else None
+    kernels = compiled("midpoints", v, k, *([] if bias is None else [bias])) if adjacency.is_local() else None
+    twin = partial(_shifted, adjacency=adjacency, dims=dims)
     if kernels is None:
-        return _in_steps(v, k, adjacency, dims)
+        return twin(v, k, bias)
     kappas, (matrix, transpose), weight = k.double(), adjacency.matrices(), adjacency.row_sums()
-    twin = partial(_in_steps, adjacency=adjacency, dims=dims)
-    return cast(Tensor, kernels.midpoints(v, kappas, matrix, dims, transpose, weight, twin))
+    return cast(Tensor, kernels.midpoints(v, kappas, bias, matrix, dims, transpose, weight, twin))
+
+
+def _shifted(v: Tensor, k: Tensor, bias: Tensor | None = None, *, adjacency: SparseMatrix, dims: list[int]) -> Tensor:
+    rows = _in_steps(v, k, adjacency, dims)
+    return rows if bias is None else rows + bias
 
 
 def _in_steps(v: Tensor, k: Tensor, adjacency: SparseMatrix, dims: list[int], *, double: bool = False) -> Tensor:
