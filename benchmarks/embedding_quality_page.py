@@ -43,8 +43,7 @@ def page(kept: dict[str, Any]) -> str:
     auto_rows = [row for row in rows if row["part"] == "auto"]
     near = sum(row["d_avg"] <= CLOSE * row["best"] for row in auto_rows)
     advised = sum(row["candidates"][row["advised"]] <= CLOSE * row["best"] for row in auto_rows)
-    ratios = {r["graph"]: r.get("cpu_seconds", r.get("seconds")) / r["one_run"] for r in auto_rows}
-    by_processor = [row["graph"] for row in auto_rows if "cpu_seconds" in row]
+    ratios = {r["graph"]: r["cpu_seconds"] / r["one_run"] for r in auto_rows}
     slow = [graph for graph, ratio in ratios.items() if ratio > MOST_RUNS]
     auto_lines = [
         f"| {r['graph']} | {r['space']} | {r['d_avg']:.4f} | {r['best']:.4f} | {ratios[r['graph']]:.1f} | "
@@ -110,10 +109,10 @@ first two; runs of less than 1200 epochs try neither.
 ## `--space auto`
 
 The choice among {len(candidate_spaces(10))} signatures of ten dimensions, 300 epochs, beside the best of all of them
-run to the end: within 5 % on {near} of {len(auto_rows)} graphs. Time is that of the choice and
-the final run, in units of the median of the full runs, by the processor's time on {", ".join(by_processor) or "none"}
-and by the clock of a machine with other work on the others; above {MOST_RUNS} on {", ".join(slow) or "none"}. The
-advice of `kappagcn info`, a rule of thumb that trains nothing, is within 5 % on {advised} of them.
+run to the end: within 5 % on {near} of {len(auto_rows)} graphs. The chosen one is continued from its trial. Time is
+that of the processor for the choice and the final run, in units of the median of the full runs; above {MOST_RUNS} on
+{", ".join(slow) or "none"}. The advice of `kappagcn info`, a rule of thumb that trains nothing, is within 5 % on
+{advised} of them.
 
 | graph | chosen | D_avg | best of all | time | advice | its D_avg |
 |---|---|---|---|---|---|---|
