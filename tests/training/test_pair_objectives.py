@@ -59,7 +59,7 @@ def agree(actual, wanted, tolerance):
     assert actual[0].double() == pytest.approx(wanted[0].item(), rel=tolerance, abs=1e-300)
     size = wanted[1].abs().max().item()
     assert (actual[1].double() - wanted[1]).abs().max() <= tolerance * size + 1e-300
-    # In one dimension curvature changes nothing: its gradient is a sum of terms that cancel, as large as those of points.
+    # In one dimension curvature changes nothing: its gradient is a sum of terms that cancel.
     least = 1e-11 * max(0.1, wanted[1].abs().sum().item())
     for one, other in zip(actual[2], wanted[2], strict=True):
         assert one.item() == pytest.approx(0.0 if other is None else other.item(), rel=tolerance, abs=least)

@@ -29,7 +29,9 @@ __all__ = ["link_splits", "predict_links"]
 Array = NDArray[Any]
 Record = dict[str, Any]
 SHOWN = 100  # most probable missing links that a run folder keeps
-RESAMPLES = 200
+RESAMPLES = 200  # times that test pairs are drawn for an interval
+DRAWN = 2 * 10**7  # pairs drawn in all, from which test pairs are drawn fewer times, but FEWEST
+FEWEST = 40
 
 
 def link_splits(predictor: KappaGCNLinkPredictor, data: Data, count: int) -> list[EdgeSplit]:
@@ -218,7 +220,7 @@ def _over_pairs(
     """Intervals as in `_over_splits`, by resampling the test pairs of one split; run and baseline share the draws."""
     rng = np.random.default_rng(0)
     draws, gaps = [], []
-    for _ in range(RESAMPLES):
+    for _ in range(max(FEWEST, min(RESAMPLES, DRAWN // (len(edges) + len(others))))):
         drawn, missing = rng.integers(len(edges), size=len(edges)), rng.integers(len(others), size=len(others))
         draws.append(link_metrics(edges[drawn], others[missing]))
         gaps.append(draws[-1]["roc_auc"] - roc_auc(simple[0][drawn], simple[1][missing]))

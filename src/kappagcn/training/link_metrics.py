@@ -58,9 +58,15 @@ def roc_auc(edges: Any, others: Any) -> float:
 
 def exact_roc_auc(edges: Array, others: Array) -> float:
     """`roc_auc` without scikit-learn, from ranks."""
-    order = np.sort(others)
-    below, up_to = (np.searchsorted(order, edges, side=side) for side in ("left", "right"))
+    below, up_to = _places(edges, others)
     return float((below + up_to).sum() / (2 * len(edges) * len(others)))
+
+
+def _places(edges: Array, others: Array) -> tuple[Array, Array]:
+    """Numbers of other pairs below each edge, and not above it, for the edges in order of score."""
+    # Sorted edges read memory in order.
+    edges, others = np.sort(edges), np.sort(others)
+    return np.searchsorted(others, edges, side="left"), np.searchsorted(others, edges, side="right")
 
 
 def average_precision(edges: Any, others: Any) -> float:
@@ -98,8 +104,7 @@ def mean_reciprocal_rank(edges: Any, others: Any) -> float:
     0.75
     """
     one, two = _checked(edges, others)
-    order = np.sort(two)
-    below, up_to = (np.searchsorted(order, one, side=side) for side in ("left", "right"))
+    below, up_to = _places(one, two)
     return float((1 / (1 + len(two) - (below + up_to) / 2)).mean())
 
 
