@@ -66,10 +66,10 @@ def test_rows_are_kept_in_float64_only_where_some_lie_far_out():
     torch.manual_seed(0)
     for far, kind in ((N, "float32"), (N - 8, "float64")):
         adjacency = matrix(far, negative=False)
-        whole, transpose = adjacency.matrices()
-        own = whole, [3], transpose, adjacency.row_sums(), None
+        whole, transpose, weight = adjacency.arrays()
+        own = whole, (3,), transpose, weight, None
         out = kernels.midpoints(rows(far, 3).requires_grad_(), torch.tensor([-1.0], dtype=torch.float64), None, *own)
-        *_, sums, _ = out.grad_fn.numbers
+        *_, sums = out.grad_fn.numbers
         assert sums.dtype == kind
 
 
@@ -118,7 +118,7 @@ def test_sums_of_scaled_rows_of_any_length():
 def test_threads_do_not_change_results(scale, monkeypatch):
     torch.manual_seed(0)
     monkeypatch.setattr(kernels, "ALONE", 0)
-    n, before = 3 * kernels.BLOCK + 5, torch.get_num_threads()
+    n, before = 3 * kernels.TILE + 5, torch.get_num_threads()
     v, target = scale * torch.randn(n, 3), torch.randn(n, 3)
     ends = torch.randint(n, (2, 5 * n))
     adjacency = SparseMatrix(*ends, torch.rand(5 * n), (n, n))

@@ -20,7 +20,7 @@ from torch import Tensor
 from kappagcn.kernels.threads import loop_threads
 
 Array = NDArray[Any]
-BLOCK = 2048  # rows
+BLOCK = 8192  # rows
 LINE = 8  # float64 numbers in a cache line
 ALONE = 65536  # rows up to which a second thread gains nothing beside torch's, which spin for some milliseconds
 
@@ -34,9 +34,9 @@ def as_array(x: Tensor) -> Array:
     return array
 
 
-def block_sums(rows: int, count: int = 1) -> Array:
+def block_sums(rows: int, count: int = 1, block: int = BLOCK) -> Array:
     """Zeros for `count` sums of each block of rows, (B, count)."""
-    return np.zeros((-(-rows // BLOCK) or 1, count))
+    return np.zeros((-(-rows // block) or 1, count))
 
 
 def aligned_zeros(*shape: int) -> Array:

@@ -192,7 +192,7 @@ def lower_backward(
 
 
 @compiled
-def add_rows(rows: Array, start: int, stop: int, total: Array) -> None:
-    """Add a range of rows to `total`."""
+def add_rows(rows: Array, start: int, stop: int, total: Array, place: int) -> None:
+    """Add a range of rows to the numbers of `total` from `place` on."""
     for i in range(start, stop):
-        combine(total, 0, 1.0, total, 0, 1.0, rows, i * rows.shape[1], rows.shape[1])
+        combine(total, place, 1.0, total, place, 1.0, rows, i * rows.shape[1], rows.shape[1])

@@ -7,6 +7,7 @@ rows lie so far out that rounding errors of a sum would count. Formulas are thos
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.geometry.numerics import ROW_EXPONENT
-from kappagcn.kernels.blocks import BLOCK, Array, as_array, block_sums, compiled
+from kappagcn.kernels.blocks import Array, as_array, block_sums, compiled
 from kappagcn.kernels.buffers import Buffers
 from kappagcn.kernels.dispatch import second_order
 from kappagcn.kernels.lifts import (
@@ -36,35 +37,35 @@ __all__ = ["midpoints"]
 
 CSR = tuple[Array, Array, Array]  # row starts, columns and values
 LIMIT = ROW_EXPONENT[torch.float64]
-ALONE = 4096  # rows up to which one thread is used: beside a busy core, waiting for a second one takes milliseconds
+ALONE = 2048  # rows up to which one thread is used; torch divides its own operations from about as many on
 
 
 @inlined
-def _next_block(counter: Array, rows: int) -> tuple[int, int, int]:
-    """Number of the next block, its first row and the row behind its last one; the same twice behind the last block."""
-    block = next_number(counter)
-    return block, min(block * BLOCK, rows), min((block + 1) * BLOCK, rows)
+def _next_tile(counter: Array, rows: int) -> tuple[int, int, int]:
+    """Number of the next tile, its first row and the row behind its last one; the same twice behind the last tile."""
+    tile = next_number(counter)
+    return tile, min(tile * TILE, rows), min((tile + 1) * TILE, rows)
 
 
 @compiled
 def _measure(counter: Array, v: Array, kappas: Array, ends: Array, factors: Array, lifted: Array, far: Array) -> None:
     """Numbers of rows, and, unless some are far, the rows lifted; whether some are far."""
-    _, start, stop = _next_block(counter, v.shape[0])
+    _, start, stop = _next_tile(counter, v.shape[0])
     while start < stop:
         if lift_numbers(v, kappas, ends, LIMIT, start, stop, factors):
             far[0] = True
         if not (far[0] and v.itemsize < 8):  # float32 rows are then packed
             lift(v, kappas, ends, factors, start, stop, lifted)
-        _, start, stop = _next_block(counter, v.shape[0])
+        _, start, stop = _next_tile(counter, v.shape[0])
 
 
 @compiled
 def _pack(counter: Array, v: Array, kappas: Array, ends: Array, factors: Array, rows: Array, numbers: Array) -> None:
     """Rows with the numbers of their lifts."""
-    _, start, stop = _next_block(counter, v.shape[0])
+    _, start, stop = _next_tile(counter, v.shape[0])
     while start < stop:
         pack(v, kappas, ends, factors, start, stop, rows, numbers)
-        _, start, stop = _next_block(counter, v.shape[0])
+        _, start, stop = _next_tile(counter, v.shape[0])
 
 
 @compiled
@@ -83,15 +84,13 @@ def _sum_and_lower(
 ) -> None:
     """Lowered rows of the product, their sums and numbers; whether some sums are far."""
     (starts, cols, values), width = matrix, sums.shape[1]
-    _, start, stop = _next_block(counter, sums.shape[0])
+    _, start, stop = _next_tile(counter, sums.shape[0])
     while start < stop:
-        for first in range(start, stop, TILE):
-            last = min(first + TILE, stop)
-            for i in range(first, last):
-                weighted_sum(sums, i * width, cols, values, starts[i], starts[i + 1], lifted, width)
-            if lower(sums, kappas, ends, weight, bias, first, last, out, kept):
-                far[0] = True
-        _, start, stop = _next_block(counter, sums.shape[0])
+        for i in range(start, stop):
+            weighted_sum(sums, i * width, cols, values, starts[i], starts[i + 1], lifted, width)
+        if lower(sums, kappas, ends, weight, bias, start, stop, out, kept):
+            far[0] = True
+        _, start, stop = _next_tile(counter, sums.shape[0])
 
 
 @compiled
@@ -110,19 +109,17 @@ def _sum_packed_and_lower(
 ) -> None:
     """As `_sum_and_lower`, of rows that are lifted on the way."""
     (starts, cols, values), width, count = matrix, sums.shape[1], kappas.shape[0]
-    _, start, stop = _next_block(counter, sums.shape[0])
+    _, start, stop = _next_tile(counter, sums.shape[0])
     while start < stop:
-        for first in range(start, stop, TILE):
-            last = min(first + TILE, stop)
-            for i in range(first, last):
-                for f in range(count):
-                    begin, top, dim = columns(f, ends)
-                    place, at = i * width + top, 4 * count + begin
-                    sums[i, top + dim] = scaled_sum(
-                        sums, place, cols, values, starts[i], starts[i + 1], rows, at, numbers, 2 * f, dim
-                    )
-            lower(sums, kappas, ends, weight, bias, first, last, out, kept)
-        _, start, stop = _next_block(counter, sums.shape[0])
+        for i in range(start, stop):
+            for f in range(count):
+                begin, top, dim = columns(f, ends)
+                place, at = i * width + top, 4 * count + begin
+                sums[i, top + dim] = scaled_sum(
+                    sums, place, cols, values, starts[i], starts[i + 1], rows, at, numbers, 2 * f, dim
+                )
+        lower(sums, kappas, ends, weight, bias, start, stop, out, kept)
+        _, start, stop = _next_tile(counter, sums.shape[0])
 
 
 @compiled
@@ -133,16 +130,15 @@ def _lower_backward(
     ends: Array,
     grad: Array,
     by_sums: Array,
-    by_kappa: Array,
-    by_bias: Array,
+    totals: Array,
 ) -> None:
-    """Gradients by the sums; those by κ and by the bias are added to those of the block."""
-    block, start, stop = _next_block(counter, grad.shape[0])
+    """Gradients by the sums; those by κ and, if there is one, by the bias are added to those of the tile."""
+    tile, start, stop = _next_tile(counter, grad.shape[0])
     while start < stop:
-        lower_backward(lowered, kappas, ends, grad, start, stop, by_sums, by_kappa[block])
-        if by_bias.shape[1] > 0:
-            add_rows(grad, start, stop, by_bias[block])
-        block, start, stop = _next_block(counter, grad.shape[0])
+        lower_backward(lowered, kappas, ends, grad, start, stop, by_sums, totals[tile])
+        if totals.shape[1] > kappas.shape[0]:
+            add_rows(grad, start, stop, totals[tile], kappas.shape[0])
+        tile, start, stop = _next_tile(counter, grad.shape[0])
 
 
 @compiled
@@ -155,19 +151,17 @@ def _sum_and_lift_backward(
     ends: Array,
     by_sums: Array,
     by_v: Array,
-    by_kappa: Array,
+    totals: Array,
 ) -> None:
-    """Gradients by the rows from those by the sums; that by κ is added to that of the block."""
+    """Gradients by the rows from those by the sums; that by κ is added to that of the tile."""
     (starts, cols, values), width = transpose, by_sums.shape[1]
     grad = np.empty((TILE, width))
-    block, start, stop = _next_block(counter, v.shape[0])
+    tile, start, stop = _next_tile(counter, v.shape[0])
     while start < stop:
-        for first in range(start, stop, TILE):
-            last = min(first + TILE, stop)
-            for j in range(first, last):
-                weighted_sum(grad, (j - first) * width, cols, values, starts[j], starts[j + 1], by_sums, width)
-            lift_backward(v, kappas, ends, factors, grad, first, first, last, by_v, by_kappa[block])
-        block, start, stop = _next_block(counter, v.shape[0])
+        for j in range(start, stop):
+            weighted_sum(grad, (j - start) * width, cols, values, starts[j], starts[j + 1], by_sums, width)
+        lift_backward(v, kappas, ends, factors, grad, start, start, stop, by_v, totals[tile])
+        tile, start, stop = _next_tile(counter, v.shape[0])
 
 
 @compiled
@@ -209,56 +203,58 @@ class _Midpoints(torch.autograd.Function):
         v: Tensor,
         k: Tensor,
         bias: Tensor | None,
-        matrix: Tensor,
-        dims: list[int],
-        transpose: Tensor,
-        weight: Tensor,
+        matrix: CSR,
+        dims: tuple[int, ...],
+        transpose: CSR,
+        weight: Array,
         twin: Callable[..., Tensor],
     ) -> Tensor:
-        rows, (n, d), count, buffers = matrix.shape[0], v.shape, len(dims), Buffers()
-        out, ends, far = v.new_empty(rows, d), np.cumsum([0, *dims]), np.zeros(1, np.bool_)
+        rows, (n, d), count, buffers, scratch = len(weight), v.shape, len(dims), Buffers(), Buffers()
+        out, ends, far = v.new_empty(rows, d), _bounds(dims), np.zeros(1, np.bool_)
         x, kappas = as_array(v), as_array(k)
         factors, kept = buffers.empty((count, 3, n), np.float64), buffers.empty((count, 3, rows), np.float64)
-        shift = np.zeros(d, x.dtype) if bias is None else as_array(bias.detach())
+        shift = np.zeros(d, x.dtype) if bias is None else as_array(bias)
         own, alone, single = (x, kappas, ends, factors), max(n, rows) <= ALONE, x.dtype == np.float32
-        scratch, csr, target = Buffers(), _csr(matrix), (kappas, ends, as_array(weight), shift, out.numpy())
-        lifted, sums = scratch.empty((n, d + count), x.dtype), np.empty(0)
+        target, lifted, sums = (kappas, ends, weight, shift, out.numpy()), scratch.empty((n, d + count), x.dtype), None
         run(_measure_in_team, _measure, *own, lifted, far, alone=alone)
         if not (single and far[0]):
             sums = buffers.empty((rows, d + count), x.dtype)
-            run(_sum_and_lower_in_team, _sum_and_lower, csr, lifted, *target, sums, kept, far, alone=alone)
+            run(_sum_and_lower_in_team, _sum_and_lower, matrix, lifted, *target, sums, kept, far, alone=alone)
         if single and far[0]:  # with negative weights sums may lie farther out than all rows
             sums = buffers.empty((rows, d + count), np.float64)
             numbers = scratch.empty((n, 2 * count + (d + 2) // 2), np.float64)
             packed = numbers.view(np.float32), numbers
             run(_pack_in_team, _pack, *own, *packed, alone=alone)
-            run(_sum_packed_and_lower_in_team, _sum_packed_and_lower, csr, *packed, *target, sums, kept, alone=alone)
-        ctx.save_for_backward(v, k, *([] if bias is None else [bias]), weight)
-        ctx.inputs, ctx.twin, ctx.transpose = 2 if bias is None else 3, twin, transpose
-        ctx.numbers = ends, factors, sums, kept
+            run(_sum_packed_and_lower_in_team, _sum_packed_and_lower, matrix, *packed, *target, sums, kept, alone=alone)
+        ctx.save_for_backward(v, k, *([] if bias is None else [bias]))
+        ctx.inputs, ctx.twin = 2 if bias is None else 3, twin
+        ctx.numbers = ends, weight, transpose, factors, kept, sums
         ctx.buffers = buffers
         return out
 
     @staticmethod
     @second_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        v, k, *_, weight = ctx.saved_tensors
-        ends, factors, sums, kept = ctx.numbers
+        v, k, *_ = ctx.saved_tensors
+        ends, weight, transpose, factors, kept, sums = ctx.numbers
         buffers, by_v = Buffers(), torch.empty_like(v, memory_format=torch.contiguous_format)
         by_sums = buffers.empty(sums.shape, sums.dtype)
-        x, kappas, w, g, by_x = map(as_array, (v, k, weight, grad, by_v))
-        rows, alone = max(len(sums), len(x)), max(len(sums), len(x)) <= ALONE
-        by_k, by_bias = block_sums(rows, len(kappas)), block_sums(rows, x.shape[1] if ctx.needs_input_grad[2] else 0)
-        lowered = sums, w, kept
-        run(_lower_backward_in_team, _lower_backward, lowered, kappas, ends, g, by_sums, by_k, by_bias, alone=alone)
-        own = _csr(ctx.transpose), x, factors, kappas, ends, by_sums, by_x, by_k
+        x, kappas, g, by_x = map(as_array, (v, k, grad, by_v))
+        rows, count, biased = max(len(sums), len(x)), len(kappas), ctx.needs_input_grad[2]
+        alone, totals = rows <= ALONE, block_sums(rows, count + (x.shape[1] if biased else 0), TILE)
+        lowered = sums, weight, kept
+        run(_lower_backward_in_team, _lower_backward, lowered, kappas, ends, g, by_sums, totals, alone=alone)
+        own = transpose, x, factors, kappas, ends, by_sums, by_x, totals
         run(_sum_and_lift_backward_in_team, _sum_and_lift_backward, *own, alone=alone)
-        by_b = torch.from_numpy(by_bias.sum(0)).to(v.dtype) if ctx.needs_input_grad[2] else None
-        return by_v, torch.from_numpy(by_k.sum(0)), by_b, None, None, None, None, None
+        total = torch.from_numpy(totals.sum(0))
+        return by_v, total[:count], total[count:].to(v.dtype) if biased else None, None, None, None, None, None
 
 
-def _csr(matrix: Tensor) -> CSR:
-    return matrix.crow_indices().numpy(), matrix.col_indices().numpy(), matrix.values().numpy()
+@cache
+def _bounds(dims: tuple[int, ...]) -> Array:
+    """Bounds of the columns of factors of these dimensions."""
+    bounds: Array = np.cumsum([0, *dims])
+    return bounds
 
 
 midpoints = _Midpoints.apply

@@ -18,7 +18,6 @@ from numba.core import cgutils, types
 
 from kappagcn.kernels.blocks import Array, pool_of_threads
 from kappagcn.kernels.intrinsics import intrinsic
-from kappagcn.kernels.threads import loop_threads
 
 __all__ = ["call_in_threads", "next_number", "run"]
 
@@ -93,7 +92,7 @@ def run(in_team: Any, loop: Any, *arguments: Any, alone: bool) -> None:
         alone: Whether to use one thread.
     """
     counter: Array = np.zeros(1, np.int64)
-    threads = 1 if alone else loop_threads()
+    threads = 1 if alone else torch.get_num_threads()
     if threads == 1:
         loop(counter, *arguments)
     elif _start() and os.getpid() == _owner:  # a team does not survive a fork

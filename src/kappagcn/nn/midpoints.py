@@ -34,8 +34,8 @@ def midpoints(
     twin = partial(_shifted, adjacency=adjacency, dims=dims)
     if kernels is None:
         return twin(v, k, bias)
-    kappas, (matrix, transpose), weight = k.double(), adjacency.matrices(), adjacency.row_sums()
-    return cast(Tensor, kernels.midpoints(v, kappas, bias, matrix, dims, transpose, weight, twin))
+    matrix, transpose, weight = adjacency.arrays()
+    return cast(Tensor, kernels.midpoints(v, k.double(), bias, matrix, tuple(dims), transpose, weight, twin))
 
 
 def _shifted(v: Tensor, k: Tensor, bias: Tensor | None = None, *, adjacency: SparseMatrix, dims: list[int]) -> Tensor:

@@ -65,6 +65,7 @@ class SparseMatrix:
 
     def _clear_cache(self) -> None:
         self._csr: tuple[Tensor, Tensor] | None = None
+        self._csr_arrays: tuple[Any, Any, Any] | None = None
         self._converted: SparseMatrix | None = None
         self._row_sums: Tensor | None = None
         self._coalesced: SparseMatrix | None = None
@@ -151,6 +152,16 @@ class SparseMatrix:
                 layout, values = self._sorted()
                 self._csr = layout.matrices(values)
         return self._csr
+
+    def arrays(self) -> tuple[Any, Any, Any]:
+        """Row starts, columns and values of the matrix and of its transpose, and row sums, as NumPy arrays, cached."""
+        self._check_cache()
+        if self._csr_arrays is None:
+            one, other = (
+                (csr.crow_indices().numpy(), csr.col_indices().numpy(), csr.values().numpy()) for csr in self.matrices()
+            )
+            self._csr_arrays = one, other, self.row_sums().contiguous().numpy()
+        return self._csr_arrays
 
     def _sorted(self) -> tuple[_Layout, Tensor]:
         """The sorted positions of the entries and their values in this order, with repeated entries added up."""
