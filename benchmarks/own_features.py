@@ -1,6 +1,6 @@
 """The rule for own features where few nodes train: the classifier beside the MLP, without any test node.
 
-python benchmarks/own_features.py [--data FOLDER] [--partitions 8]
+python benchmarks/own_features.py [--data FOLDER] [--partitions 16]
 
 Training and stopping nodes of a graph's first published split are divided anew into nodes to train, to stop and to
 measure. Appends a line for each run to results/own_features.jsonl; benchmarks/defaults.py makes the section of them.
@@ -19,6 +19,7 @@ import torch
 
 from classifier_runs import RESULTS
 from kappagcn.estimators import KappaGCNClassifier, bootstrapped
+from kappagcn.estimators.estimate import Estimate
 from kappagcn.estimators.labelled import read_labels
 from kappagcn.graphs import Split
 from kappagcn.graphs.datasets.benchmark import Benchmark
@@ -79,29 +80,41 @@ def _run(benchmark: Benchmark, split: Split, number: int, name: str, settings: d
     }
 
 
+def by_candidate(dataset: str) -> dict[str, dict[int, dict[str, Any]]]:
+    """Records of the partitions that all candidates have."""
+    own: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in CANDIDATES}
+    for each in records():
+        if each["dataset"] == dataset:
+            own[each["candidate"]][each["partition"]] = each
+    both = sorted(set.intersection(*(set(each) for each in own.values())))
+    return {name: {i: each[i] for i in both} for name, each in own.items()}
+
+
+def beside_mlp(dataset: str) -> Estimate:
+    """The default less the MLP, paired over the partitions."""
+    own = by_candidate(dataset)
+    return bootstrapped([each["accuracy"] - own["MLP"][i]["accuracy"] for i, each in own["default"].items()])
+
+
 def table() -> Table:
     """The rule, the same on training nodes alone, and the MLP."""
     rows = []
     for dataset in DATASETS:
-        own: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in CANDIDATES}
-        for each in records():
-            if each["dataset"] == dataset:
-                own[each["candidate"]][each["partition"]] = each
-        both = sorted(set.intersection(*(set(each) for each in own.values())))
+        own = by_candidate(dataset)
         default, mlp = own["default"], own["MLP"]
-        shown = [default[i]["training_nodes_show_heterophily"] for i in both]
-        alone = [(default if each else own["not apart"])[i]["accuracy"] for i, each in zip(both, shown, strict=True)]
-        differences = bootstrapped([default[i]["accuracy"] - mlp[i]["accuracy"] for i in both])
-        before = bootstrapped([a - mlp[i]["accuracy"] for a, i in zip(alone, both, strict=True)])
-        means = [statistics.mean(mlp[i]["accuracy"] for i in both), statistics.mean(alone)]
-        means.append(statistics.mean(default[i]["accuracy"] for i in both))
+        shown = [each["training_nodes_show_heterophily"] for each in default.values()]
+        alone = [(default if each else own["not apart"])[i]["accuracy"] for i, each in zip(default, shown, strict=True)]
+        before = bootstrapped([a - mlp[i]["accuracy"] for i, a in zip(default, alone, strict=True)])
+        means = [statistics.mean(each["accuracy"] for each in mlp.values()), statistics.mean(alone)]
+        means.append(statistics.mean(each["accuracy"] for each in default.values()))
         counts = [
-            str(len(both)),
-            str(default[both[0]]["train"]),
+            str(len(default)),
+            str(next(iter(default.values()))["train"]),
             str(sum(shown)),
-            str(sum(default[i]["apart"] for i in both)),
+            str(sum(each["apart"] for each in default.values())),
         ]
-        rows.append([dataset, *counts, *(f"{mean:.3f}" for mean in means), signed(before), signed(differences)])
+        words = [f"{mean:.3f}" for mean in means]
+        rows.append([dataset, *counts, *words, signed(before), signed(beside_mlp(dataset))])
     heads = "|partitions|training nodes|apart, by training nodes|apart, by both|MLP|by training nodes|by both"
     return Table([*heads.split("|"), "by training nodes − MLP", "by both − MLP"], rows)
 
@@ -124,7 +137,7 @@ split. Means of accuracy on the nodes to measure:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data")
-    parser.add_argument("--partitions", type=int, default=8)
+    parser.add_argument("--partitions", type=int, default=16)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     run(arguments.partitions, arguments.data)
