@@ -172,7 +172,7 @@ def lower(
 def lower_backward(
     lowered: Lowered, kappas: Array, ends: Array, grad: Array, start: int, stop: int, by_sums: Array, by_kappa: Array
 ) -> None:
-    """Gradients by the rows that were lowered; that by κ is added."""
+    """Gradients by the rows that were lowered, which may take their place; that by κ is added."""
     sums, weight, kept = lowered
     pull, rise, turn = np.empty(TILE), np.empty(TILE), np.empty(TILE)
     for f in range(kappas.shape[0]):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -94,6 +94,20 @@ def _sum_and_lower(
 
 
 @compiled
+def _sum_packed(
+    matrix: CSR, rows: Array, numbers: Array, f: int, ends: Array, start: int, stop: int, sums: Array
+) -> None:
+    """Sums of a factor's lifted rows."""
+    (starts, cols, values), (begin, top, dim) = matrix, columns(f, ends)
+    at = 4 * (ends.shape[0] - 1) + begin
+    for i in range(start, stop):
+        place = i * sums.shape[1] + top
+        sums[i, top + dim] = scaled_sum(
+            sums, place, cols, values, starts[i], starts[i + 1], rows, at, numbers, 2 * f, dim
+        )
+
+
+@compiled
 def _sum_packed_and_lower(
     counter: Array,
     matrix: CSR,
@@ -108,34 +122,22 @@ def _sum_packed_and_lower(
     kept: Array,
 ) -> None:
     """As `_sum_and_lower`, of rows that are lifted on the way."""
-    (starts, cols, values), width, count = matrix, sums.shape[1], kappas.shape[0]
     _, start, stop = _next_tile(counter, sums.shape[0])
     while start < stop:
-        for i in range(start, stop):
-            for f in range(count):
-                begin, top, dim = columns(f, ends)
-                place, at = i * width + top, 4 * count + begin
-                sums[i, top + dim] = scaled_sum(
-                    sums, place, cols, values, starts[i], starts[i + 1], rows, at, numbers, 2 * f, dim
-                )
+        for f in range(kappas.shape[0]):
+            _sum_packed(matrix, rows, numbers, f, ends, start, stop, sums)
         lower(sums, kappas, ends, weight, bias, start, stop, out, kept)
         _, start, stop = _next_tile(counter, sums.shape[0])
 
 
 @compiled
 def _lower_backward(
-    counter: Array,
-    lowered: CSR,
-    kappas: Array,
-    ends: Array,
-    grad: Array,
-    by_sums: Array,
-    totals: Array,
+    counter: Array, sums: Array, weight: Array, kept: Array, kappas: Array, ends: Array, grad: Array, totals: Array
 ) -> None:
-    """Gradients by the sums; those by κ and, if there is one, by the bias are added to those of the tile."""
+    """Gradients in the place of the sums; those by κ and, if there is one, by the bias are added to the tile's."""
     tile, start, stop = _next_tile(counter, grad.shape[0])
     while start < stop:
-        lower_backward(lowered, kappas, ends, grad, start, stop, by_sums, totals[tile])
+        lower_backward((sums, weight, kept), kappas, ends, grad, start, stop, sums, totals[tile])
         if totals.shape[1] > kappas.shape[0]:
             add_rows(grad, start, stop, totals[tile], kappas.shape[0])
         tile, start, stop = _next_tile(counter, grad.shape[0])
@@ -153,7 +155,7 @@ def _sum_and_lift_backward(
     by_v: Array,
     totals: Array,
 ) -> None:
-    """Gradients by the rows from those by the sums; that by κ is added to that of the tile."""
+    """Gradients by the rows from those by the sums; that by κ is added to the tile's."""
     (starts, cols, values), width = transpose, by_sums.shape[1]
     grad = np.empty((TILE, width))
     tile, start, stop = _next_tile(counter, v.shape[0])
@@ -194,6 +196,35 @@ def _sum_and_lift_backward_in_team(begin: int, threads: int, arguments: Any) -> 
     call_in_threads(begin, threads, _sum_and_lift_backward, arguments)
 
 
+class _Numbers(NamedTuple):
+    """What the derivatives of midpoints need: numbers of lifted and of lowered rows, and the sums of lifted rows."""
+
+    factors: Array
+    kept: Array
+    sums: Array
+    buffers: Buffers  # keeps the memory of these arrays
+
+
+def _compute(x: Array, kappas: Array, ends: Array, matrix: CSR, weight: Array, bias: Array, out: Array) -> _Numbers:
+    """Midpoints plus bias, into `out`, and their numbers."""
+    (n, d), rows, count, far, single = x.shape, len(weight), len(kappas), np.zeros(1, np.bool_), x.dtype == np.float32
+    buffers, scratch, alone = Buffers(), Buffers(), max(n, rows) <= ALONE
+    factors, kept = buffers.empty((count, 3, n), np.float64), buffers.empty((count, 3, rows), np.float64)
+    own, target = (x, kappas, ends, factors), (kappas, ends, weight, bias, out)
+    lifted = scratch.empty((n, d + count), x.dtype)
+    run(_measure_in_team, _measure, *own, lifted, far, alone=alone)
+    if not (single and far[0]):
+        sums = buffers.empty((rows, d + count), x.dtype)
+        run(_sum_and_lower_in_team, _sum_and_lower, matrix, lifted, *target, sums, kept, far, alone=alone)
+    if single and far[0]:  # with negative weights sums may lie farther out than all rows
+        sums = buffers.empty((rows, d + count), np.float64)
+        numbers = scratch.empty((n, 2 * count + (d + 2) // 2), np.float64)
+        packed = numbers.view(np.float32), numbers
+        run(_pack_in_team, _pack, *own, *packed, alone=alone)
+        run(_sum_packed_and_lower_in_team, _sum_packed_and_lower, matrix, *packed, *target, sums, kept, alone=alone)
+    return _Numbers(factors, kept, sums, buffers)
+
+
 class _Midpoints(torch.autograd.Function):
     """log_0(A ⊠ exp_0(V)) + b, (N, D), (F,), (D,) → (M, D); not differentiable by the matrix. Without b it is None."""
 
@@ -209,42 +240,28 @@ class _Midpoints(torch.autograd.Function):
         weight: Array,
         twin: Callable[..., Tensor],
     ) -> Tensor:
-        rows, (n, d), count, buffers, scratch = len(weight), v.shape, len(dims), Buffers(), Buffers()
-        out, ends, far = v.new_empty(rows, d), _bounds(dims), np.zeros(1, np.bool_)
-        x, kappas = as_array(v), as_array(k)
-        factors, kept = buffers.empty((count, 3, n), np.float64), buffers.empty((count, 3, rows), np.float64)
-        shift = np.zeros(d, x.dtype) if bias is None else as_array(bias)
-        own, alone, single = (x, kappas, ends, factors), max(n, rows) <= ALONE, x.dtype == np.float32
-        target, lifted, sums = (kappas, ends, weight, shift, out.numpy()), scratch.empty((n, d + count), x.dtype), None
-        run(_measure_in_team, _measure, *own, lifted, far, alone=alone)
-        if not (single and far[0]):
-            sums = buffers.empty((rows, d + count), x.dtype)
-            run(_sum_and_lower_in_team, _sum_and_lower, matrix, lifted, *target, sums, kept, far, alone=alone)
-        if single and far[0]:  # with negative weights sums may lie farther out than all rows
-            sums = buffers.empty((rows, d + count), np.float64)
-            numbers = scratch.empty((n, 2 * count + (d + 2) // 2), np.float64)
-            packed = numbers.view(np.float32), numbers
-            run(_pack_in_team, _pack, *own, *packed, alone=alone)
-            run(_sum_packed_and_lower_in_team, _sum_packed_and_lower, matrix, *packed, *target, sums, kept, alone=alone)
+        out, ends, x = v.new_empty(len(weight), v.shape[1]), _bounds(dims), as_array(v)
+        shift = np.zeros(v.shape[1], x.dtype) if bias is None else as_array(bias)
+        ctx.numbers = _compute(x, as_array(k), ends, matrix, weight, shift, out.numpy())
+        ctx.space = ends, matrix, transpose, weight, shift
         ctx.save_for_backward(v, k, *([] if bias is None else [bias]))
         ctx.inputs, ctx.twin = 2 if bias is None else 3, twin
-        ctx.numbers = ends, weight, transpose, factors, kept, sums
-        ctx.buffers = buffers
         return out
 
     @staticmethod
     @second_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         v, k, *_ = ctx.saved_tensors
-        ends, weight, transpose, factors, kept, sums = ctx.numbers
-        buffers, by_v = Buffers(), torch.empty_like(v, memory_format=torch.contiguous_format)
-        by_sums = buffers.empty(sums.shape, sums.dtype)
+        ends, matrix, transpose, weight, shift = ctx.space
+        by_v = torch.empty_like(v, memory_format=torch.contiguous_format)
         x, kappas, g, by_x = map(as_array, (v, k, grad, by_v))
+        # Gradients take the place of the sums: a second pass through a retained graph computes these again.
+        numbers = ctx.numbers or _compute(x, kappas, ends, matrix, weight, shift, np.empty(g.shape, g.dtype))
+        ctx.numbers, (factors, kept, sums, _) = None, numbers
         rows, count, biased = max(len(sums), len(x)), len(kappas), ctx.needs_input_grad[2]
         alone, totals = rows <= ALONE, block_sums(rows, count + (x.shape[1] if biased else 0), TILE)
-        lowered = sums, weight, kept
-        run(_lower_backward_in_team, _lower_backward, lowered, kappas, ends, g, by_sums, totals, alone=alone)
-        own = transpose, x, factors, kappas, ends, by_sums, by_x, totals
+        run(_lower_backward_in_team, _lower_backward, sums, weight, kept, kappas, ends, g, totals, alone=alone)
+        own = transpose, x, factors, kappas, ends, sums, by_x, totals
         run(_sum_and_lift_backward_in_team, _sum_and_lift_backward, *own, alone=alone)
         total = torch.from_numpy(totals.sum(0))
         return by_v, total[:count], total[count:].to(v.dtype) if biased else None, None, None, None, None, None
