@@ -78,9 +78,9 @@ before starts were compared by halving, as described below. Record:
 ## The κ-GCN on the paper's graphs: average distortion, beside half the paper's
 
 With the defaults and the paper's 10,000 epochs: [all cells of the paper's table](embeddings.md). A
-network's points are a choice of free points, whose least distortion is that of the tables above. A number in the space
-is the curvature at the start, in the place of several that are tried: runs that end at about the same distortion show
-that another start would hardly help.
+network's points are a choice of free points, whose least distortion is that of the tables above; on torus and sphere
+free points do not reach half the paper's either. A number in the space is the curvature at the start, in the place of several that
+are tried: runs that end at about the same distortion show that another start would hardly help.
 
 {table("network", "distortion")}
 
