@@ -79,8 +79,8 @@ before starts were compared by halving, as described below. Record:
 
 With the defaults and the paper's 10,000 epochs: [all cells of the paper's table](embeddings.md). A
 network's points are a choice of free points, whose least distortion is that of the tables above; on torus and sphere
-free points do not reach half the paper's either. A number in the space is the curvature at the start, in the place of several that
-are tried: runs that end at about the same distortion show that another start would hardly help.
+free points do not reach half the paper's either. A number in the space is the curvature at the start, in the place of
+several that are tried: runs that end at about the same distortion show that another start would hardly help.
 
 {table("network", "distortion")}
 
