@@ -306,8 +306,8 @@ def sleeping_section(results: list[dict[str, Any]]) -> str:
     if times is None:
         return ""
     below, above = (ratio(times, name, "own GCN") for name in ("κ = −1", "κ = +1"))
-    return f"""Torch's threads spin for some milliseconds after each operation, on cores that the threads of compiled
-loops could use. With `OMP_WAIT_POLICY=PASSIVE`, which the command line sets, they sleep instead: on the graph of
+    return f"""Compiled loops run in torch's own threads, which spin for some milliseconds after each operation. With
+`OMP_WAIT_POLICY=PASSIVE`, which the command line sets, they sleep instead: on the graph of
 200,000 nodes a step then takes {below} (κ = −1) and {above} (κ = +1) times as long as one of our own GCN, which takes
 {1e3 * times["own GCN"]:.1f} ms.
 

@@ -21,6 +21,7 @@ from kappagcn.kernels.vector_math import inlined
 __all__ = ["combine", "dot", "scaled_sum", "weighted_sum"]
 
 WIDTHS = (8, 4, 2, 1)
+AHEAD = 12  # entries between the row that is added and the one that is fetched
 PLACE, WIDE = ir.IntType(64), ir.DoubleType()
 CONTRACT = ("contract",)
 
@@ -167,6 +168,20 @@ def _scaled_window_sum(width: int) -> Any:
     return window_sum
 
 
+def _prefetch(builder: ir.IRBuilder, cols: Any, rows: Any, entry: Any, stride: Any) -> None:
+    """Code that fetches the row of an entry some places ahead from memory; for rows in one line that does not pay."""
+    (count,) = cgutils.unpack_tuple(builder, cols.shape)
+    ahead, last = builder.add(entry, ir.Constant(PLACE, AHEAD)), builder.sub(count, ir.Constant(PLACE, 1))
+    col = builder.load(builder.gep(cols.data, [builder.select(builder.icmp_signed("<", ahead, last), ahead, last)]))
+    first = builder.mul(col if col.type == PLACE else builder.sext(col, PLACE), stride)
+    pointer, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+    fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    for place in (first, builder.add(first, builder.sub(stride, ir.Constant(PLACE, 1)))):
+        at = builder.bitcast(builder.gep(rows.data, [place]), pointer)
+        builder.call(fetch, [at, *(ir.Constant(flag, n) for n in (0, 3, 1))])  # to read, into all caches, data
+
+
 def _build_sums(
     context: Any,
     builder: ir.IRBuilder,
@@ -190,6 +205,8 @@ def _build_sums(
         col, value = (builder.load(builder.gep(arrays[n].data, [entry])) for n in (2, 3))
         col = col if col.type == PLACE else builder.sext(col, PLACE)
         value = value if value.type == WIDE else builder.fpext(value, WIDE)
+        if widths[0] == 16 and signature.args[6].dtype == types.float32:  # rows in two cache lines
+            _prefetch(builder, arrays[2], arrays[6], entry, stride)
         place = builder.add(builder.mul(col, stride), args[7])
         row = _Row(context, builder, signature.args[6], args[6], place)
         scale = None
