@@ -176,7 +176,7 @@ def _prefetch(builder: ir.IRBuilder, cols: Any, rows: Any, entry: Any, stride: A
     first = builder.mul(col if col.type == PLACE else builder.sext(col, PLACE), stride)
     pointer, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
-    fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    fetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
     for place in (first, builder.add(first, builder.sub(stride, ir.Constant(PLACE, 1)))):
         at = builder.bitcast(builder.gep(rows.data, [place]), pointer)
         builder.call(fetch, [at, *(ir.Constant(flag, n) for n in (0, 3, 1))])  # to read, into all caches, data
