@@ -1,5 +1,7 @@
 """Arrays that come back: memory is reused, but never while it is in use."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -54,3 +56,19 @@ def test_small_arrays_and_much_smaller_ones_take_no_large_buffer(store):
     other.empty((SMALL,), np.uint8)
     other.empty((LARGE,), np.uint8)
     assert [space.size for space in store.free] == [8 * LARGE + LINE]
+
+
+def test_threads_do_not_get_the_same_memory():
+    """Each thread writes its own number all over its arrays, and reads it again."""
+
+    def work(number):
+        for turn in range(200):
+            own = Buffers()
+            arrays = [own.empty((SMALL + 8 * (turn % 5 + k + 1),), np.uint8) for k in range(2)]
+            for array in arrays:
+                array[::4096] = number
+            assert all((array[::4096] == number).all() for array in arrays)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert buffers._store.used == 0

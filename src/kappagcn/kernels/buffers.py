@@ -6,6 +6,7 @@ The system clears new memory page by page, which takes longer than some of the l
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 import numpy as np
@@ -26,24 +27,27 @@ class _Store:
     def __init__(self) -> None:
         self.free: list[Array] = []
         self.used, self.peak = 0, 0
+        self.lock = threading.RLock()  # of this kind because garbage collection may give buffers back at any time
 
     def take(self, size: int) -> Array:
         """A free buffer of about this size, or a new one."""
-        fitting = [n for n, space in enumerate(self.free) if size <= space.size - LINE <= ROOM * size]
-        if fitting:
-            space = self.free.pop(min(fitting, key=lambda n: self.free[n].size))
-        else:
-            space = np.empty(size + LINE, np.uint8)
-        self.used += space.size
-        self.peak = max(self.peak, self.used)
-        while self.free and self.used + sum(own.size for own in self.free) > SPARE * self.peak:
-            del self.free[0]
+        with self.lock:
+            fitting = [n for n, space in enumerate(self.free) if size <= space.size - LINE <= ROOM * size]
+            if fitting:
+                space = self.free.pop(min(fitting, key=lambda n: self.free[n].size))
+            else:
+                space = np.empty(size + LINE, np.uint8)
+            self.used += space.size
+            self.peak = max(self.peak, self.used)
+            while self.free and self.used + sum(own.size for own in self.free) > SPARE * self.peak:
+                del self.free[0]
         return space
 
     def give_back(self, spaces: list[Array]) -> None:
         """Keep buffers that are no longer used."""
-        self.used -= sum(space.size for space in spaces)
-        self.free.extend(spaces)
+        with self.lock:
+            self.used -= sum(space.size for space in spaces)
+            self.free.extend(spaces)
 
 
 _store = _Store()
