@@ -92,11 +92,11 @@ several that are tried: runs that end at about the same distortion show that ano
 
 Published: overlapping spaces (NeurIPS 2021), Adam with 2000 steps. Epochs are those of the chosen start; those of the
 other starts come on top. There is one start in E10, two in S10, up to four in H10 and five in products. All of them
-are trained for a twentieth of the epochs, the more promising half for a tenth, and so on; the one that is left
-continues to the end. What is expected of a start is its objective after twice as many epochs, if that falls by the same
-factor as in the second half of the epochs so far, because a start that falls later may end lower. Of the two starts of
-products whose curvatures are fixed at first, one was chosen on polblogs, airports_usa and yeast, and the other on the
-first two; runs of less than 1200 epochs try neither.
+are trained for a twentieth of the epochs, the more promising half, and the one that is lowest, for a tenth, and so on;
+the one that is left continues to the end. What is expected of a start is its objective after twice as many epochs, if
+that falls by the same factor as in the second half of the epochs so far, because a start that falls later may end
+lower. Of the two starts of products whose curvatures are fixed at first, one was chosen on polblogs, airports_usa and
+yeast, and the other on the first two; runs of less than 1200 epochs try neither.
 
 {earlier_trials(rows)}
 

@@ -52,6 +52,18 @@ def test_a_start_that_falls_later_and_lower_is_chosen():
     assert early.stopping.lowest_loss < late.stopping.lowest_loss
 
 
+def test_the_lowest_continues_though_others_fall_faster_at_first():
+    """Two that fall fast to 0.5, and one that is lower and falls on."""
+    fast, other = (falling(0.4, start=start, floor=0.5) for start in (1.6, 1.7))
+    steady = Falling([0.65 - 0.03 * epoch for epoch in range(20)])
+    trials = [Trial(trainer) for trainer in (fast, other, steady)]
+    for trial in trials:
+        trial.run(4)
+    assert max(trials, key=lambda trial: trial.expected).trainer is steady
+    assert min(trials, key=lambda trial: trial.trainer.stopping.lowest_loss).trainer is steady
+    assert best_trial(trials, 4, 100).trainer is steady
+
+
 def test_half_of_the_trials_continue_for_twice_as_many_epochs():
     trainers = [falling(rate) for rate in (0.95, 0.8, 0.9, 0.99, 0.85)]
     assert best_trial(map(Trial, trainers), 5, 100).trainer is trainers[1]

@@ -71,7 +71,8 @@ class Trial:
 def best_trial(trials: Iterable[Trial], epochs: int, most: int) -> Trial:
     """The trial with the lowest expected loss, or the first that is solved.
 
-    All trials run for some epochs, the more promising half of them for twice as many, and so on until one is left.
+    All trials run for some epochs, the more promising half of them for twice as many, and so on until one is left; so
+    does the one with the lowest loss, though others fall faster.
 
     Args:
         trials: At least one trial.
@@ -86,8 +87,12 @@ def best_trial(trials: Iterable[Trial], epochs: int, most: int) -> Trial:
         left.append(trial)
     while len(left) > 1:
         left.sort(key=lambda trial: trial.expected)
+        lowest = min(left, key=lambda trial: trial.trainer.stopping.lowest_loss)
         epochs *= 2
-        left = left[: (len(left) + 1) // 2] if epochs <= most else left[:1]
+        if epochs > most:
+            return left[0]
+        half = (len(left) + 1) // 2
+        left = [trial for place, trial in enumerate(left) if place < half or trial is lowest]
         for trial in left if len(left) > 1 else []:
             trial.run(epochs)
     return left[0]
