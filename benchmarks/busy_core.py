@@ -153,14 +153,15 @@ for their share.
 - The command line sets `OMP_WAIT_POLICY=PASSIVE` before it loads torch, where the environment does not say otherwise:
   the variable that GNU's, Intel's and LLVM's OpenMP read. MKL inside torch uses the same threads. `--threads 1` does
   without others.
-- In Python the estimators give torch one thread while they work on a graph whose arrays have fewer than 2²⁰ numbers
+- In Python the estimators give torch one thread while they work on a graph whose arrays have fewer than 2²² numbers
   (features that are not 0, edges, 32 columns for each node), and afterwards as many as before: a second thread gains
   little there. For larger graphs, layers of your own and other code, set the variable before Python starts, or in
   `os.environ` before the first `import torch`; `torch.set_num_threads(1)` helps at any time. The library does not
   change the environment.
 - Compiled loops of layers run in torch's own threads, as many as torch uses. Those of embeddings have threads of their
-  own, which sleep; no thread waits for one that has not begun. Both take blocks of the work as they get to it, and
-  results do not depend on how threads wait.
+  own, which sleep; no thread waits for one that has not begun, and where one waited for another longer than it worked
+  the next loops do without. Both take blocks of the work as they get to it, and results do not depend on how threads
+  wait.
 
 Medians of {saved["rounds"]} rounds, the ratio over neighbouring pairs with its range; all ways in turn on the same
 machine. Processor time is that of all threads together. The load of the machine was {saved["load"][0]:.1f} at the

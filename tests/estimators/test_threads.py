@@ -1,5 +1,7 @@
 """Torch has one thread while estimators work on small graphs, and all of them for large ones."""
 
+import math
+
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -36,7 +38,7 @@ def test_the_largest_array_of_a_step_decides():
 
 
 def test_all_pairs_count_where_torch_computes_them():
-    data = Data(num_nodes=1100)
+    data = Data(num_nodes=math.isqrt(SMALL) + 1)
     with torch_only():
         assert threads_in(threads_for_pairs(data)) == 2
         assert threads_in(threads_for_pairs(Data(num_nodes=100))) == 1

@@ -1,5 +1,7 @@
 """The compiled midpoints are those of torch, values and gradients."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from hypothesis import given
@@ -12,6 +14,9 @@ from kappagcn.sparse import normalized_adjacency
 from workers import Worker
 
 pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
+
+from kappagcn.kernels import blocks
+
 KAPPAS = [-4.0, -1.0, -1e-3, -1e-9, 0.0, 1e-9, 1e-3, 1.0, 4.0]
 
 
@@ -85,3 +90,27 @@ def test_a_forked_process_computes_too():
 
     _, complaints, code = Worker(forking_worker.main).ended()
     assert code == 0, complaints
+
+
+@pytest.mark.parametrize(("waited", "alone"), [(0.5, False), (1.5, True)])
+def test_after_a_long_wait_for_another_thread_the_next_loops_do_without(monkeypatch, waited, alone):
+    """By a clock that shows 1 second of work, and then the wait."""
+    used = []
+    monkeypatch.setattr(blocks, "pool_of_threads", lambda: used.append(1) or ThreadPoolExecutor(1))
+    monkeypatch.setattr(blocks, "loop_threads", lambda: 2)
+    monkeypatch.setattr(blocks, "_pause", 0)
+
+    def loop():
+        clock = iter([0.0, 1.0, 1.0 + waited])
+        monkeypatch.setattr(blocks, "perf_counter", lambda: next(clock))
+        done = []
+        blocks.parallel_for(5, done.append)
+        assert sorted(done) == list(range(5))
+
+    loop()
+    assert len(used) == 1
+    for _ in range(blocks.PAUSE):
+        loop()
+    assert len(used) == (1 if alone else 1 + blocks.PAUSE)
+    loop()
+    assert len(used) == (2 if alone else 2 + blocks.PAUSE)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse.linalg as sla
+import torch
 from numpy.typing import NDArray
 
 __all__ = ["classical_mds", "landmark_mds", "spherical_mds"]
@@ -24,7 +25,12 @@ def _largest(matrix: Array, count: int) -> tuple[Array, Array]:
         values, vectors = np.linalg.eigh(matrix)
     else:
         start = np.random.default_rng(0).standard_normal(n)  # the same vectors each time
-        values, vectors = sla.eigsh(matrix, k=count, which="LA", v0=start)
+        rows = torch.from_numpy(matrix)
+        # By torch: NumPy's products take as many threads as there are cores, whatever torch is set to.
+        operator = sla.LinearOperator(
+            matrix.shape, lambda v: (rows @ torch.from_numpy(v.reshape(n))).numpy(), dtype=matrix.dtype
+        )
+        values, vectors = sla.eigsh(operator, k=count, which="LA", v0=start)
     order = np.argsort(-values)[:count]
     vectors = vectors[:, order]
     largest = np.abs(vectors).argmax(0)

@@ -13,7 +13,7 @@ from kappagcn.kernels.threads import threads_for
 
 __all__ = ["threads_for_graph", "threads_for_pairs"]
 
-SMALL = 2**20  # numbers in the largest array of a step below which a second thread gains little
+SMALL = 2**22  # numbers in the largest array of a step below which a second thread gains little
 COLUMNS = 32  # a usual number of columns of a layer's rows
 
 

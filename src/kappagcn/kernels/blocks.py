@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from time import perf_counter
 from typing import Any
 
 import numba
@@ -22,6 +23,7 @@ from kappagcn.kernels.threads import loop_threads
 Array = NDArray[Any]
 BLOCK = 8192  # rows
 LINE = 8  # float64 numbers in a cache line
+PAUSE = 64  # loops without other threads, after one that waited for them longer than it worked
 ALONE = 65536  # rows up to which a second thread gains nothing beside torch's, which spin for some milliseconds
 
 # Sums may be reordered to use vector registers; nothing else is relaxed.
@@ -63,11 +65,17 @@ def pool_of_threads() -> ThreadPoolExecutor:
     return _pool(os.getpid(), loop_threads())
 
 
+_pause = 0
+
+
 def parallel_for(count: int, work: Callable[[int], object], *, alone: bool = False) -> None:
     """Call ``work(0)`` to ``work(count - 1)`` in as many threads as torch uses, or in this one alone.
 
-    `work` has to release Python's interpreter lock. Threads that start too late are not used.
+    `work` has to release Python's interpreter lock. Threads that start too late are not used. Beside a busy core a
+    thread may stop in the middle of its work until the system lets it go on, so a loop that waited for it longer than
+    it worked is followed by some without other threads.
     """
+    global _pause
     numbers = iter(range(count))
 
     def drain() -> None:
@@ -75,8 +83,14 @@ def parallel_for(count: int, work: Callable[[int], object], *, alone: bool = Fal
             work(number)
 
     helpers = 0 if alone else min(loop_threads(), count) - 1
+    if helpers and _pause:
+        helpers, _pause = 0, _pause - 1
     tasks = [pool_of_threads().submit(drain) for _ in range(helpers)]
+    start = perf_counter()
     drain()
+    end = perf_counter()
     for task in tasks:
         if not task.cancel():
             task.result()
+    if tasks and perf_counter() - end > end - start:
+        _pause = PAUSE
