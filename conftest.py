@@ -4,6 +4,7 @@ import importlib
 import os
 import random
 import sys
+from collections.abc import Callable, Iterator
 
 import hypothesis
 import hypothesis.internal.conjecture.providers
@@ -66,3 +67,11 @@ def fresh_state() -> None:
     seed_all()
     if "torch._dynamo" in sys.modules:  # it remembers code that it could not compile
         torch._dynamo.reset()
+
+
+@pytest.fixture
+def set_torch_threads() -> Iterator[Callable[[int], None]]:
+    """`torch.set_num_threads`, whose effect ends with the test."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)

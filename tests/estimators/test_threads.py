@@ -14,11 +14,8 @@ from kappagcn.training.trainer import Trainer
 
 
 @pytest.fixture(autouse=True)
-def two_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
+def two_threads(set_torch_threads):
+    set_torch_threads(2)
 
 
 def threads_in(context):

@@ -95,8 +95,8 @@ def test_a_forked_process_computes_too():
 @pytest.mark.parametrize(("waited", "alone"), [(0.5, False), (1.5, True)])
 def test_after_a_long_wait_for_another_thread_the_next_loops_do_without(monkeypatch, waited, alone):
     """By a clock that shows 1 second of work, and then the wait."""
-    used = []
-    monkeypatch.setattr(blocks, "pool_of_threads", lambda: used.append(1) or ThreadPoolExecutor(1))
+    used, pool = [], ThreadPoolExecutor(1)
+    monkeypatch.setattr(blocks, "pool_of_threads", lambda: used.append(1) or pool)
     monkeypatch.setattr(blocks, "loop_threads", lambda: 2)
     monkeypatch.setattr(blocks, "_pause", 0)
 

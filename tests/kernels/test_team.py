@@ -27,11 +27,8 @@ def take_numbers_in_team(begin, threads, arguments):
 
 
 @pytest.fixture
-def three_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(3)
-    yield
-    torch.set_num_threads(before)
+def three_threads(set_torch_threads):
+    set_torch_threads(3)
 
 
 @pytest.mark.usefixtures("three_threads")

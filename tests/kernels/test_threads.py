@@ -7,11 +7,8 @@ from kappagcn.kernels.threads import ALONE, loop_threads, threads_for
 
 
 @pytest.fixture
-def two_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
+def two_threads(set_torch_threads):
+    set_torch_threads(2)
 
 
 @pytest.mark.usefixtures("two_threads")
