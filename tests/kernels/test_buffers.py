@@ -31,6 +31,14 @@ def test_memory_is_reused_after_its_use_alone():
     assert not np.shares_memory(other, again)
 
 
+def test_memory_that_came_back_has_one_user_at_a_time():
+    own = Buffers()
+    own.empty((LARGE,), np.uint8)
+    del own
+    first, second = Buffers(), Buffers()
+    assert not np.shares_memory(first.empty((LARGE,), np.uint8), second.empty((LARGE,), np.uint8))
+
+
 def test_large_arrays_begin_at_a_cache_line():
     own = Buffers()
     for columns in range(1, 6):
