@@ -92,12 +92,17 @@ def test_a_forked_process_computes_too():
     assert code == 0, complaints
 
 
+@pytest.mark.parametrize("in_team", [False, True])
 @pytest.mark.parametrize(("waited", "alone"), [(0.5, False), (1.5, True)])
-def test_after_a_long_wait_for_another_thread_the_next_loops_do_without(monkeypatch, waited, alone):
+def test_after_a_long_wait_for_another_thread_the_next_loops_do_without(
+    monkeypatch, set_torch_threads, waited, alone, in_team
+):
     """By a clock that shows 1 second of work, and then the wait."""
+    set_torch_threads(2)
     used, pool = [], ThreadPoolExecutor(1)
+    monkeypatch.setattr(blocks, "team_start", lambda: int(in_team))
+    monkeypatch.setattr(blocks, "in_team", lambda loop: used.append(1) or loop())
     monkeypatch.setattr(blocks, "pool_of_threads", lambda: used.append(1) or pool)
-    monkeypatch.setattr(blocks, "loop_threads", lambda: 2)
     monkeypatch.setattr(blocks, "_pause", 0)
 
     def loop():

@@ -10,15 +10,17 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from threading import get_ident
 from time import perf_counter
 from typing import Any
 
 import numba
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kappagcn.kernels.threads import loop_threads
+from kappagcn.kernels.threads import in_team, loop_threads, team_start
 
 Array = NDArray[Any]
 BLOCK = 8192  # rows
@@ -71,26 +73,34 @@ _pause = 0
 def parallel_for(count: int, work: Callable[[int], object], *, alone: bool = False) -> None:
     """Call ``work(0)`` to ``work(count - 1)`` in as many threads as torch uses, or in this one alone.
 
-    `work` has to release Python's interpreter lock. Threads that start too late are not used. Beside a busy core a
-    thread may stop in the middle of its work until the system lets it go on, so a loop that waited for it longer than
-    it worked is followed by some without other threads.
+    `work` has to release Python's interpreter lock. Threads are torch's own, which spin after each operation, so that
+    others find no free core. Inside of `threads_for` they are those of a pool, of which the ones that start too late
+    are not used. Beside a busy core a thread may stop in the middle of its work until the system lets it go on, so a
+    loop that waited for it longer than it worked is followed by some without other threads.
     """
     global _pause
-    numbers = iter(range(count))
+    numbers, own, ends = iter(range(count)), get_ident(), []
 
     def drain() -> None:
         for number in numbers:
             work(number)
+        if get_ident() == own:
+            ends.append(perf_counter())
 
     helpers = 0 if alone else min(loop_threads(), count) - 1
-    if helpers and _pause:
+    if helpers > 0 and _pause:
         helpers, _pause = 0, _pause - 1
-    tasks = [pool_of_threads().submit(drain) for _ in range(helpers)]
+    if helpers <= 0:
+        drain()
+        return
     start = perf_counter()
-    drain()
-    end = perf_counter()
-    for task in tasks:
-        if not task.cancel():
-            task.result()
-    if tasks and perf_counter() - end > end - start:
+    if torch.get_num_threads() > 1 and team_start():
+        in_team(drain)
+    else:
+        tasks = [pool_of_threads().submit(drain) for _ in range(helpers)]
+        drain()
+        for task in tasks:
+            if not task.cancel():
+                task.result()
+    if perf_counter() - ends[0] > ends[0] - start:
         _pause = PAUSE

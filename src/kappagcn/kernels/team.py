@@ -6,9 +6,6 @@ finds no free core beside them; a loop in the same threads starts within microse
 
 from __future__ import annotations
 
-import ctypes
-import os
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,11 +15,11 @@ from numba.core import cgutils, types
 
 from kappagcn.kernels.blocks import Array, pool_of_threads
 from kappagcn.kernels.intrinsics import intrinsic
+from kappagcn.kernels.threads import team_start
 
 __all__ = ["call_in_threads", "next_number", "run"]
 
 PLACE, BYTES, COUNT = ir.IntType(64), ir.IntType(8).as_pointer(), ir.IntType(32)
-_owner = os.getpid()
 
 
 @intrinsic
@@ -66,21 +63,6 @@ def call_in_threads(typing: Any, start: Any, threads: Any, loop: Any, arguments:
     return types.none(types.int64, types.int64, loop, arguments), build
 
 
-@cache
-def _start() -> int:
-    """Address of GOMP_parallel of the OpenMP library that torch uses; 0 if there is none."""
-    try:
-        library = ctypes.CDLL(None)
-        start = ctypes.cast(library.GOMP_parallel, ctypes.c_void_p).value
-        threads = torch.get_num_threads()
-        library.omp_set_num_threads(threads + 1)
-        is_same = torch.get_num_threads() == threads + 1
-        library.omp_set_num_threads(threads)
-    except (AttributeError, OSError, TypeError):
-        return 0
-    return start if is_same and start is not None else 0
-
-
 def run(in_team: Any, loop: Any, *arguments: Any, alone: bool) -> None:
     """Call ``loop(counter, *arguments)`` in as many threads as torch uses, or in this one alone.
 
@@ -95,8 +77,8 @@ def run(in_team: Any, loop: Any, *arguments: Any, alone: bool) -> None:
     threads = 1 if alone else torch.get_num_threads()
     if threads == 1:
         loop(counter, *arguments)
-    elif _start() and os.getpid() == _owner:  # a team does not survive a fork
-        in_team(_start(), threads, (counter, *arguments))
+    elif start := team_start():
+        in_team(start, threads, (counter, *arguments))
     else:
         tasks = [pool_of_threads().submit(loop, counter, *arguments) for _ in range(threads - 1)]
         loop(counter, *arguments)
