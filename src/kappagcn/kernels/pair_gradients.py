@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +35,7 @@ from kappagcn.kernels.point_blocks import (
 )
 from kappagcn.kernels.vector_math import inlined
 
-__all__ = ["Sums", "add_gradients", "added", "no_sums"]
+__all__ = ["Sums", "add_gradients", "added", "no_sums", "of_chunk"]
 
 Array = NDArray[Any]
 NOTHING = (0.0, np.inf, 0.0, 0.0)  # initial totals, of no pairs
@@ -155,25 +154,26 @@ def add_gradients(
         sums.by_kappa[f] += curving
 
 
-def no_sums(rows: Rows, *, slopes: bool) -> list[Sums]:
-    """Zeros for each chunk of rows, with space for gradients or without."""
+def no_sums(rows: Rows, *, slopes: bool, chunks: int = CHUNKS) -> Sums:
+    """Zeros for chunks of rows, with space for gradients or without."""
     blocks, f = len(rows.points.u) if slopes else 0, len(rows.kappas)
-    return [
-        Sums(
-            aligned_zeros(blocks, len(rows.u) * BLOCK),
-            aligned_zeros(blocks, f, 2 * BLOCK),
-            np.zeros(f),
-            np.array(NOTHING),
-        )
-        for _ in range(CHUNKS)
-    ]
+    return Sums(
+        aligned_zeros(chunks, blocks, rows.dims * BLOCK),
+        aligned_zeros(chunks, blocks, f, 2 * BLOCK),
+        np.zeros((chunks, f)),
+        np.tile(NOTHING, (chunks, 1)),
+    )
 
 
-def added(rows: Rows, sums: list[Sums], *, slopes: bool) -> tuple[Array, Array, Array]:
+def of_chunk(sums: Sums, chunk: int) -> Sums:
+    """Those of one chunk."""
+    return Sums(sums.by_u[chunk], sums.by_numbers[chunk], sums.by_kappa[chunk], sums.totals[chunk])
+
+
+def added(rows: Rows, sums: Sums, *, slopes: bool) -> tuple[Array, Array, Array]:
     """Sums of all chunks, in order: totals, gradients by v and by κ."""
-    totals = np.array([each.totals for each in sums])
+    totals = sums.totals
     whole = np.array([totals[:, 0].sum(), totals[:, 1].min(), totals[:, 2].max(), totals[:, 3].sum()])
     if not slopes:
         return whole, np.empty((0, 0)), np.empty(0)
-    by_u, by_numbers, by_kappa = (reduce(np.add, [each[k] for each in sums]) for k in range(3))
-    return whole, *rows.gradients(by_u, by_numbers, by_kappa)
+    return whole, *rows.gradients(sums.by_u, sums.by_numbers, sums.by_kappa)

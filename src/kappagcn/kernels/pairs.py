@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kappagcn.kernels.blocks import parallel_for
 from kappagcn.kernels.pair_distances import squared_distances, take_direction
-from kappagcn.kernels.pair_gradients import NOTHING, Sums, add_gradients, added, borrowed_sums, no_sums
+from kappagcn.kernels.pair_gradients import NOTHING, Sums, add_gradients, added, borrowed_sums, no_sums, of_chunk
 from kappagcn.kernels.pair_limits import LEAST_RATIO, LEAST_ROOT
 from kappagcn.kernels.point_blocks import (
     ALONE,
@@ -199,7 +199,16 @@ def all_pairs(
 
     def work(chunk: int) -> None:
         _rows_of_pairs(
-            chunk, number, width, slopes, every, sources is None, rows.points, rows.work(), weights, sums[chunk]
+            chunk,
+            number,
+            width,
+            slopes,
+            every,
+            sources is None,
+            rows.points,
+            rows.work(),
+            weights,
+            of_chunk(sums, chunk),
         )
 
     parallel_for(CHUNKS, work, alone=n * len(every) < ALONE)
@@ -214,17 +223,17 @@ def listed_pairs(
     Returns:
         The objective over unordered pairs, its gradients by v, (N, D), and by κ, (F,).
     """
-    (whole, *_), number = no_sums(rows, slopes=True), PAIR_OBJECTIVES.index(objective)
+    whole, number = no_sums(rows, slopes=True, chunks=1), PAIR_OBJECTIVES.index(objective)
     by_kappa, totals = np.zeros((CHUNKS, len(rows.kappas))), np.tile(NOTHING, (CHUNKS, 1))
 
     def work(chunk: int) -> None:
-        sums = Sums(whole.by_u, whole.by_numbers, by_kappa[chunk], totals[chunk])
-        block = Rows(np.zeros((1, len(rows.u))), rows.ends, rows.kappas)
-        unused = no_sums(block, slopes=True)[0]
+        sums = Sums(whole.by_u[0], whole.by_numbers[0], by_kappa[chunk], totals[chunk])
+        block = Rows(np.zeros((1, rows.dims)), rows.ends, rows.kappas)
+        unused = of_chunk(no_sums(block, slopes=True, chunks=1), 0)
         _rows_of_listed_pairs(
             chunk, number, places, others, weights, rows.points, rows.work(), sums, block.points, unused
         )
 
     parallel_for(CHUNKS, work, alone=len(others) < ALONE)
     # The list has each pair twice: once per point for gradients by points, twice for κ and the sum.
-    return float(totals[:, 0].sum() / 2), *rows.gradients(whole.by_u, whole.by_numbers, by_kappa.sum(0) / 2)
+    return float(totals[:, 0].sum() / 2), *rows.gradients(whole.by_u, whole.by_numbers, by_kappa / 2)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kappagcn.kernels.blocks import aligned_zeros
+from kappagcn.kernels.blocks import aligned_zeros, compiled
 from kappagcn.kernels.intrinsics import borrowed
 from kappagcn.kernels.pair_limits import CURVED, FARTHEST, TURN, TURN_SERIES
 from kappagcn.kernels.vector_math import inlined
@@ -76,26 +76,24 @@ class Rows:
     """
 
     def __init__(self, v: Array, ends: Array, kappas: Array) -> None:
-        self.count, self.ends, self.kappas = len(v), ends, kappas
-        padded = -(-self.count // BLOCK) * BLOCK
-        self.u, self.turns = np.zeros((v.shape[1], padded)), np.empty((len(kappas), 3))
-        self.r, self.sine, self.cosine, self.p, self.q, self.bends = (np.empty((len(kappas), padded)) for _ in range(6))
-        self.length = np.zeros((len(kappas), padded))
+        self.count, self.dims, self.ends, self.kappas = len(v), v.shape[1], ends, kappas
+        blocks = -(-self.count // BLOCK)
+        u, self.turns = aligned_zeros(blocks, self.dims * BLOCK), np.empty((len(kappas), 3))
+        self.length, self.r, self.sine, self.cosine, self.p, self.q, self.bends = np.zeros(
+            (7, len(kappas), blocks * BLOCK)
+        )
+        _take_directions(np.ascontiguousarray(v, np.float64), ends, u, self.length)
         for f, kappa in enumerate(kappas):
-            own = v[:, ends[f] : ends[f + 1]].T.astype(np.float64)
-            length = np.sqrt((own * own).sum(0))
-            self.u[ends[f] : ends[f + 1], : self.count] = own / np.where(length == 0, 1, length)
-            self.length[f, : self.count] = length
             self._fill(f, self.length[f], float(kappa))
         numbers = _blocks_of(np.stack([self.r, self.sine, self.p, self.q], axis=1))
-        self.points = Points(_blocks_of(self.u), numbers, ends, kappas, self.turns, self.bends)
+        self.points = Points(u, numbers, ends, kappas, self.turns, self.bends)
 
     def _fill(self, f: int, length: Array, kappa: float) -> None:
         s = math.sqrt(abs(kappa))
         r = 2 * length
         if kappa < 0:
             r = np.minimum(r, FARTHEST / s)
-        self.r[f], self.length[f] = r, length
+        self.r[f] = r
         far = kappa < 0 and len(r) and s * r.max() > CURVED
         self.sine[f], self.cosine[f] = _sine(r, kappa), _cosine(r, kappa)
         self.bends[f] = _sine_by_kappa(r, kappa, self.sine[f], self.cosine[f])
@@ -107,23 +105,93 @@ class Rows:
 
     def work(self) -> Work:
         """Temporary arrays for one thread."""
-        parts, pairs, dims = aligned_zeros(len(self.kappas), 5 * BLOCK), aligned_zeros(6 * BLOCK), len(self.u)
-        return Work(parts, pairs, np.empty(dims), np.empty(dims))
+        factors, width, dims = len(self.kappas), 5 * BLOCK, self.dims
+        space = aligned_zeros((5 * factors + 6) * BLOCK + 2 * dims)
+        parts, pairs, own = space[: factors * width], space[factors * width : -2 * dims], space[-2 * dims :]
+        return Work(parts.reshape(factors, width), pairs, own[:dims], own[dims:])
 
     def gradients(self, by_u: Array, by_numbers: Array, by_kappa: Array) -> tuple[Array, Array]:
-        """Gradients by v, (N, D), and κ, (F,), from those by directions, radii and sines, and direct ones by κ."""
-        by_u, by_v = _rows_of(by_u), np.empty_like(self.u)
-        by_r, by_sine = np.moveaxis(_rows_of(by_numbers), 1, 0)
-        for f in range(len(self.kappas)):
-            columns = slice(self.ends[f], self.ends[f + 1])
-            u, g, r, length = self.u[columns], by_u[columns], self.r[f], self.length[f]
-            inside = 2 * length <= r  # points beyond the limit count as lying there, and get no gradient
-            # P/|v|, and at the origin, which has no direction, its limit: by_u alone is right there.
-            widening = np.where(length == 0, 2, self.sine[f] / np.where(length == 0, 1, length))
-            outward = 2 * inside * (by_r[f] + self.cosine[f] * by_sine[f])
-            by_v[columns] = outward * u + widening * (g - (u * g).sum(0) * u)
-            by_kappa[f] += (self.bends[f] * by_sine[f]).sum()
-        return by_v[:, : self.count].T, by_kappa
+        """Gradients by v, (N, D), and κ, (F,), from those by directions, radii and sines, and direct ones by κ.
+
+        Each is a sum over the first dimension.
+        """
+        by_v, total = np.empty((self.count, self.dims)), by_kappa.sum(0)
+        numbers = self.length, self.r, self.sine, self.cosine, self.bends
+        _add_by_vectors(self.points.u, numbers, self.ends, by_u, by_numbers, by_v, total)
+        return by_v, total
+
+
+@compiled
+def _take_directions(v: Array, ends: Array, u: Array, lengths: Array) -> None:
+    """Directions of vectors, in blocks, and their lengths, (F, N); the origin's direction is 0."""
+    n, scale = v.shape[0], np.empty(BLOCK)
+    for block in range(u.shape[0]):
+        left, columns = block * BLOCK, u[block]
+        for i in range(left, min(n, left + BLOCK)):
+            for d in range(v.shape[1]):
+                columns[d * BLOCK + i - left] = v[i, d]
+        for f in range(ends.shape[0] - 1):
+            scale[:] = 0.0
+            for d in range(ends[f], ends[f + 1]):
+                column = columns[d * BLOCK :]
+                for j in range(BLOCK):
+                    scale[j] += column[j] * column[j]
+            for j in range(BLOCK):
+                length = math.sqrt(scale[j])
+                lengths[f, left + j] = length
+                scale[j] = 1.0 if length == 0 else length
+            for d in range(ends[f], ends[f + 1]):
+                column = columns[d * BLOCK :]
+                for j in range(BLOCK):
+                    column[j] /= scale[j]
+
+
+@compiled
+def _add_by_vectors(
+    u: Array,
+    numbers: tuple[Array, Array, Array, Array, Array],
+    ends: Array,
+    by_u: Array,
+    by_numbers: Array,
+    by_v: Array,
+    by_kappa: Array,
+) -> None:
+    """Gradients by vectors, into `by_v`, and by κ through the sines, added to `by_kappa`; see `Rows.gradients`."""
+    n, (all_lengths, radii, sines, cosines, bends) = by_v.shape[0], numbers
+    columns, along, by_r, by_sine = np.empty(u.shape[1]), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    for block in range(u.shape[0]):
+        own, left = u[block], block * BLOCK
+        columns[:] = 0.0
+        for part in range(by_u.shape[0]):
+            more = by_u[part, block]
+            for j in range(columns.shape[0]):
+                columns[j] += more[j]
+        for f in range(by_kappa.shape[0]):
+            along[:], by_r[:], by_sine[:] = 0.0, 0.0, 0.0
+            for part in range(by_numbers.shape[0]):
+                more = by_numbers[part, block, f]
+                for j in range(BLOCK):
+                    by_r[j] += more[j]
+                    by_sine[j] += more[BLOCK + j]
+            for d in range(ends[f], ends[f + 1]):
+                for j in range(BLOCK):
+                    along[j] += own[d * BLOCK + j] * columns[d * BLOCK + j]
+            lengths, r, sine, cosine = all_lengths[f, left:], radii[f, left:], sines[f, left:], cosines[f, left:]
+            bend, bent = bends[f, left:], 0.0
+            for j in range(BLOCK):
+                bent += bend[j] * by_sine[j]
+                # Points beyond the limit count as lying there, and get no gradient.
+                by_r[j] = 2 * (by_r[j] + cosine[j] * by_sine[j]) if 2 * lengths[j] <= r[j] else 0.0
+                # P/|v|, and at the origin, which has no direction, its limit: by_u alone is right there.
+                by_sine[j] = sine[j] / lengths[j] if lengths[j] != 0 else 2.0
+            by_kappa[f] += bent
+            for d in range(ends[f], ends[f + 1]):
+                for j in range(BLOCK):
+                    x = own[d * BLOCK + j]
+                    columns[d * BLOCK + j] = by_r[j] * x + by_sine[j] * (columns[d * BLOCK + j] - along[j] * x)
+        for i in range(left, min(n, left + BLOCK)):
+            for d in range(by_v.shape[1]):
+                by_v[i, d] = columns[d * BLOCK + i - left]
 
 
 def _blocks_of(rows: Array) -> Array:
@@ -132,13 +200,6 @@ def _blocks_of(rows: Array) -> Array:
     blocks = aligned_zeros(n // BLOCK, *outer, count, BLOCK)
     blocks[:] = np.moveaxis(rows.reshape(*outer, count, n // BLOCK, BLOCK), -2, 0)
     return blocks.reshape(n // BLOCK, *outer, count * BLOCK)
-
-
-def _rows_of(blocks: Array) -> Array:
-    """The inverse of `_blocks_of`: (blocks, ..., R·BLOCK) → (..., R, N)."""
-    count, *outer, width = blocks.shape
-    rows = np.moveaxis(blocks.reshape(count, *outer, width // BLOCK, BLOCK), 0, -2)
-    return rows.reshape(*outer, width // BLOCK, count * BLOCK)
 
 
 def _sine(x: Array, kappa: float) -> Array:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kappagcn.kernels.blocks import parallel_for
 from kappagcn.kernels.pair_distances import squared_distances, take_direction
-from kappagcn.kernels.pair_gradients import Sums, add_gradients, added, borrowed_sums, no_sums
+from kappagcn.kernels.pair_gradients import Sums, add_gradients, added, borrowed_sums, no_sums, of_chunk
 from kappagcn.kernels.point_blocks import (
     ALONE,
     BLOCK,
@@ -119,7 +119,7 @@ def ranked_rows(
     sums = no_sums(rows, slopes=slopes)
 
     def work(chunk: int) -> None:
-        _ranked_rows(chunk, slopes, every, places, others, rows.points, rows.work(), sums[chunk])
+        _ranked_rows(chunk, slopes, every, places, others, rows.points, rows.work(), of_chunk(sums, chunk))
 
     parallel_for(CHUNKS, work, alone=n * len(every) < ALONE)
     totals, by_v, by_k = added(rows, sums, slopes=slopes)
