@@ -9,8 +9,7 @@ import numpy as np
 import record
 
 FAR_NODES, FAR_EDGES = 10**8, 10**9
-LEAST = 10**7  # nodes up to which a quantity has to be measured before its line is drawn on
-BEND = 0.15  # worst error above which it is no line
+LARGE = 10**7  # nodes from which graphs count for the projection
 
 
 def line(rows: list[dict[str, Any]], of: str) -> tuple[float, float, float]:
@@ -42,6 +41,7 @@ def joined(result: dict[str, Any]) -> list[dict[str, Any]]:
         row |= {"cut_peak": cut["peak_bytes"]}
         if train is not None:
             row |= {"epoch_seconds": train["epoch_processor"], "train_peak": train["worker_peak_bytes"]}
+            row |= {"system_share": train["system"] / train["processor"]} if "system" in train else {}
         rows.append(row)
     return rows
 
@@ -60,11 +60,14 @@ def section(table: Any) -> str:
             f"{r['cut_share']:.0%}",
             gib(r["disk_bytes"]),
             f"{r['epoch_seconds']:.1f} s" if "train_peak" in r else "not run",
+            f"{1e6 * r['epoch_seconds'] / r['edges']:.2f} µs" if "train_peak" in r else "not run",
             gib(r["train_peak"]) if "train_peak" in r else "not run",
+            f"{r['train_peak'] / r['edges']:,.0f}" if "train_peak" in r else "not run",
         ]
         for r in rows
     ]
-    head = ["nodes", "edges", "cutting", "memory", "edges between parts", "files", "an epoch", "memory of the worker"]
+    head = ["nodes", "edges", "cutting", "memory", "edges between parts", "files", "an epoch", "per edge"]
+    head += ["memory of the worker", "bytes per edge"]
     fits = {
         "cutting, processor": (rows, "cut_seconds", 1e6, "µs"),
         "cutting, memory": (rows, "cut_peak", 1, "bytes"),
@@ -72,18 +75,17 @@ def section(table: Any) -> str:
         "an epoch, processor": (trained, "epoch_seconds", 1e6, "µs"),
         "training, memory of the worker": (trained, "train_peak", 1, "bytes"),
     }
-    lines, far, short = [], [], []
+    lines, far = [], []
     for name, (some, of, unit, word) in fits.items():
         start, slope, worst = line(some, of)
         at_zero = f"{start:.1f} s" if unit > 1 else gib(start)
         lines.append([name, at_zero, f"{unit * slope:.2f} {word}", f"{worst:.0%}", f"{some[-1]['nodes']:,}"])
-        if some[-1]["nodes"] < LEAST or worst > BEND:
-            short.append(name)
-            continue
+        start, slope, _ = line([r for r in some if r["nodes"] >= LARGE], of)
         value = start + slope * FAR_EDGES
-        far.append([name, f"{value / 3600:.1f} h" if unit > 1 else gib(value)])
+        far.append([name, f"{unit * slope:.2f} {word}", f"{value / 3600:.1f} h" if unit > 1 else gib(value)])
+    shares = [r["system_share"] for r in trained if "system_share" in r and r["nodes"] >= LARGE]
+    clearing = f", {min(shares):.0%} to {max(shares):.0%} of the processor's time" if shares else ""
     notes = "".join(f"\n¹ {r['note']}\n" for r in rows if "note" in r)
-    missing = f"\nNot projected, as measured on smaller graphs alone or no line: {'; '.join(short)}.\n" if short else ""
     return f"""## Parts as files
 
 `kappagcn data partition` streams a graph of any size into parts, and a worker opens only its own
@@ -99,16 +101,15 @@ Straight lines through these, by edges of the whole graph (least squares of rela
 
 {table(["quantity", "at 0 edges", "per edge", "worst error", "up to nodes"], lines)}
 
-An epoch of parts in turn computes some products again: 12 for a training step and 3 for the metrics of early stopping,
-where workers with one part each need 4 and 2. Memory of cutting is no line: the buffer of the sort (1 GiB) is full from
-some 17 million edges on, and from there it grows with the nodes. Memory of training on small parts is mostly blocks
-that were freed and that the C library keeps; large blocks it returns to the system, so this line is too steep for large
-graphs.
+These are lines only in part. Memory of cutting grows with the edges until the buffer of the sort (1 GiB) is full, at
+some 17 million edges, and with the nodes from there on. Memory of training on small parts is mostly blocks that were
+freed and that the C library keeps for later. Blocks above 32 MiB it returns to the system, which clears them for the
+next use. From {LARGE:,} nodes on the system's work{clearing}, makes an edge cost more.
 
-The lines at {FAR_NODES:,} nodes and {FAR_EDGES:,} edges of the same kind, a projection: one process, {saved["parts"]}
-parts.
+So the projection to {FAR_NODES:,} nodes and {FAR_EDGES:,} edges of the same kind uses the graphs with {LARGE:,} nodes
+and more alone; one process, {saved["parts"]} parts. More parts need less memory each.
 
-{table(["quantity", "projected"], far)}
-{missing}
+{table(["quantity", "per edge", "projected"], far)}
+
 {record.made_with(saved)} Record: [parts.json](../benchmarks/results/parts.json).
 """

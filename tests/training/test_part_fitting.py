@@ -9,9 +9,11 @@ import torch
 import part_files_worker
 import part_worker
 import workers as processes
+from kappagcn.distributed import csr, halo_exchange, halo_file_exchange
 from kappagcn.errors import CheckpointError, TrainingError
 from kappagcn.graphs import TEST_SEEDS, random_split
 from kappagcn.models import GCN
+from kappagcn.sparse.matrix import multiply
 from kappagcn.training import (
     NodeColumns,
     TrainingConfig,
@@ -62,6 +64,23 @@ def compare(theirs, graph, name):
 def test_parts_in_turn_have_the_numbers_of_memory(folders, graph, name, tmp_path):
     compare(part_files_worker.trained(folders[3], name, scratch=tmp_path), graph, name)
     assert not list(tmp_path.iterdir()), "scratch files are removed"
+
+
+def test_each_part_computes_a_product_once(folders, tmp_path, monkeypatch):
+    """Two layers: two products for the loss, two for its gradient, two for the metrics, also in later sweeps."""
+    count = [0]
+
+    def counted(matrix, x):
+        count[0] += 1
+        return multiply(matrix, x)
+
+    model = part_worker.network("gcn")
+    with part_files(model, folders[3], scratch=tmp_path) as task:
+        task.metrics()  # prepares matrices and sums of rows
+        for module in (csr, halo_exchange, halo_file_exchange):
+            monkeypatch.setattr(module, "multiply", counted)
+        fit_parts(model, task, TrainingConfig(epochs=2, patience=2))
+    assert count[0] == 2 * 3 * (2 + 2 + 2)
 
 
 def test_two_workers_have_the_numbers_of_memory(folders, graph, tmp_path):

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from kappagcn.distributed.halo_exchange import Exchange
 from kappagcn.distributed.matrix import PartMatrix
@@ -80,6 +81,20 @@ def transposed(matrix: CSR, columns: int) -> CSR:
     return CSR(turned.indptr, turned.indices, turned.data)
 
 
+class _Product(torch.autograd.Function):
+    """The exchange of rows and the product in one step, so that an exchange can keep the product."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, matrix: CSRPartMatrix, exchange: Exchange) -> Tensor:
+        ctx.matrix, ctx.exchange = matrix, exchange
+        return exchange.product(matrix.csr(), x)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        return ctx.exchange.product_backward(ctx.matrix.transpose(), grad), None, None
+
+
 class CSRPartMatrix(PartMatrix):
     """A `PartMatrix` from CSR arrays, which are not copied; coordinates are made when a layer needs them.
 
@@ -106,13 +121,27 @@ class CSRPartMatrix(PartMatrix):
         self._version = self.values._version
         self._row_sums = None if sums is None else torch.from_numpy(sums)
 
-    def _times(self, x: Tensor) -> Tensor:
-        if torch.is_grad_enabled() or self._is_traced(x):
-            product = super()._times(x)
-        else:
-            product = multiply(_tensor(self._arrays, self.shape), x)
+    def _gather_and_multiply(self, x: Tensor) -> Tensor:
+        if self._is_traced(x):
+            return super()._gather_and_multiply(x)
+        product: Tensor = _Product.apply(x, self, self.exchange.next_gather())
         self._release_pages()
         return product
+
+    def _times(self, x: Tensor) -> Tensor:
+        if torch.is_grad_enabled() or self._is_traced(x):
+            return super()._times(x)
+        return multiply(self.csr(), x)
+
+    def csr(self) -> Tensor:
+        """The matrix as a CSR tensor."""
+        return _tensor(self._arrays, self.shape)
+
+    def transpose(self) -> Tensor:
+        """The transpose as a CSR tensor."""
+        if self._transpose is None:
+            self._transpose = transposed(self._arrays, self.shape[1])
+        return _tensor(self._transpose, self.shape[::-1])
 
     def _release_pages(self) -> None:
         """Give the memory of mapped arrays back to the system until the next product; it stays in the disk's cache."""
@@ -123,10 +152,7 @@ class CSRPartMatrix(PartMatrix):
 
     def matrices(self) -> tuple[Tensor, Tensor]:
         """The matrix and its transpose as CSR tensors."""
-        if self._transpose is None:
-            self._transpose = transposed(self._arrays, self.shape[1])
-        own, columns = self.shape
-        return _tensor(self._arrays, self.shape), _tensor(self._transpose, (columns, own))
+        return self.csr(), self.transpose()
 
     def _pairs(self) -> tuple[Tensor, Tensor]:
         if self._coordinates is None:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from kappagcn.distributed.communicator import Communicator
 from kappagcn.distributed.part_folder import Part
+from kappagcn.sparse.matrix import multiply
 
 __all__ = ["Exchange", "gather"]
 
@@ -79,6 +80,14 @@ class Exchange:
         self.communicator.all_to_all(mine, theirs, self.sends, self.receives)
         self.sent += theirs.numel() * theirs.element_size()
         return grad[: self.own].index_add(0, self.sent_rows.to(grad.device), mine)
+
+    def product(self, matrix: Tensor, x: Tensor) -> Tensor:
+        """A CSR matrix times own rows and those of other ranks: (own, own + halo) and (own, D) → (own, D)."""
+        return multiply(matrix, self.gather_forward(x))
+
+    def product_backward(self, transpose: Tensor, grad: Tensor) -> Tensor:
+        """The gradient of `product` in the own rows, by the transposed matrix: (own, D) → (own, D)."""
+        return self.gather_backward(multiply(transpose, grad))
 
 
 class _Gather(torch.autograd.Function):

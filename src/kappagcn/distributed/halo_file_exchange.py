@@ -4,13 +4,14 @@ A product needs rows of the other parts, which one process computes one after th
 the parts in sweeps: each part runs up to the first exchange whose rows are not complete, writes its own rows for the
 others, and stops (`TurnPause`). When all parts have written, the next sweep runs through this exchange and on to the
 next, until a sweep reaches the end. Gradients go back by the same rule. The results are those of processes that
-exchange rows in memory; the cost is that earlier steps are computed again in each sweep.
+exchange rows in memory. Each sweep computes the earlier steps again, but for the sparse products, which take most of
+the time: they are kept in files.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from kappagcn.distributed.communicator import Communicator
 from kappagcn.distributed.halo_exchange import Exchange
 from kappagcn.distributed.part_folder import Part
 from kappagcn.errors import TrainingError
+from kappagcn.sparse.matrix import multiply
 
 __all__ = ["FileExchange", "TurnPause", "TurnState"]
 
@@ -27,7 +29,7 @@ QUESTIONS = 64  # most calls of `any_rank` in one computation
 
 
 class Key(NamedTuple):
-    """An exchange of a computation: "rows" or "gradients", and its number in the order of products."""
+    """An exchange of a computation: "rows", "products" or "gradients", and its number in the order of products."""
 
     kind: str
     number: int
@@ -49,16 +51,19 @@ class TurnState:
         assumed: Numbers of the calls of `any_rank` that are answered with True.
         refuted: Calls that were answered with False although the condition held on a part: the computation has to
             start again.
+        kept: Products of this computation that are in files, each with the number of its part.
     """
 
     def __init__(self) -> None:
         self.complete: set[Key] = set()
+        self.kept: set[tuple[Key, int]] = set()
         self.assumed: set[int] = set()
         self.refuted: set[int] = set()
 
     def restart(self) -> None:
         """Clear all exchanges, as at the start of a computation."""
         self.complete.clear()
+        self.kept.clear()
         self.assumed |= self.refuted
         self.refuted.clear()
 
@@ -94,6 +99,7 @@ class FileExchange(Exchange):
         assert isinstance(exchange, FileExchange)
         exchange.number, exchange.folder, exchange.state = part.number, folder, state
         exchange.gathers, exchange.questions = 0, 0
+        exchange.products = {}
         return exchange
 
     number: int
@@ -101,6 +107,7 @@ class FileExchange(Exchange):
     state: TurnState
     gathers: int
     questions: int
+    products: dict[Key, Tensor]
 
     def any_rank(self, condition: bool) -> bool:
         """Whether a condition holds on any part; assumed to be false until a part finds it true."""
@@ -120,17 +127,24 @@ class FileExchange(Exchange):
         return self.folder / f"{key.kind}-{key.number}-{source}-{target}.bin"
 
     def post(self, key: Key, target: int, rows: Tensor) -> None:
-        """Write rows for another part."""
+        """Write rows for a part."""
         if len(rows):
             rows.numpy().tofile(self._file(key, self.number, target))
-            self.sent += rows.numel() * rows.element_size()
+            self.sent += rows.numel() * rows.element_size() * (target != self.number)
 
     def collect(self, key: Key, source: int, count: int, like: Tensor) -> Tensor:
-        """Rows that another part has written for this one, (count, D)."""
+        """Rows that a part has written for this one, (count, D)."""
         if not count:
             return like.new_empty(0, like.shape[1])
         array = np.fromfile(self._file(key, source, self.number), like.numpy().dtype)
         return torch.from_numpy(array).view(count, like.shape[1])
+
+    def pause(self, key: Key) -> NoReturn:
+        """End the turn, with its products in files for the next one."""
+        for own, product in self.products.items():
+            self.post(own, self.number, product)
+            self.state.kept.add((own, self.number))
+        raise TurnPause(key)
 
 
 class _NumberedExchange(Exchange):
@@ -144,7 +158,7 @@ class _NumberedExchange(Exchange):
         if key not in turn.state.complete:
             for target, some in enumerate(turn.sent_rows.split(turn.sends)):
                 turn.post(key, target, x[some])
-            raise TurnPause(key)
+            turn.pause(key)
         rows = x.new_empty(turn.own + turn.halo, x.shape[1])
         rows[: turn.own] = x
         for source, some in enumerate(rows[turn.own :].split(turn.receives)):
@@ -152,12 +166,35 @@ class _NumberedExchange(Exchange):
         return rows
 
     def gather_backward(self, grad: Tensor) -> Tensor:
+        if Key("gradients", self.number) not in self.turn.state.complete:
+            self._post_gradients(grad)
+        return self._sum_gradients(grad[: self.turn.own].clone())
+
+    def product(self, matrix: Tensor, x: Tensor) -> Tensor:
+        turn, key = self.turn, Key("products", self.number)
+        if (key, turn.number) in turn.state.kept:
+            return turn.collect(key, turn.number, turn.own, x)
+        product = super().product(matrix, x)
+        turn.products[key] = product.detach()  # the graph refers to this exchange: a cycle keeps memory
+        return product
+
+    def product_backward(self, transpose: Tensor, grad: Tensor) -> Tensor:
         turn, key = self.turn, Key("gradients", self.number)
         if key not in turn.state.complete:
-            for target, some in enumerate(grad[turn.own :].split(turn.receives)):
-                turn.post(key, target, some)
-            raise TurnPause(key)
-        total = grad[: turn.own].clone()
+            product = multiply(transpose, grad)
+            turn.post(key, turn.number, product[: turn.own])
+            self._post_gradients(product)
+        return self._sum_gradients(turn.collect(key, turn.number, turn.own, grad))
+
+    def _post_gradients(self, grad: Tensor) -> NoReturn:
+        turn, key = self.turn, Key("gradients", self.number)
+        for target, some in enumerate(grad[turn.own :].split(turn.receives)):
+            turn.post(key, target, some)
+        turn.pause(key)
+
+    def _sum_gradients(self, total: Tensor) -> Tensor:
+        """Add the gradients that other parts have written for this one to its own, in place."""
+        turn, key = self.turn, Key("gradients", self.number)
         for source, rows in enumerate(turn.sent_rows.split(turn.sends)):
-            total.index_add_(0, rows, turn.collect(key, source, len(rows), grad))
+            total.index_add_(0, rows, turn.collect(key, source, len(rows), total))
         return total

@@ -106,6 +106,9 @@ class SparseMatrix:
             return self.to(torch.float32).product(x.float()).to(x.dtype)
         if x.dtype != self.values.dtype:
             return self.to(x.dtype).product(x)
+        return self._gather_and_multiply(x)
+
+    def _gather_and_multiply(self, x: Tensor) -> Tensor:
         return self._times(self.gather(x))
 
     def _times(self, x: Tensor) -> Tensor:
