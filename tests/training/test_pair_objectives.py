@@ -298,6 +298,16 @@ def test_blocks_and_chunks_of_any_size_cover_all_pairs():
         assert actual.item() == pytest.approx(wanted.item(), rel=1e-6)
 
 
+@pytest.mark.parametrize("dim", [*range(1, 13), 32])
+def test_columns_are_complete_at_any_dimension(dim):
+    """Compiled loops take several columns at a time, and then what is left."""
+    generator = torch.Generator().manual_seed(dim)
+    signature = f"H{dim}xS{dim}(0.3)"
+    v = 0.4 * torch.randn(140, 2 * dim, generator=generator, dtype=torch.float64) / dim**0.5
+    lengths = lengths_of(140, generator)
+    agree(ours(v, signature, lengths), reference(v, signature, lengths), 1e-10)
+
+
 def test_wrong_input_is_refused():
     distances = GraphDistances.of(balanced_tree(2, 2))
     with pytest.raises(GraphError, match="expected 7 points, one for each node"):

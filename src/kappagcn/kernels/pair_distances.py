@@ -70,21 +70,26 @@ def near_square(z: float) -> tuple[float, float]:
 def hyperbolic_arcs(m: int, kappa: float, pairs: Array, parts: Array) -> None:
     """(d/2)² and its derivatives by S and by κ, from S of m pairs, for κ < 0.
 
-    With y = −κS and w = √(y(1 + y)): √−κ d/2 = arsinh √y = ½ log(1 + 2(y + w)).
+    With y = −κS and w = √(y(1 + y)): √−κ d/2 = arsinh √y = ½ log(1 + 2(y + w)). In two loops: the steps for one pair
+    follow from each other, and a processor overlaps more pairs of a shorter loop.
     """
     over = 1 / kappa
     for j in range(min(m, BLOCK)):
-        s = pairs[HAVERSINE + j]
-        y = -kappa * s
+        y = -kappa * pairs[HAVERSINE + j]
         bounded = y if y < HUGE else HUGE
         root = math.sqrt(bounded * (1 + bounded))
         w = root if y < HUGE else y
         power, mantissa = exponent_and_mantissa(1 + 2 * (y + w))
         inverse = 1 / (w * (mantissa + 1))
-        f = (mantissa - 1) * (inverse * w)
-        arc = 0.5 * LOG2 * power + f * artanc_small(f * f)
-        square, slope = -over * arc * arc, arc * (inverse * (mantissa + 1))
-        parts[SQUARE + j], parts[SLOPE + j], parts[BENT + j] = square, slope, over * (s * slope - square)
+        parts[SQUARE + j] = (mantissa - 1) * (inverse * w)
+        parts[SLOPE + j] = inverse * (mantissa + 1)
+        parts[BENT + j] = 0.5 * LOG2 * power
+    for j in range(min(m, BLOCK)):
+        f = parts[SQUARE + j]
+        arc = parts[BENT + j] + f * artanc_small(f * f)
+        square, slope = -over * arc * arc, arc * parts[SLOPE + j]
+        parts[SQUARE + j], parts[SLOPE + j] = square, slope
+        parts[BENT + j] = over * (pairs[HAVERSINE + j] * slope - square)
 
 
 @inlined
@@ -92,18 +97,23 @@ def spherical_arcs(m: int, kappa: float, pairs: Array, parts: Array) -> None:
     """`hyperbolic_arcs` for κ > 0: arcsin √z, z = κS, by an arc tangent measured from the nearest of 0, π/4 and π/2."""
     over = 1 / kappa
     for j in range(min(m, BLOCK)):
-        s = pairs[HAVERSINE + j]
-        z = 1 - LEAST_GAP if kappa * s > 1 - LEAST_GAP else kappa * s
+        z = kappa * pairs[HAVERSINE + j]
+        z = 1 - LEAST_GAP if z > 1 - LEAST_GAP else z
         w = math.sqrt(z * (1 - z))
         cosine = 1 - z if z < 0.5 else z  # squared; w/cosine is the tangent
         middle = w > TAN_PI_8 * cosine
         above, below = (w - cosine if middle else w), (w + cosine if middle else cosine)
         inverse = 1 / (w * below)
         tangent = above * (inverse * w)
-        angle = tangent * atanc_small(tangent * tangent) + (0.25 * math.pi if middle else 0.0)
-        arc = angle if z < 0.5 else 0.5 * math.pi - angle
-        square, slope = over * arc * arc, arc * (inverse * below)
-        parts[SQUARE + j], parts[SLOPE + j], parts[BENT + j] = square, slope, over * (s * slope - square)
+        parts[SQUARE + j] = tangent if z < 0.5 else -tangent
+        parts[SLOPE + j] = inverse * below
+        parts[BENT + j] = 0.25 * math.pi if middle else (0.0 if z < 0.5 else 0.5 * math.pi)
+    for j in range(min(m, BLOCK)):
+        tangent = parts[SQUARE + j]
+        arc = parts[BENT + j] + tangent * atanc_small(tangent * tangent)
+        square, slope = over * arc * arc, arc * parts[SLOPE + j]
+        parts[SQUARE + j], parts[SLOPE + j] = square, slope
+        parts[BENT + j] = over * (pairs[HAVERSINE + j] * slope - square)
 
 
 @inlined
@@ -121,16 +131,24 @@ def near_arcs(m: int, kappa: float, pairs: Array, parts: Array) -> None:
 
 @inlined
 def _gaps(m: int, own: Array, columns: Array, parts: Array) -> None:
-    """|u_i − u_j|² of m pairs, two columns at a time to load and store the sums less often."""
-    for j in range(min(m, BLOCK)):
+    """|u_i − u_j|² of m pairs, five columns at a time to load and store the sums less often."""
+    dims = own.shape[0]
+    for j in range(min(m, BLOCK) if dims < 5 else 0):
         parts[GAP + j] = 0.0
-    for d in range(0, own.shape[0] - 1, 2):
+    for d in range(0, dims - 4, 5):
+        a, b, c, e, f, column = own[d], own[d + 1], own[d + 2], own[d + 3], own[d + 4], columns[d * BLOCK :]
+        for j in range(min(m, BLOCK)):
+            x, y, z = a - column[j], b - column[BLOCK + j], c - column[2 * BLOCK + j]
+            p, q = e - column[3 * BLOCK + j], f - column[4 * BLOCK + j]
+            gap = (x * x + y * y) + (z * z + (p * p + q * q))
+            parts[GAP + j] = gap + (parts[GAP + j] if d > 0 else 0.0)
+    for d in range(dims - dims % 5, dims - 1, 2):
         a, b, column = own[d], own[d + 1], columns[d * BLOCK :]
         for j in range(min(m, BLOCK)):
             x, y = a - column[j], b - column[BLOCK + j]
             parts[GAP + j] += x * x + y * y
-    if own.shape[0] % 2:
-        a, column = own[-1], columns[(own.shape[0] - 1) * BLOCK :]
+    if dims % 5 % 2:
+        a, column = own[-1], columns[(dims - 1) * BLOCK :]
         for j in range(min(m, BLOCK)):
             parts[GAP + j] += (a - column[j]) * (a - column[j])
 
