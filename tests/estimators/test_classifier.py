@@ -10,7 +10,7 @@ from kappagcn.errors import CheckpointError, ConfigError, GraphError, SplitError
 from kappagcn.estimators import KappaGCNClassifier
 from kappagcn.estimators.labelled import mask_split
 from kappagcn.estimators.network import build_network, training_config
-from kappagcn.graphs import classic, disease, random_split
+from kappagcn.graphs import Split, classic, disease, random_split
 from kappagcn.graphs.io.undirected import adjacency
 from kappagcn.models import MODELS
 from kappagcn.training import (
@@ -245,3 +245,39 @@ def test_every_network_fits_embeds_and_is_loaded_again(model, tmp_path):
 def test_appnp_takes_no_mini_batches():
     with pytest.raises(ConfigError, match="batch_size: expected none with appnp"):
         KappaGCNClassifier("H2", model="appnp", batch_size=10).fit(disease(50))
+
+
+def blocks(seed, nodes=400):
+    """A graph of three groups with noisy features, and a split with four training nodes of each."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, nodes)
+    edges = np.triu(rng.random((nodes, nodes)) < np.where(y[:, None] == y, 0.03, 0.004), 1)
+    x = torch.from_numpy(0.75 * rng.normal(size=(nodes, 30)) + np.eye(3, 30)[y]).float()
+    train = np.concatenate([rng.permutation(np.flatnonzero(y == group))[:4] for group in range(3)])
+    rest = rng.permutation(np.setdiff1d(np.arange(nodes), train))
+    ends = torch.from_numpy(np.array(np.nonzero(edges | edges.T)))
+    return Data(x=x, edge_index=ends, y=torch.from_numpy(y)), Split(train, rest[:60], [], rest[60:])
+
+
+def test_self_training_helps_where_few_nodes_have_labels(tmp_path):
+    options = {"dropout": 0.5, "input_dropout": 0.3, "patience": 40, "verbose": False}
+    gains = []
+    for seed in range(4):
+        data, split = blocks(seed)
+        scores = []
+        for rounds in (0, 1):
+            classifier = KappaGCNClassifier("H8", self_training=rounds, random_state=seed, **options)
+            classifier.fit_split(data, data.y.numpy(), split)
+            scores.append(classifier.score(nodes=split.final_test_nodes().numpy()))
+        gains.append(scores[1] - scores[0])
+    assert np.mean(gains) > 0.01
+    loaded = KappaGCNClassifier.load(classifier.save(tmp_path / "saved.safetensors"))
+    assert loaded.self_training == 1
+    np.testing.assert_allclose(loaded.predict_proba(data), classifier.predict_proba(), atol=1e-6)
+
+
+def test_self_training_needs_the_whole_graph(data):
+    with pytest.raises(ConfigError, match="batch_size: expected none with self_training"):
+        KappaGCNClassifier("H4", self_training=1, batch_size=50, **FEW).fit(data)
+    with pytest.raises(ConfigError, match="self_training: expected a whole number"):
+        KappaGCNClassifier("H4", self_training=-1, **FEW).fit(data)

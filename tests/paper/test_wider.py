@@ -10,7 +10,7 @@ from kappagcn.paper.cells import CONFIGS, record_file
 from kappagcn.paper.reproduce import Plan
 from kappagcn.paper.searching import budget, chosen, kept, settings
 from kappagcn.paper.tables import accuracy_table
-from kappagcn.paper.wider import DRAWN, FLAT_ROW, WIDER_ROWS
+from kappagcn.paper.wider import DRAWN, FLAT_ROW, ROUNDS, WIDER_ROWS
 
 RESULTS = Path(__file__).parents[2] / "results"
 EVERY = [Cell(dataset, row) for dataset in DATASETS for row in WIDER_ROWS]
@@ -89,3 +89,14 @@ def test_the_committed_settings_are_those_the_committed_search_chose(cell):
 @pytest.mark.parametrize("cell", EVERY, ids=lambda cell: cell.name)
 def test_the_committed_settings_are_candidates(cell):
     assert cell.experiment(CONFIGS / "wider") in settings(cell, RESULTS / "wider-search")
+
+
+def test_rows_with_self_training_differ_in_it_alone():
+    plans = [Plan(item, [], RESULTS) for item in ("wider", "self-training")]
+    pairs = list(zip(*(plan.experiments() for plan in plans), strict=True))
+    assert len(pairs) == len(EVERY)
+    for (cell, plain), (same, taught) in pairs:
+        assert same == cell
+        assert taught.record() == {**plain.record(), "self_training": ROUNDS}
+    paths = [{file.path for _, file in plan.jobs()} for plan in plans]
+    assert paths[0].isdisjoint(paths[1])

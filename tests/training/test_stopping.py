@@ -25,6 +25,18 @@ def test_early_stopping_follows_the_appendix():
     assert rule.best_epoch == 4
 
 
+def test_a_new_start_has_full_patience_by_its_own_scores():
+    """A score below the best of the first start still counts as progress of the second."""
+    rule = EarlyStopping(patience=2, by_score=True)
+    rule.update(1, 0.5, 0.9)
+    rule.start_again(1)
+    assert not rule.update(2, 0.7, 0.3)
+    assert not rule.update(3, 0.8, 0.4)
+    assert not rule.is_over(4)
+    assert rule.is_over(5)
+    assert (rule.best_epoch, rule.best_score) == (1, 0.9)
+
+
 def test_patience_ends_a_run(data, split, monkeypatch):
     monkeypatch.setattr("kappagcn.training.trainer.RESTARTS", 0)  # a restart begins patience anew
     result = fit(network(), data, split, TrainingConfig(epochs=3000, patience=5, lr=0.1))

@@ -23,6 +23,7 @@ class Item(StrEnum):
     table2 = "table2"
     table3 = "table3"
     wider = "wider"
+    self_training = "self-training"
     further = "further"
     search = "search"
     wider_search = "wider-search"
@@ -54,8 +55,8 @@ def reproduce(
 ) -> None:
     """Repeat the paper's tables and figures; runs without a record are run, then the table is printed.
 
-    ITEM is one of table1, sweep, large (distortion), table2, table3, wider, further (accuracy), links, figures, or
-    search and wider-search, which choose settings on validation nodes.
+    ITEM is one of table1, sweep, large (distortion), table2, table3, wider, self-training, further (accuracy), links,
+    figures, or search and wider-search, which choose settings on validation nodes.
     """
     if item.value == "figures":
         paths = _figures(parts or [], out, data)

@@ -74,8 +74,9 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         """Refuse arguments that are wrong for any graph."""
         super().check()
         parse_signature(self.space)
-        if self.model == "appnp" and self.batch_size is not None:
-            raise ConfigError("batch_size: expected none with appnp, which needs the whole graph in every step.")
+        whole = "appnp" if self.model == "appnp" else "self_training" if self.self_training else None
+        if whole is not None and self.batch_size is not None:
+            raise ConfigError(f"batch_size: expected none with {whole}, which needs the whole graph in every step.")
         check_neighbors(self.num_neighbors, 0 if self.batch_size is None else self.num_layers + 1)
 
     def settings(self, x: Tensor) -> ClassificationSettings:

@@ -139,5 +139,5 @@ def prepare_features(
 
 def training_config(settings: ClassificationSettings, seed: int) -> TrainingConfig:
     """Training configuration of the settings."""
-    names = ("epochs", "patience", "stop_by", "lr", "curvature_lr", "l2")
+    names = ("epochs", "patience", "stop_by", "lr", "curvature_lr", "l2", "self_training")
     return TrainingConfig(**{name: getattr(settings, name) for name in names}, seed=seed)

@@ -203,6 +203,12 @@ class ClassificationSettings(NetworkSettings):
         "Improvement that patience waits for: on the stopping nodes, a lower loss, or a lower loss or higher accuracy.",
         choices=("loss", "either"),
     )
+    self_training: int = setting(
+        0,
+        "Rounds of self-training: training starts again and also learns the classes predicted for nodes that neither "
+        "train nor stop; the best weights on the stopping nodes are kept.",
+        range="[0, inf)",
+    )
 
 
 @dataclass

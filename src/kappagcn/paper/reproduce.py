@@ -17,7 +17,7 @@ from kappagcn.paper.runs import Job, Record, RecordFile, Report, Run, run_all
 from kappagcn.paper.searching import chosen, search, settings
 from kappagcn.paper.table1 import EmbeddingPlan
 from kappagcn.paper.tables import Table, accuracy, accuracy_table, curvature_table
-from kappagcn.paper.wider import WIDER_ROWS
+from kappagcn.paper.wider import WIDER_ROWS, self_trained
 
 __all__ = ["FURTHER", "FURTHER_ROWS", "Plan", "line", "plan"]
 
@@ -45,7 +45,8 @@ class Plan:
     """The runs of an item, and their table.
 
     Args:
-        item: ``"search"``, ``"table2"``, ``"table3"``, ``"wider-search"``, ``"wider"`` or ``"further"``.
+        item: ``"search"``, ``"table2"``, ``"table3"``, ``"wider-search"``, ``"wider"``,
+            ``"self-training"`` or ``"further"``.
         parts: Datasets, rows or cells to run; all by default.
         folder: Folder with the records, in a subfolder for each item.
         root: Folder in which datasets are looked for first.
@@ -70,7 +71,7 @@ class Plan:
         if item in SEARCHES and (splits, runs, quick) != (None, None, False):
             raise ConfigError(f"{item}: expected its own budget, found splits, runs or quick.")
         self.item, self.root, self.quick = item, root, quick
-        self.configs = configs or (CONFIGS / "wider" if item == "wider" else CONFIGS)
+        self.configs = configs or (CONFIGS / "wider" if item in ("wider", "self-training") else CONFIGS)
         self.splits = 1 if quick else splits or SPLITS
         self.runs = 1 if quick else runs or (1 if item == "further" else RUNS)
         self.folder = folder / ("quick" if quick else "") / ("table2" if item == "table3" else item)
@@ -87,6 +88,8 @@ class Plan:
                 yield cell, experiment.shortened() if self.quick else experiment
 
     def _experiment(self, cell: Cell) -> Experiment:
+        if self.item == "self-training":
+            return self_trained(cell.experiment(self.configs))
         if self.item != "further":
             return cell.experiment(self.configs)
         model, space, _ = FURTHER_ROWS[cell.row]
@@ -199,7 +202,7 @@ def line(record: Record) -> str:
 def _cells(item: str, parts: Sequence[str]) -> list[Cell]:
     if item == "further":
         return further_cells(parts)
-    if item.startswith("wider"):
+    if item in ("wider", "wider-search", "self-training"):
         return list(selected([Cell(dataset, row) for dataset in DATASETS for row in WIDER_ROWS], parts))
     return cells(parts)
 

@@ -19,7 +19,7 @@ from typing import Any
 from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.paper.experiment import Experiment
 
-__all__ = ["FLAT_ROW", "WIDER_ROWS", "candidates", "curved", "draws"]
+__all__ = ["FLAT_ROW", "WIDER_ROWS", "candidates", "curved", "draws", "self_trained"]
 
 WIDER_ROWS = {
     "gcn-wider": "GCN, wider search",
@@ -62,6 +62,7 @@ FIRST: tuple[dict[str, Any], ...] = (
 )
 DRAWS = 12
 SPACES = ("U", "H", "S")
+ROUNDS = 2  # of self-training
 
 
 def candidates(dataset: str, row: str) -> list[Experiment]:
@@ -91,6 +92,15 @@ def curved(flat: Experiment, row: str) -> list[Experiment]:
     units = flat.settings.space[1:]
     every = (replace(flat.settings, space=sign + units) for sign in SPACES)
     return [Experiment(flat.dataset, MODELS[row], settings) for settings in every]
+
+
+def self_trained(experiment: Experiment) -> Experiment:
+    """The settings of a row, with self-training and nothing else changed.
+
+    >>> self_trained(candidates("cora_ml", "appnp")[0]).settings.self_training
+    2
+    """
+    return replace(experiment, settings=replace(experiment.settings, self_training=ROUNDS))
 
 
 def _drawn(dataset: str, row: str) -> list[Experiment]:

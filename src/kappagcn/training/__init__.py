@@ -25,6 +25,7 @@ from kappagcn.training.parts import Partitioned, PartTrainer
 from kappagcn.training.quasi_newton import QuasiNewtonTrainer
 from kappagcn.training.ranking import Neighbours, ranking_loss
 from kappagcn.training.run import TrainingResult, run_training, train
+from kappagcn.training.self_training import SelfTraining
 from kappagcn.training.stopping import EarlyStopping
 from kappagcn.training.tasks import NodeClassification, Task
 from kappagcn.training.trainer import Trainer, seeded
@@ -50,6 +51,7 @@ __all__ = [
     "QuasiNewtonTrainer",
     "RankingTask",
     "SampledEmbeddingTask",
+    "SelfTraining",
     "SharedEmbeddingTask",
     "Strategy",
     "Task",

@@ -35,6 +35,8 @@ class TrainingConfig:
         curvature_lr: Learning rate of the curvatures: of gradient descent, or of Adam if they are in units of rows.
         l2: L2 regularisation: factor of half the sum of the squared weights of the first layer, in the loss.
         decay: ``"cosine"`` lowers both rates to 0 along half a cosine wave over all epochs; ``"none"`` keeps them.
+        self_training: Rounds of self-training after the first training, see `SelfTraining`; each has full patience, and
+            all share the epochs.
         seed: Seed of all random numbers in training, except the initial weights (see `seeded`).
 
     >>> TrainingConfig(epochs=500, lr=0.02).patience
@@ -48,10 +50,11 @@ class TrainingConfig:
     curvature_lr: float = 0.01
     l2: float = 5e-4
     decay: str = "none"
+    self_training: int = 0
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, low in (("epochs", 1), ("patience", 1), ("seed", 0)):
+        for name, low in (("epochs", 1), ("patience", 1), ("self_training", 0), ("seed", 0)):
             object.__setattr__(self, name, check_count(name, getattr(self, name), low))
         for name in ("lr", "curvature_lr", "l2"):
             value: Any = getattr(self, name)

@@ -15,6 +15,7 @@ from kappagcn.training.checkpoint import fingerprint
 from kappagcn.training.checks import check_graph, check_training
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.run import RunOptions, TrainingResult, run_training
+from kappagcn.training.self_training import SelfTraining
 from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Trainer
 
@@ -41,7 +42,8 @@ class FullGraph:
 
     def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> Trainer:
         """A trainer on the whole graph."""
-        return Trainer(model, NodeClassification(model, data, split), config, regularised=model.first_layer())
+        task = (SelfTraining if config.self_training else NodeClassification)(model, data, split)
+        return Trainer(model, task, config, regularised=model.first_layer())
 
 
 def fit(

@@ -67,6 +67,7 @@ class TrainingResult:
             "best_epoch": self.best_epoch,
             "stopped_by": self.stopped_by,
             "restarts": self.restarts,
+            **({"round": best["round"]} if "round" in best else {}),
             "seconds": round(self.seconds, 2),
             "epoch_milliseconds": round(1000 * self.seconds / self.epochs, 2),
             "curvatures": best["curvatures"],

@@ -30,22 +30,24 @@ class EarlyStopping:
     best_loss: float = math.inf
     best_epoch: int = 0
     by_score: bool = False
-    highest_epoch: int = 0  # first epoch of the best score
+    highest_score: float = -math.inf  # since the last start
+    highest_epoch: int = 0
 
     def update(self, epoch: int, loss: float, score: float) -> bool:
         """Add an epoch; returns whether its weights are the best so far."""
         if loss < self.lowest_loss:
             self.lowest_loss, self.lowest_epoch = loss, epoch
         better = (score, -loss) > (self.best_score, -self.best_loss)
-        if score > self.best_score:
-            self.highest_epoch = epoch
+        if score > self.highest_score:
+            self.highest_score, self.highest_epoch = score, epoch
         if better:
             self.best_score, self.best_loss, self.best_epoch = score, loss, epoch
         return better
 
     def start_again(self, epoch: int) -> None:
         """Restart the patience after this epoch; the best score stays."""
-        self.lowest_loss, self.lowest_epoch, self.highest_epoch = math.inf, epoch, epoch
+        self.lowest_loss, self.lowest_epoch = math.inf, epoch
+        self.highest_score, self.highest_epoch = -math.inf, epoch
 
     def is_over(self, epoch: int) -> bool:
         """Whether patience has run out."""

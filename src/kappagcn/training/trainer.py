@@ -51,6 +51,9 @@ class Trainer:
     A network that ends with too few active units (`NodeClassification.collapsed`) starts again from new weights, up to
     three times while epochs are left, each time with full patience; the best weights of all attempts are kept.
 
+    After that come the rounds of `config.self_training`, if the task has them (`SelfTraining`): each starts from new
+    weights, with full patience; again the best weights of all are kept.
+
     Args:
         model: The network, trained in place.
         task: Loss and metrics.
@@ -83,7 +86,7 @@ class Trainer:
         self.communicator = Communicator() if communicator is None else communicator
         for tensor in model.state_dict().values():
             self.communicator.broadcast(tensor)
-        self.epoch, self.restarts = 0, 0
+        self.epoch, self.restarts, self.rounds = 0, 0, 0
         self.stopping = EarlyStopping(config.patience, by_score=config.stop_by == "either")
         self.named = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.curvatures = [module for module in model.modules() if isinstance(module, Curvature)]
@@ -105,6 +108,8 @@ class Trainer:
         self.curvature_adam = (
             None if radius is None or not self.curved else CurvatureAdam(self.curved, radius, config.curvature_lr)
         )
+        if config.self_training and not hasattr(task, "learn_predictions"):
+            raise TrainingError("self_training: expected training on the whole graph in one process, found another.")
         if not self.named:
             raise TrainingError("expected parameters to train, found none that require a gradient.")
         self.best = {name: t.detach().clone() for name, t in model.state_dict().items()}
@@ -137,20 +142,37 @@ class Trainer:
         if self.stopping.update(epoch, *self.task.watched(metrics)):
             now = self.model.state_dict()
             torch._foreach_copy_(list(self.best.values()), [now[name].detach() for name in self.best])
-        kappas = self.kappas()
-        if self._has_ended() and not self._last_epoch() and self.restarts < RESTARTS and self._has_collapsed():
-            self._restart()
-        return {"epoch": epoch, "train_loss": loss, **metrics, "curvatures": kappas}
+        record = {"epoch": epoch, "train_loss": loss, **metrics, "curvatures": self.kappas()}
+        if self.config.self_training:
+            record["round"] = self.rounds
+        if self._has_ended() and not self._last_epoch():
+            if self.restarts < RESTARTS and self._has_collapsed():
+                self._restart()
+            elif self.rounds < self.config.self_training:
+                self._start_round()
+        return record
 
     @torch.no_grad()
     def _has_collapsed(self) -> bool:
         collapsed = getattr(self.task, "collapsed", None)
         return collapsed is not None and bool(collapsed())
 
-    @torch.no_grad()
     def _restart(self) -> None:
-        """New weights, and curvatures and optimiser as at the start; the best weights so far stay."""
+        """Try again from new weights."""
         self.restarts += 1
+        self._renew_weights()
+
+    def _start_round(self) -> None:
+        """Start a round of self-training, in which new weights learn what the best ones so far predict."""
+        self.rounds += 1
+        self.take_best()
+        learner: Any = self.task
+        learner.learn_predictions()
+        self._renew_weights()
+
+    @torch.no_grad()
+    def _renew_weights(self) -> None:
+        """New weights, and curvatures and optimiser as at the start; the best weights so far stay."""
         self.stopping.start_again(self.epoch)
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(self.random)
@@ -274,11 +296,13 @@ class Trainer:
                 tensors |= {f"adam/{number}/{name}": torch.as_tensor(t) for name, t in state.items()}
         if self.curvature_adam is not None:
             tensors |= {f"curvature_adam/{name}": t for name, t in self.curvature_adam.tensors().items()}
-        return tensors | {"random": self.random}
+        targets = getattr(self.task, "targets", None)  # of a round of self-training
+        return tensors | {"random": self.random} | ({} if targets is None else {"targets": targets})
 
     def about(self) -> dict[str, Any]:
         """The rest of the state, as plain numbers."""
-        return {"epoch": self.epoch, "restarts": self.restarts, "stopping": asdict(self.stopping)}
+        counts = {"epoch": self.epoch, "restarts": self.restarts, "rounds": self.rounds}
+        return {**counts, "stopping": asdict(self.stopping)}
 
     def load(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
         """Load a saved state."""
@@ -289,7 +313,10 @@ class Trainer:
         self.model.load_state_dict(parts["model"])
         self.best = {name: t.to(self.best[name].device) for name, t in parts["best"].items()}
         self.random, self.epoch = tensors["random"], int(about["epoch"])
-        self.restarts = int(about.get("restarts", 0))
+        self.restarts, self.rounds = int(about.get("restarts", 0)), int(about.get("rounds", 0))
+        if "targets" in tensors:
+            learner: Any = self.task
+            learner.targets = tensors["targets"]
         self.stopping = EarlyStopping(**{**about["stopping"], "patience": self.config.patience})
         if self.curvature_adam is not None:
             self.curvature_adam.load(parts["curvature_adam"])
