@@ -5,7 +5,8 @@
     python benchmarks/distortion.py --docs  docs/distortion-speed.md from the record, without measuring
 
 An epoch is forward, backward, and a step of Adam for the points and of gradient descent for the curvature. Times are
-medians; memory is the largest resident size during an epoch above that before it, read every millisecond.
+medians; memory is the largest resident size during an epoch above that before it, read every millisecond. An epoch of
+a product is compared with the loss and gradients of its factors alone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,12 @@ from kappagcn.graphs import load_graph, shortest_paths
 from kappagcn.kernels.dispatch import torch_only
 from kappagcn.kernels.threads import threads_for
 from kappagcn.models import FreePoints
+from kappagcn.nn.inputs import factors_of
 from kappagcn.training import GraphDistances, distortion, seeded
+from kappagcn.training.pair_objectives import pair_sums
 
 GRAPH = "tree"
+PRODUCT, FACTORS = "H5xS5", ("H5", "S5")
 RADII = (0.1, 1.0)  # spread of the points: near the origin as at the start of training, and as at its end
 PAGE = 4096
 Epoch = Callable[[], float]
@@ -58,40 +62,50 @@ def haversine(v: Tensor, k: Tensor, weights: Tensor, kappa: float) -> Tensor:
     return torch.where(weights > 0, squares * weights - 1, 0).square().sum() / len(v) ** 2
 
 
+def points_of(space: str, spread: float, n: int) -> FreePoints:
+    """The first columns of the same random points in each space."""
+    with seeded(0):
+        start = spread * torch.randn(n, 10)
+    free = FreePoints(n, space)
+    free.points.data.copy_(start[:, : free.points.shape[1]])
+    return free
+
+
+def epoch_of(loss: Callable[[], Tensor], points: Tensor, curvatures: Sequence[Tensor]) -> Epoch:
+    adam = torch.optim.Adam([points], lr=0.0, fused=True)  # the points stay, so all epochs are the same
+
+    def run() -> float:
+        points.grad = None
+        for k in curvatures:
+            k.grad = None
+        value = loss()
+        value.backward()
+        with threads_for(points.numel()):  # for all of them: more threads take longer
+            adam.step()
+        with torch.no_grad():
+            for k in curvatures:
+                k.sub_(0.0 * k.grad)
+        return float(value.detach())
+
+    return run
+
+
+def own_epoch(free: FreePoints, distances: GraphDistances, *, by_torch: bool = False) -> Epoch:
+    context = torch_only if by_torch else nullcontext
+
+    def loss() -> Tensor:
+        with context():
+            return distortion(free(), free.manifold, distances)
+
+    return epoch_of(loss, free.points, [factor.curvature.raw for factor in free.manifold.factors])
+
+
 def contenders(space: str, spread: float, distances: GraphDistances, lengths: Tensor) -> dict[str, Epoch]:
     """An epoch by each of them, from the same points."""
-    kappa = -1.0 if space.startswith("H") else 1.0
-    with seeded(0):
-        start = spread * torch.randn(len(lengths), 10)
+    kappa, n = -1.0 if space.startswith("H") else 1.0, len(lengths)
+    start = points_of(space, spread, n).points.detach().float()
     apart = lengths.clone().fill_diagonal_(1)
-    diagonal = torch.eye(len(lengths), dtype=torch.bool)
-
-    def epoch(loss: Callable[[], Tensor], points: Tensor, k: Tensor) -> Epoch:
-        adam = torch.optim.Adam([points], lr=0.0, fused=True)  # the points stay, so all epochs are the same
-
-        def run() -> float:
-            points.grad = k.grad = None
-            value = loss()
-            value.backward()
-            with threads_for(points.numel()):  # for all of them: more threads take longer
-                adam.step()
-            with torch.no_grad():
-                k.sub_(0.0 * k.grad)
-            return float(value.detach())
-
-        return run
-
-    def ours(torch_path: bool) -> Epoch:
-        free = FreePoints(len(lengths), space)
-        free.points.data.copy_(start)
-        context = torch_only if torch_path else nullcontext
-
-        def loss() -> Tensor:
-            with context():
-                return distortion(free(), free.manifold, distances)
-
-        return epoch(loss, free.points, free.manifold.factors[0].curvature.raw)
-
+    diagonal = torch.eye(n, dtype=torch.bool)
     ball = geoopt.Stereographic(k=kappa, learnable=True)
     x = torch.nn.Parameter(ball.expmap0(start).detach().clone())
 
@@ -102,11 +116,42 @@ def contenders(space: str, spread: float, distances: GraphDistances, lengths: Te
     v, k = torch.nn.Parameter(start.clone()), torch.nn.Parameter(torch.tensor(kappa))
     fused = torch.compile(haversine)
     return {
-        "compiled": ours(False),
-        "geoopt": epoch(theirs, x, ball.k),
-        "torch": ours(True),
-        "torch.compile": epoch(lambda: fused(v, k, distances.weights, kappa), v, k),
+        "compiled": own_epoch(points_of(space, spread, n), distances),
+        "geoopt": epoch_of(theirs, x, [ball.k]),
+        "torch": own_epoch(points_of(space, spread, n), distances, by_torch=True),
+        "torch.compile": epoch_of(lambda: fused(v, k, distances.weights, kappa), v, [k]),
     }
+
+
+def pair_loop(space: str, spread: float, distances: GraphDistances) -> Epoch:
+    """The loss and its gradients by points and κ, without the rest of an epoch."""
+    free = points_of(space, spread, len(distances))
+    k, dims = factors_of(free.points, free.manifold)
+    return lambda: pair_sums(free.points, k, dims, distances, "distortion", slopes=True)[0][0]
+
+
+def medians(runs: dict[str, Epoch], repeats: int) -> dict[str, float]:
+    """Median times, interleaved."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(repeats):
+        for name, run in runs.items():
+            times[name].append(seconds(run))
+    return {name: statistics.median(each) for name, each in times.items()}
+
+
+def products(distances: GraphDistances, repeats: int) -> list[dict[str, Any]]:
+    """Epochs of a product beside the pairs of its factors."""
+    rows = []
+    for spread in RADII:
+        runs = {PRODUCT: own_epoch(points_of(PRODUCT, spread, len(distances)), distances)}
+        runs |= {space: pair_loop(space, spread, distances) for space in FACTORS}
+        for run in runs.values():
+            run()
+        median = medians(runs, repeats)
+        ratio = median[PRODUCT] / sum(median[space] for space in FACTORS)
+        rows.append({"spread": spread, "ms": {name: 1e3 * time for name, time in median.items()}, "ratio": ratio})
+        print(f"{PRODUCT}, points {spread:g} wide: {ratio:.2f} times the pairs of its factors", file=sys.stderr)
+    return rows
 
 
 def bound(pairs: int, threads: int) -> float:
@@ -190,6 +235,27 @@ def bound_sentence(saved: dict[str, Any]) -> str:
 """
 
 
+def share_sentence(saved: dict[str, Any]) -> str:
+    shares = [r["pairs_ms"] / r["ms"] for r in saved["results"] if "pairs_ms" in r]
+    if not shares:
+        return ""
+    least, most = 100 * min(shares), 100 * max(shares)
+    return f"""- Loops over the pairs are {least:.0f} to {most:.0f} % of an epoch, the rest is autograd and Adam's
+  step. Besides a root, an exponential and a division each pair has 20 differences and 30 products that are added, for
+  its directions.
+"""
+
+
+def product_sentence(saved: dict[str, Any]) -> str:
+    if "products" not in saved:
+        return ""
+    ratios, times = ([r[key] for r in saved["products"]] for key in ("ratio", "ms"))
+    own, least, most = [each[PRODUCT] for each in times], min(ratios), max(ratios)
+    return f"""- An epoch in {PRODUCT} takes {min(own):.1f} to {max(own):.1f} ms, {least:.2f} to {most:.2f} times
+  as long as loss and gradients in {" and in ".join(FACTORS)} together, without autograd and Adam's step.
+"""
+
+
 def without_numba_sentence(results: list[dict[str, Any]]) -> str:
     ratios = [r["ratio"] for r in results if r["who"] == "torch"]
     return f"""Without numba torch does the same in float64, on blocks of rows that stay in the cache, with gradients as
@@ -198,11 +264,12 @@ def without_numba_sentence(results: list[dict[str, Any]]) -> str:
 
 def page(saved: dict[str, Any]) -> str:
     """docs/distortion-speed.md."""
+    sentences = bound_sentence(saved) + share_sentence(saved) + product_sentence(saved)
     return f"""# Speed of the distortion loss
 
 One epoch of embedding the paper's tree (1365 nodes, 931 000 pairs, 10 dimensions): forward, backward in points and κ,
-Adam's step, by one thread for all. Float32, {saved["threads"]} threads, medians of {saved["repeats"]} interleaved
-epochs in one process.
+Adam's step, by one thread for all. {saved["threads"]} threads, medians of {saved["repeats"]} interleaved epochs in
+one process. kappagcn computes in float64, geoopt and the formula for `torch.compile` in float32.
 Points are normal tangent vectors of standard deviation 0.1 (near the origin) and 1 (as in embedded trees). Memory is
 how far the process grows during an epoch.
 
@@ -210,7 +277,7 @@ how far the process grows during an epoch.
 
 {table(saved["results"])}
 
-{bound_sentence(saved)}- geoopt has no loss over pairs; it is used in the common way, on points broadcast to N × N × D.
+{sentences}- geoopt has no loss over pairs; it is used in the common way, on points broadcast to N × N × D.
 - Its loss for hyperbolic points 1 wide is another: float32 coordinates of the ball end short of its boundary, and far
   points are taken as nearer than they are.
 - `torch.compile` needs a C++ compiler, which pip does not install, and for its first epoch here
@@ -244,11 +311,8 @@ def main() -> int:
             start = time.perf_counter()
             losses["torch.compile"] = runs["torch.compile"]()
             compile_seconds = max(compile_seconds, time.perf_counter() - start)
-            times: dict[str, list[float]] = {method: [] for method in runs}
-            for _ in range(options.repeats):
-                for method, run in runs.items():
-                    times[method].append(seconds(run))
-            median = {method: statistics.median(each) for method, each in times.items()}
+            all_runs = {"compiled": runs["compiled"], "pairs": pair_loop(space, spread, distances)} | runs
+            median = medians(all_runs, options.repeats)
             for method, run in runs.items():
                 results.append(
                     {
@@ -260,6 +324,7 @@ def main() -> int:
                         "memory": peak_memory(run),
                         "loss": losses[method],
                     }
+                    | ({"pairs_ms": 1e3 * median["pairs"]} if method == "compiled" else {})
                 )
             times_as_fast = median["geoopt"] / median["compiled"]
             print(
@@ -269,6 +334,7 @@ def main() -> int:
             )
     print(table(results))
     about = {
+        "products": products(distances, options.repeats),
         "threads": options.threads,
         "repeats": options.repeats,
         "compile_seconds": compile_seconds,
