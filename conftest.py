@@ -1,5 +1,6 @@
 """What every test and doctest starts from: seeded generators, few threads, hypothesis without chance unless asked."""
 
+import gc
 import importlib
 import os
 import random
@@ -52,6 +53,13 @@ def seed_all() -> None:
     random.seed(SEED)
     np.random.seed(SEED)  # noqa: NPY002  what a test may draw from without a generator of its own
     torch.manual_seed(SEED)
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage less often, and pass over what was imported, which no test frees."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000)
 
 
 @pytest.hookimpl(tryfirst=True)

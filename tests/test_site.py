@@ -6,14 +6,14 @@ import inspect
 import json
 import os
 import re
-import subprocess
-import sys
 import time
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
+
+from workers import Worker, execute
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -53,11 +53,12 @@ def site(tmp_path_factory):
             time.sleep(0.2)
         assert (folder / "built").exists(), "another process could not build the site"
         return {path: Page(path) for path in folder.rglob("*.html")}
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, timeout=300)
-    assert built.returncode == 0, built.stdout + built.stderr
-    assert "WARNING" not in built.stdout + built.stderr
+    arguments = ("build", "--no-strict", "--config-file", str(ROOT / "mkdocs.yml"), "--site-dir", str(folder))
+    build = "from mkdocs.__main__ import cli; cli()"
+    printed, errors, code = Worker(execute, build, *arguments, environment={"NO_MKDOCS_2_WARNING": "1"}).ended()
+    assert code == 0, printed + errors
+    # With --quiet none of them would be shown, nor count for --strict. Griffe's are about parameters of __new__.
+    assert not [line for line in errors.splitlines() if line.startswith("WARNING") and "griffe:" not in line]
     (folder / "built").touch()
     return {path: Page(path) for path in folder.rglob("*.html")}
 

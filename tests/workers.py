@@ -14,6 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import torch.multiprocessing
+
 STREAMS = ("out", "err")
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["kappagcn.cli", "kappagcn.distributed", "kappagcn.estimators", "kappagcn.paper"])
@@ -52,12 +54,38 @@ class Worker:
 
 def _call(function, arguments, environment, folder):
     for number, name in enumerate(STREAMS, 1):
-        file = os.open(folder / name, os.O_WRONLY | os.O_CREAT, 0o600)
-        os.dup2(file, number)
-        os.close(file)
+        _redirect(number, folder / name)
     os.environ.update(environment)
     sys.argv = ["kappagcn"]
     function(*arguments)
+
+
+def _redirect(number, path):
+    """Let a file take what this process writes to a stream."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(file, number)
+    os.close(file)
+
+
+def spawn_into(path):
+    """`torch.multiprocessing.spawn` of such processes, with a file for what they print."""
+
+    def spawn(function, arguments, nprocs):
+        method = CONTEXT.get_start_method()
+        torch.multiprocessing.start_processes(_print_into, (path, function, *arguments), nprocs, start_method=method)
+
+    return spawn
+
+
+def _print_into(rank, path, function, *arguments):
+    _redirect(1, path)
+    function(rank, *arguments)
+
+
+def execute(code, *arguments):
+    """Run the text of a program, for a worker, as a new process would."""
+    sys.argv = ["-c", *arguments]
+    exec(compile(code, "<program>", "exec"), {"__name__": "__main__"})
 
 
 def wait_until(condition, seconds=280):

@@ -2,10 +2,7 @@
 
 import inspect
 import json
-import os
 import shutil
-import subprocess
-import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -15,6 +12,7 @@ import kappagcn
 from kappagcn import GraphEmbedder, KappaGCNClassifier
 from kappagcn.errors import ConfigError
 from kappagcn.estimators.settings import ClassificationSettings, EmbeddingSettings, as_settings, settings_table
+from workers import Worker, execute
 
 KINDS = {GraphEmbedder: EmbeddingSettings, KappaGCNClassifier: ClassificationSettings}
 
@@ -63,11 +61,14 @@ def test_values_that_a_field_does_not_allow_are_named(values, words):
 LINE = '    dummy: float = setting(0.25, "A setting that a test adds.", range="[0, 1]")\n'
 SHOW = """
 import inspect, json, sys
+sys.path.insert(0, sys.argv[1])
+for name in [name for name in sys.modules if name.partition(".")[0] == "kappagcn"]:
+    del sys.modules[name]
 from typer.testing import CliRunner
 from kappagcn import KappaGCNClassifier
 from kappagcn.cli import app
 from kappagcn.estimators.settings import ClassificationSettings, settings_table
-commands = [["--help"], ["--dummy", "0.5", "--dry-run"], ["--config", sys.argv[1], "--dry-run"]]
+commands = [["--help"], ["--dummy", "0.5", "--dry-run"], ["--config", sys.argv[2], "--dry-run"]]
 print(json.dumps({
     "commands": [CliRunner().invoke(app, ["classify", "disease", *words]).stdout for words in commands],
     "argument": str(inspect.signature(KappaGCNClassifier).parameters["dummy"]),
@@ -79,7 +80,7 @@ print(json.dumps({
 
 def test_a_new_setting_is_one_line_in_one_file(tmp_path):
     """It is in the help, the estimator's signature and docstring, the dry run, TOML files and the docs' table."""
-    shutil.copytree(Path(kappagcn.__file__).parent, tmp_path / "kappagcn", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(Path(kappagcn.__file__).parent, tmp_path / "kappagcn", ignore=shutil.ignore_patterns("*.nb?"))
     path = tmp_path / "kappagcn" / "estimators" / "settings.py"
     text = path.read_text()
     mark = "class ClassificationSettings(NetworkSettings):"
@@ -87,9 +88,10 @@ def test_a_new_setting_is_one_line_in_one_file(tmp_path):
     path.write_text(text[:start] + LINE + text[start:])
     (tmp_path / "mine.toml").write_text("dummy = 0.75\n")
 
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "200"}
-    command = [sys.executable, "-c", SHOW, str(tmp_path / "mine.toml")]
-    shown = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
+    worker = Worker(execute, SHOW, str(tmp_path), str(tmp_path / "mine.toml"), environment={"COLUMNS": "200"})
+    printed, errors, code = worker.ended()
+    assert code == 0, errors
+    shown = json.loads(printed)
     help_text, by_flag, by_file = shown["commands"]
     assert "--dummy" in help_text
     assert "A setting that a test adds." in help_text

@@ -14,7 +14,7 @@ from kappagcn.estimators import ClassificationSettings
 from kappagcn.graphs import Split
 from kappagcn.paper import Experiment, Job, RecordFile, run, run_all, runs
 from kappagcn.paper.embeddings import EmbeddingExperiment, EmbeddingJob
-from workers import wait_until
+from workers import CONTEXT, wait_until
 
 CURVED = Experiment(
     "disease",
@@ -65,8 +65,10 @@ def test_a_run_that_diverges_is_a_record_that_says_so():
     assert "test" not in record
 
 
-def test_runs_over_processes_give_the_records_of_one(tmp_path):
-    """Of both kinds at once: a process takes seconds to start."""
+def test_runs_over_processes_give_the_records_of_one(tmp_path, monkeypatch):
+    """Of both kinds at once; the processes are forked from one that has imported the package."""
+    methods = []
+    monkeypatch.setattr(runs, "get_context", lambda method: methods.append(method) or CONTEXT)
     embedding = EmbeddingExperiment("karate", {"space": "H2xS2", "method": "kappa-gcn", "epochs": 12})
     kinds = {
         Job: [Job(CURVED, split) for split in range(3)],
@@ -79,6 +81,7 @@ def test_runs_over_processes_give_the_records_of_one(tmp_path):
         results.append([{k: without_time(r) for k, r in file.finished().items()} for file in files.values()])
     assert [len(records) for records in results[0]] == [3, 3]
     assert results[0] == results[1]
+    assert methods == ["spawn"], "once, for two processes; they start as in the test below"
 
 
 def test_finished_runs_are_not_done_again_and_a_torn_line_is(tmp_path, monkeypatch):
