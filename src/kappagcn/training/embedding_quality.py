@@ -14,7 +14,7 @@ from kappagcn.training.pair_objectives import checked_points, distances_from, pa
 
 __all__ = ["Distortion", "measure"]
 
-MEASURED = 2**23  # distances computed at once
+MEASURED = 2**22  # pairs whose distances are computed at a time
 
 
 class Distortion(NamedTuple):

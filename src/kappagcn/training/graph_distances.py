@@ -18,10 +18,13 @@ __all__ = ["GraphDistances"]
 
 BYTES_OF_PAIR, LARGEST = 12, 16 * 2**30  # memory of a pair of nodes, and the most that all pairs may take
 LONGEST_TABLE = 2**16
+BLOCK = 2**22  # entries that are converted at a time
 
 
 class GraphDistances:
     """Lengths of shortest paths from all nodes, or from some source nodes.
+
+    Arrays are made in blocks of rows: whole temporary ones would be the most memory that an embedding takes.
 
     Args:
         lengths: (N, N), symmetric, 0 on the diagonal; negative or infinite where there is no path. With sources (S, N).
@@ -51,7 +54,7 @@ class GraphDistances:
             )
         places = torch.arange(rows)
         diagonal = places, places if sources is None else sources
-        if int((lengths == 0).sum()) > int((lengths[diagonal] == 0).sum()):
+        if int(torch.count_nonzero(lengths)) < lengths.numel() - int((lengths[diagonal] == 0).sum()):
             raise GraphError("expected distances above 0 between different nodes, found 0.")
         self.sources, self.near, self.weights = sources, near, _weights(lengths)
         self.weights[diagonal] = 0
@@ -59,7 +62,7 @@ class GraphDistances:
             raise GraphError(
                 "expected the same distance in both directions, found different ones: the graph is undirected."
             )
-        self.pairs = int((self.weights > 0).sum())
+        self.pairs = int(torch.count_nonzero(self.weights))
         self.unreachable_pairs = rows * (lengths.shape[1] - 1) - self.pairs
         counted = torch.where(torch.isfinite(lengths), lengths, 0) if lengths.is_floating_point() else lengths
         self.longest = max(float(counted.max()), 0.0) if self.pairs else 0.0
@@ -91,9 +94,10 @@ class GraphDistances:
 
     def lengths(self) -> Tensor:
         """The distances, recomputed from the weights, float64; 0 for pairs that do not count."""
-        counted = self.weights > 0
-        # In place: these are the largest arrays of an embedding.
-        return self.weights.double().masked_fill_(~counted, 1).rsqrt_().mul_(counted)
+        lengths = torch.empty(self.weights.shape, dtype=torch.float64)
+        for weights, rows in zip(_blocks(self.weights), _blocks(lengths), strict=True):
+            rows.copy_(torch.where(weights > 0, weights.double().rsqrt(), 0))
+        return lengths
 
     def row_norm(self, objective: str) -> float:
         """The divisor of a row's sum, on average: N for the distortion, pairs or Σd² per row for the others."""
@@ -106,9 +110,18 @@ class GraphDistances:
 def _weights(lengths: Tensor) -> Tensor:
     """1/d² in float32, 0 where there is no path."""
     longest = int(lengths.max()) if lengths.numel() and not lengths.is_floating_point() else 0
-    if lengths.is_floating_point() or longest > LONGEST_TABLE:
-        counted = (lengths > 0) & torch.isfinite(lengths)
-        return torch.where(counted, torch.where(counted, lengths, 1).double().pow(-2), 0).float()
-    steps = torch.arange(1, max(longest, 0) + 1).double()
-    table = torch.cat([torch.zeros(2, dtype=torch.float64), steps.pow(-2)]).float()  # distances −1, 0, 1 …
-    return torch.from_numpy(table.numpy()[np.add(lengths.clamp(min=-1).numpy(), 1, dtype=np.int32)])
+    steps = torch.arange(1, max(longest, 0) + 1 if longest <= LONGEST_TABLE else 1).double()
+    table = torch.cat([torch.zeros(2, dtype=torch.float64), steps.pow(-2)]).float().numpy()  # distances −1, 0, 1 …
+    weights = torch.empty(lengths.shape, dtype=torch.float32)
+    for rows, out in zip(_blocks(lengths), _blocks(weights), strict=True):
+        if lengths.is_floating_point() or longest > LONGEST_TABLE:
+            counted = (rows > 0) & torch.isfinite(rows)
+            out.copy_(torch.where(counted, torch.where(counted, rows, 1).double().pow(-2), 0))
+        else:
+            out.copy_(torch.from_numpy(table[np.add(rows.clamp(min=-1).numpy(), 1, dtype=np.int32)]))
+    return weights
+
+
+def _blocks(rows: Tensor) -> tuple[Tensor, ...]:
+    """Views of some rows at a time."""
+    return rows.split(max(1, BLOCK // max(1, rows.shape[1])))
