@@ -124,4 +124,5 @@ def _weights(lengths: Tensor) -> Tensor:
 
 def _blocks(rows: Tensor) -> tuple[Tensor, ...]:
     """Views of some rows at a time."""
-    return rows.split(max(1, BLOCK // max(1, rows.shape[1])))
+    views: tuple[Tensor, ...] = rows.split(max(1, BLOCK // max(1, rows.shape[1])))
+    return views
