@@ -1,4 +1,4 @@
-"""Intrinsics that numba lacks: the bits of a number, arrays without reference counts."""
+"""Intrinsics that numba lacks: the bits of a number, arrays without reference counts, numbers loaded ahead of time."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import numba.extending
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.imputils import impl_ret_untracked
 
-__all__ = ["bits_of", "borrowed", "float_of"]
+__all__ = ["bits_of", "borrowed", "float_of", "prefetch"]
 
 # Callers do not pass the typing context that these functions are written with.
 intrinsic: Callable[[Any], Any] = numba.extending.intrinsic
@@ -46,3 +46,20 @@ def borrowed(_: Any, array: Any) -> Any:
         return impl_ret_untracked(context, builder, signature.return_type, view._getvalue())
 
     return array(array), convert
+
+
+@intrinsic
+def prefetch(_: Any, array: Any, row: Any, column: Any) -> Any:
+    """Begin to load a number of a matrix, and its neighbours in memory, into the cache; nothing waits for them."""
+
+    def convert(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        kind, count, space = signature.args[0], ir.IntType(32), ir.IntType(8).as_pointer()
+        view = context.make_array(kind)(context, builder, value=args[0])
+        place = cgutils.get_item_pointer(context, builder, kind, view, list(args[1:]))
+        form = ir.FunctionType(ir.VoidType(), [space, count, count, count])
+        load = builder.module.declare_intrinsic("llvm.prefetch", [space], form)
+        # For reading, to all caches, data.
+        builder.call(load, [builder.bitcast(place, space), *(ir.Constant(count, n) for n in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, types.intp), convert

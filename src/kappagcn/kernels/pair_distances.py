@@ -181,7 +181,7 @@ def take_direction(i: int, points: Points, work: Work) -> None:
 
 
 @inlined
-def squared_distances(i: int, u: Array, numbers: Array, first: int, points: Points, work: Work) -> None:
+def squared_distances(i: int, u: Array, numbers: Array, first: int, m: int, points: Points, work: Work) -> None:
     """Write d² of point i and a block into `TOTAL`, and values for derivatives into the parts.
 
     Args:
@@ -189,10 +189,11 @@ def squared_distances(i: int, u: Array, numbers: Array, first: int, points: Poin
         u: Directions of the block's points, (D·BLOCK,).
         numbers: Their other numbers, (F, 4·BLOCK).
         first: The first point of the block that is used.
+        m: Number of points that are used.
         points: All points.
         work: Temporary arrays.
     """
-    pairs, m = work.pairs, BLOCK - first
+    pairs = work.pairs
     for f in range(points.kappas.shape[0]):
         kappa, parts, others = points.kappas[f], work.parts[f], numbers[f, first:]
         start, stop = points.ends[f], points.ends[f + 1]
@@ -214,7 +215,7 @@ def _rows_of_distances(first: int, sources: Array, owned: Points, space: Work, d
     for place in range(first, sources.shape[0], CHUNKS):
         take_direction(sources[place], points, work)
         for block in range(points.u.shape[0]):
-            squared_distances(sources[place], points.u[block], points.numbers[block], 0, points, work)
+            squared_distances(sources[place], points.u[block], points.numbers[block], 0, BLOCK, points, work)
             start = block * BLOCK
             for j in range(min(n - start, BLOCK)):
                 square = work.pairs[TOTAL + j]

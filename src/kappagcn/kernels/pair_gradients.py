@@ -141,6 +141,7 @@ def add_gradients(
     u: Array,
     numbers: Array,
     first: int,
+    m: int,
     once: bool,
     points: Points,
     sums: Sums,
@@ -148,11 +149,11 @@ def add_gradients(
     by_numbers: Array,
     work: Work,
 ) -> None:
-    """Add gradients by both points and κ for point i and those of a block, from derivatives by d² in `PULL`.
+    """Add gradients by both points and κ for point i and m of a block, from derivatives by d² in `PULL`.
 
     Gradients are by both points, or without `once` by the other one alone; the block's go into `by_u` and `by_numbers`.
     """
-    pairs, m, block, place = work.pairs, BLOCK - first, i // BLOCK, i % BLOCK
+    pairs, block, place = work.pairs, i // BLOCK, i % BLOCK
     for f in range(points.kappas.shape[0]):
         kappa, start, stop = points.kappas[f], points.ends[f], points.ends[f + 1]
         mine, by_mine = points.numbers[block, f, place:], sums.by_numbers[block, f, place:]

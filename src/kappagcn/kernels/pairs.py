@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kappagcn.kernels.blocks import parallel_for
+from kappagcn.kernels.intrinsics import prefetch
 from kappagcn.kernels.pair_distances import squared_distances, take_direction
 from kappagcn.kernels.pair_gradients import NOTHING, Sums, add_gradients, added, borrowed_sums, no_sums, of_chunk
 from kappagcn.kernels.pair_limits import LEAST_RATIO, LEAST_ROOT
@@ -41,6 +42,7 @@ from kappagcn.objectives import PAIR_OBJECTIVES
 __all__ = ["all_pairs", "listed_pairs"]
 
 Array = NDArray[Any]
+LINE = 16  # weights in float32 of a cache line
 DISTORTION, RELATIVE, STRESS = range(len(PAIR_OBJECTIVES))
 
 
@@ -91,7 +93,7 @@ def _extremes(m: int, pairs: Array, totals: Array) -> None:
 def _rows_of_pairs(
     first: int,
     objective: int,
-    width: float,
+    smoothing: float,
     slopes: bool,
     sources: Array,
     once: bool,
@@ -105,6 +107,7 @@ def _rows_of_pairs(
     n, pairs = weights.shape[1], work.pairs
     for block in range(points.u.shape[0]):
         left, stop = block * BLOCK, min((block + 1) * BLOCK, n)
+        width = -(-(stop - left) // STEP) * STEP
         u, numbers, by_u, by_numbers = points.u[block], points.numbers[block], sums.by_u[block], sums.by_numbers[block]
         for place in range(first, sources.shape[0], CHUNKS):
             i = sources[place]
@@ -112,14 +115,18 @@ def _rows_of_pairs(
             if start >= stop:
                 break
             unwanted = (start - left) // STEP * STEP
+            m = width - unwanted
+            if place + CHUNKS < sources.shape[0]:  # these weights are far from the last ones in memory
+                for j in range(left, stop, LINE):
+                    prefetch(weights, place + CHUNKS, j)
             take_direction(i, points, work)
-            squared_distances(i, u, numbers, unwanted, points, work)
+            squared_distances(i, u, numbers, unwanted, m, points, work)
             _take_weights(weights[place, start:stop], start - left - unwanted, pairs)
-            _pulls(objective, width, BLOCK - unwanted, pairs, sums.totals)
+            _pulls(objective, smoothing, m, pairs, sums.totals)
             if slopes:
-                add_gradients(i, u, numbers, unwanted, once, points, sums, by_u, by_numbers, work)
+                add_gradients(i, u, numbers, unwanted, m, once, points, sums, by_u, by_numbers, work)
             else:
-                _extremes(BLOCK - unwanted, pairs, sums.totals)
+                _extremes(m, pairs, sums.totals)
 
 
 @inlined
@@ -164,10 +171,11 @@ def _rows_of_listed_pairs(
                         k = number * BLOCK
                         numbers[f, k + BLOCK - count + j] = points.numbers[block, f, k + place]
             unwanted = (BLOCK - count) // STEP * STEP
-            squared_distances(i, u, numbers, unwanted, points, work)
-            _take_weights(weights[left : left + count], BLOCK - count - unwanted, work.pairs)
-            _pulls(objective, 0.0, BLOCK - unwanted, work.pairs, sums.totals)
-            add_gradients(i, u, numbers, unwanted, True, points, sums, by_u, by_numbers, work)
+            m = BLOCK - unwanted
+            squared_distances(i, u, numbers, unwanted, m, points, work)
+            _take_weights(weights[left : left + count], m - count, work.pairs)
+            _pulls(objective, 0.0, m, work.pairs, sums.totals)
+            add_gradients(i, u, numbers, unwanted, m, True, points, sums, by_u, by_numbers, work)
 
 
 def all_pairs(

@@ -93,18 +93,18 @@ def _ranked_rows(
             continue
         take_direction(i, points, work)
         for block in range(blocks):
-            squared_distances(i, points.u[block], points.numbers[block], 0, points, work)
+            squared_distances(i, points.u[block], points.numbers[block], 0, BLOCK, points, work)
             start = block * BLOCK
             for j in range(min(BLOCK, n - start)):
                 distances[start + j] = math.sqrt(max(pairs[TOTAL + j], 0.0))
         sums.totals[0] += _row_of_ranks(i, distances, neighbours, pull)
         for block in range(blocks if slopes else 0):
             u, numbers = points.u[block], points.numbers[block]
-            squared_distances(i, u, numbers, 0, points, work)
+            squared_distances(i, u, numbers, 0, BLOCK, points, work)
             start, stop = block * BLOCK, min((block + 1) * BLOCK, n)
             pairs[PULL : PULL + BLOCK] = 0.0
             pairs[PULL : PULL + stop - start] = pull[start:stop]
-            add_gradients(i, u, numbers, 0, True, points, sums, sums.by_u[block], sums.by_numbers[block], work)
+            add_gradients(i, u, numbers, 0, BLOCK, True, points, sums, sums.by_u[block], sums.by_numbers[block], work)
 
 
 def ranked_rows(
