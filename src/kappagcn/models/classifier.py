@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
+from kappagcn.geometry.curvature import RelativeCurvature
 from kappagcn.nn import KappaDropout
 from kappagcn.nn.inputs import Adjacency, Features
 from kappagcn.sparse import SparseMatrix
@@ -24,6 +25,8 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "elu": nn.functional.elu,
     "none": lambda v: v,
 }
+
+PROBABILITIES = ("p", "dropout", "dropconnect", "adjacency_dropout")  # attributes of modules that drop something
 
 
 class CommonOptions(TypedDict, total=False):
@@ -146,6 +149,23 @@ class NodeClassifier(nn.Module):
         hidden = [partial(self._hidden_step, i) for i in range(len(self.hidden))]
         steps = [Step(run, self.aggregates, self.needs_all_neighbors) for run in hidden]
         return [*steps, self.output_step()] if self.has_output else steps
+
+    @property
+    def is_same_in_training(self) -> bool:
+        """Whether outputs in training are those of evaluation: no dropout, no curvatures that follow the rows.
+
+        False for a class outside of this package with a `forward` of its own, unless it says otherwise.
+
+        >>> from kappagcn.models import GCN
+        >>> GCN(10, 2).is_same_in_training, GCN(10, 2, dropconnect=0.1).is_same_in_training
+        (True, False)
+        """
+        modules = list(self.modules())
+        probabilities = (vars(module).get(name, 0.0) for module in modules for name in PROBABILITIES)
+        drops = any(p > 0 for p in probabilities)
+        follows = any(isinstance(module, RelativeCurvature) for module in modules)
+        is_known = type(self).forward.__module__.partition(".")[0] == __name__.partition(".")[0]
+        return is_known and not drops and not follows
 
     @property
     def has_output(self) -> bool:

@@ -42,6 +42,10 @@ class PartTask(PartClassification):
         self.nodes = {name: part.rows_in_role(role) for name, role in roles.items()}
         self.counts = {name: int(part.about["roles"][role]) for name, role in roles.items()}
 
+    def _is_kept(self) -> bool:
+        """No: parts that take turns are made anew for each pass."""
+        return False
+
     def active_units(self) -> Tensor:
         """Which units of the last hidden layer are active on an own node, (D,)."""
         return (self.model.tangent(self.x, self.adjacency) != 0).any(0)

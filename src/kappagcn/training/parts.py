@@ -72,12 +72,14 @@ class PartClassification(NodeClassification):
         self.labels = self.labels[self.own]
         self.nodes = {name: torch.isin(self.own, nodes).nonzero().flatten() for name, nodes in self.nodes.items()}
 
-    def loss(self) -> Tensor:
-        """This rank's share of the cross-entropy on the training nodes."""
-        adjacency = self.adjacency
-        if self.boundary < 1 and isinstance(adjacency, PartMatrix):
-            adjacency = adjacency.sampled(self.boundary)
-        return self._loss("train", self.model(self.x, adjacency)[self.nodes["train"]])
+    def _training_scores(self) -> Tensor:
+        if self.boundary < 1 and isinstance(self.adjacency, PartMatrix):
+            scores: Tensor = self.model(self.x, self.adjacency.sampled(self.boundary))
+            return scores
+        return super()._training_scores()
+
+    def _is_kept(self) -> bool:
+        return self.boundary == 1 and super()._is_kept()
 
     def identity(self) -> dict[str, Any]:
         """The share of boundary rows; exact runs are those of one process."""

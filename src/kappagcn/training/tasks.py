@@ -44,7 +44,8 @@ class NodeClassification:
     """Cross-entropy on the training nodes; loss and accuracy on the stopping and validation nodes.
 
     Labels of test nodes are hidden before anything is computed. Without stopping nodes, training
-    nodes decide on early stopping.
+    nodes decide on early stopping. Where outputs in training are those of evaluation, an epoch is one forward pass: the
+    scores after one step give its metrics, and the loss of the next step.
 
     Args:
         model: The network.
@@ -61,6 +62,8 @@ class NodeClassification:
     ['stopping_accuracy', 'stopping_loss', 'validation_accuracy', 'validation_loss']
     """
 
+    _kept: tuple[Tensor, list[int]] | None = None  # scores of the last metrics, and the versions of the weights
+
     def __init__(
         self, model: NodeClassifier, data: Data, split: Split, communicator: Communicator | None = None
     ) -> None:
@@ -73,7 +76,19 @@ class NodeClassification:
 
     def loss(self) -> Tensor:
         """Cross-entropy on the training nodes; those of all ranks add up to the mean."""
-        return self._loss("train", self.model(self.x, self.adjacency)[self.nodes["train"]])
+        return self._loss("train", self._training_scores()[self.nodes["train"]])
+
+    def _training_scores(self) -> Tensor:
+        """Scores of all nodes: those of the last metrics, unless weights have changed since."""
+        scores, self._kept = self._kept, None
+        if scores is not None and scores[1] == _versions(self.model):
+            return scores[0]
+        computed: Tensor = self.model(self.x, self.adjacency)
+        return computed
+
+    def _is_kept(self) -> bool:
+        """Whether the scores of the metrics are also those of the next training step."""
+        return self.model.is_same_in_training
 
     def _loss(self, part: str, scores: Tensor) -> Tensor:
         """This rank's share of the mean loss over a part of the nodes."""
@@ -81,8 +96,14 @@ class NodeClassification:
 
     def metrics(self) -> dict[str, float]:
         """Loss and accuracy over the stopping and validation nodes of all ranks."""
-        scores = self.model(self.x, self.adjacency)
-        parts = {name: scores[self.nodes[name]] for name in ("stopping", "validation")}
+        self._kept = None
+        if self._is_kept():
+            with torch.enable_grad():
+                scores = self.model(self.x, self.adjacency)
+            self._kept = scores, _versions(self.model)
+        else:
+            scores = self.model(self.x, self.adjacency)
+        parts = {name: scores.detach()[self.nodes[name]] for name in ("stopping", "validation")}
         return self._metrics(parts, self.communicator)
 
     def _metrics(self, scores: dict[str, Tensor], communicator: Communicator) -> dict[str, float]:
@@ -117,6 +138,11 @@ class NodeClassification:
     def capped_rows(self) -> int:
         """Number of rows of all layers that lie farther out than the precision resolves."""
         return int(self.communicator.all_reduce_sum(self.model.capped_rows(self.x, self.adjacency))[0])
+
+
+def _versions(model: NodeClassifier) -> list[int]:
+    """Numbers that differ as soon as a parameter or buffer has been changed or replaced."""
+    return [number for t in (*model.parameters(), *model.buffers()) for number in (id(t), t._version)]
 
 
 def inputs(model: NodeClassifier, data: Data) -> tuple[Features, Any]:

@@ -181,6 +181,7 @@ class Trainer:
                 if reset is not None:
                     reset()
             self.random = torch.get_rng_state()
+        torch.autograd.graph.increment_version(list(self.model.parameters()))  # weights are drawn into their `data`
         for curvature, start in zip(self.curvatures, self._initial, strict=True):
             curvature.raw.copy_(start)
         for tensor in self.model.state_dict().values():
