@@ -216,5 +216,5 @@ def _cosine(x: Array, kappa: float) -> Array:
 
 def _sine_by_kappa(x: Array, kappa: float, sine: Array, cosine: Array) -> Array:
     z = np.clip(kappa * x * x, -TURN, TURN)
-    near = x**3 * (B1 + z * (B2 + z * (B3 + z * (B4 + z * B5))))
+    near = x * x * x * (B1 + z * (B2 + z * (B3 + z * (B4 + z * B5))))
     return near if kappa == 0 else np.where(np.abs(kappa) * x * x < TURN, near, (x * cosine - sine) / (2 * kappa))
