@@ -93,10 +93,7 @@ def test_a_forked_process_computes_too():
 
 
 @pytest.mark.parametrize("in_team", [False, True])
-@pytest.mark.parametrize(("waited", "alone"), [(0.5, False), (1.5, True)])
-def test_after_a_long_wait_for_another_thread_the_next_loops_do_without(
-    monkeypatch, set_torch_threads, waited, alone, in_team
-):
+def test_after_long_waits_for_another_thread_ever_more_loops_do_without(monkeypatch, set_torch_threads, in_team):
     """By a clock that shows 1 second of work, and then the wait."""
     set_torch_threads(2)
     used, pool = [], ThreadPoolExecutor(1)
@@ -104,18 +101,19 @@ def test_after_a_long_wait_for_another_thread_the_next_loops_do_without(
     monkeypatch.setattr(blocks, "in_team", lambda loop: used.append(1) or loop())
     monkeypatch.setattr(blocks, "pool_of_threads", lambda: used.append(1) or pool)
     monkeypatch.setattr(blocks, "_pause", 0)
+    monkeypatch.setattr(blocks, "_next_pause", blocks.PAUSES[0])
 
-    def loop():
-        clock = iter([0.0, 1.0, 1.0 + waited])
-        monkeypatch.setattr(blocks, "perf_counter", lambda: next(clock))
-        done = []
-        blocks.parallel_for(5, done.append)
-        assert sorted(done) == list(range(5))
+    def pause_before_waiting(waited):
+        """Loops without another thread until one with it, which waits so long."""
+        before, count = len(used), -1
+        while len(used) == before:
+            clock, done = iter([0.0, 1.0, 1.0 + waited]), []
+            monkeypatch.setattr(blocks, "perf_counter", lambda clock=clock: next(clock))
+            blocks.parallel_for(5, done.append)
+            assert sorted(done) == list(range(5))
+            count += 1
+        return count
 
-    loop()
-    assert len(used) == 1
-    for _ in range(blocks.PAUSE):
-        loop()
-    assert len(used) == (1 if alone else 1 + blocks.PAUSE)
-    loop()
-    assert len(used) == (2 if alone else 2 + blocks.PAUSE)
+    waits = [0.5, 0.5, 1.5, 1.5, 1.5, 0.5, 1.5, *[1.5] * 4, *[0.5] * 6, 1.5, 0.5]
+    pauses = [0, 0, 0, 4, 8, 16, 0, 16, 32, 64, 64, 64, 0, 0, 0, 0, 0, 0, 4]
+    assert [pause_before_waiting(waited) for waited in waits] == pauses

@@ -25,7 +25,7 @@ from kappagcn.kernels.threads import in_team, loop_threads, team_start
 Array = NDArray[Any]
 BLOCK = 8192  # rows
 LINE = 8  # float64 numbers in a cache line
-PAUSE = 64  # loops without other threads, after one that waited for them longer than it worked
+PAUSES = 4, 64  # fewest and most loops without other threads, after one that waited for them longer than it worked
 ALONE = 65536  # rows up to which a second thread gains nothing beside torch's, which spin for some milliseconds
 
 # Sums may be reordered to use vector registers; nothing else is relaxed.
@@ -67,7 +67,7 @@ def pool_of_threads() -> ThreadPoolExecutor:
     return _pool(os.getpid(), loop_threads())
 
 
-_pause = 0
+_pause, _next_pause = 0, PAUSES[0]  # loops still without other threads, and the length of the next pause
 
 
 def parallel_for(count: int, work: Callable[[int], object], *, alone: bool = False) -> None:
@@ -76,9 +76,10 @@ def parallel_for(count: int, work: Callable[[int], object], *, alone: bool = Fal
     `work` has to release Python's interpreter lock. Threads are torch's own, which spin after each operation, so that
     others find no free core. Inside of `threads_for` they are those of a pool, of which the ones that start too late
     are not used. Beside a busy core a thread may stop in the middle of its work until the system lets it go on, so a
-    loop that waited for it longer than it worked is followed by some without other threads.
+    loop that waited for it longer than it worked is followed by some without other threads: by few the first time, by
+    twice as many each time, and by half as many after a loop that did not wait.
     """
-    global _pause
+    global _pause, _next_pause
     numbers, own, ends = iter(range(count)), get_ident(), []
 
     def drain() -> None:
@@ -103,4 +104,6 @@ def parallel_for(count: int, work: Callable[[int], object], *, alone: bool = Fal
             if not task.cancel():
                 task.result()
     if perf_counter() - ends[0] > ends[0] - start:
-        _pause = PAUSE
+        _pause, _next_pause = _next_pause, min(2 * _next_pause, PAUSES[1])
+    else:
+        _next_pause = max(_next_pause // 2, PAUSES[0])
