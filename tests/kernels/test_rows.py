@@ -114,6 +114,6 @@ def test_after_long_waits_for_another_thread_ever_more_loops_do_without(monkeypa
             count += 1
         return count
 
-    waits = [0.5, 0.5, 1.5, 1.5, 1.5, 0.5, 1.5, *[1.5] * 4, *[0.5] * 6, 1.5, 0.5]
-    pauses = [0, 0, 0, 4, 8, 16, 0, 16, 32, 64, 64, 64, 0, 0, 0, 0, 0, 0, 4]
+    waits = [0.5, 0.5, 1.5, 1.5, 1.5, 0.5, 1.5, *[1.5] * 3, *[0.5] * 70, 1.5, 0.5]
+    pauses = [0, 0, 0, 4, 8, 16, 0, 31, 62, 64, 64, *[0] * 69, 0, 4]
     assert [pause_before_waiting(waited) for waited in waits] == pauses

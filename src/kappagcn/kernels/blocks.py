@@ -77,7 +77,7 @@ def parallel_for(count: int, work: Callable[[int], object], *, alone: bool = Fal
     others find no free core. Inside of `threads_for` they are those of a pool, of which the ones that start too late
     are not used. Beside a busy core a thread may stop in the middle of its work until the system lets it go on, so a
     loop that waited for it longer than it worked is followed by some without other threads: by few the first time, by
-    twice as many each time, and by half as many after a loop that did not wait.
+    twice as many each time, and by one less after each loop that did not wait.
     """
     global _pause, _next_pause
     numbers, own, ends = iter(range(count)), get_ident(), []
@@ -106,4 +106,4 @@ def parallel_for(count: int, work: Callable[[int], object], *, alone: bool = Fal
     if perf_counter() - ends[0] > ends[0] - start:
         _pause, _next_pause = _next_pause, min(2 * _next_pause, PAUSES[1])
     else:
-        _next_pause = max(_next_pause // 2, PAUSES[0])
+        _next_pause = max(_next_pause - 1, PAUSES[0])
