@@ -159,9 +159,9 @@ for their share.
   `os.environ` before the first `import torch`; `torch.set_num_threads(1)` helps at any time. The library does not
   change the environment.
 - Compiled loops run in torch's own threads, as many as torch uses. Where the estimators give torch one thread, those of
-  embeddings have threads of their own, which sleep, and no thread waits for one that has not begun. Where one waited for
-  another longer than it worked the next loops do without: 4 the first time, up to 64 where that happens again. Threads
-  take blocks of the work as they get to it, and results do not depend on how they wait.
+  embeddings have threads of their own, which sleep, and no thread waits for one that has not begun. Where one waited
+  for another longer than it worked the next loops do without: 4 the first time, up to 64 where that happens again.
+  Threads take blocks of the work as they get to it, and results do not depend on how they wait.
 
 Medians of {saved["rounds"]} rounds, the ratio over neighbouring pairs with its range; all ways in turn on the same
 machine. Processor time is that of all threads together. The load of the machine was {saved["load"][0]:.1f} at the
