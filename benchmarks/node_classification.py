@@ -11,6 +11,7 @@ from functools import cache
 
 import curvature_pays
 import record
+import self_training
 import wider_rows
 from kappagcn.paper import DATASETS, ROWS, Cell, Table, cells
 from kappagcn.paper.cells import CURVED, record_file
@@ -188,6 +189,7 @@ Read with care:
 - Which of the three curved networks is best is known only from test nodes; choose among them on validation nodes.
 
 {wider_rows.section()}
+{self_training.section()}
 ## Table 3: learned curvatures
 
 Of the epoch whose weights were kept, for each factor of the space; in parentheses the paper's.
@@ -259,7 +261,7 @@ Made from records of {every[0]["machine"]}; {versions}.
 
 def table2_rows() -> list[str]:
     """Rows of the README's table: the paper's, then those beside them."""
-    further = [f"| {' | '.join(each)} |" for each in wider_rows.rows()]
+    further = [f"| {' | '.join(each)} |" for each in wider_rows.rows([*wider_rows.WIDER_ROWS, *wider_rows.TAUGHT])]
     return [*Plan("table2", [], RESULTS).table().markdown().splitlines()[2:], *further]
 
 

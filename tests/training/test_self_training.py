@@ -24,8 +24,11 @@ from small_networks import network
 CONFIG = TrainingConfig(epochs=200, patience=4, lr=0.1, self_training=2)
 
 
-def trainer(data, split, config=CONFIG):
-    model = network()
+NOTHING_DROPPED = {"dropout": 0.0, "adjacency_dropout": 0.0, "dropconnect": 0.0}
+
+
+def trainer(data, split, config=CONFIG, **options):
+    model = network(**options)
     return Trainer(model, SelfTraining(model, data, split), config, regularised=model.first_layer())
 
 
@@ -59,7 +62,7 @@ def test_the_first_round_is_training_without_self_training(data, split):
 
 
 def test_the_loss_has_the_sharpened_predictions_of_nodes_that_neither_train_nor_stop(data, split):
-    model = network(dropout=0.0, adjacency_dropout=0.0, dropconnect=0.0)
+    model = network(**NOTHING_DROPPED)
     task = SelfTraining(model, data, split)
     scores = model(data.x, data.edge_index).detach()
     labelled = cross_entropy(scores[split.train], data.y[split.train])
@@ -84,13 +87,14 @@ def test_labels_of_other_nodes_are_not_used(data, split):
     assert all(torch.equal(other.best[name], tensor) for name, tensor in mine.best.items())
 
 
-def test_a_run_is_resumed_in_any_round_to_the_same_numbers(data, split):
-    history = train(trainer(data, split))
+@pytest.mark.parametrize("options", [{}, NOTHING_DROPPED], ids=["dropout", "none"])
+def test_a_run_is_resumed_in_any_round_to_the_same_numbers(data, split, options):
+    history = train(trainer(data, split, **options))
     for left in (3, len(history) - 3):
-        first = trainer(data, split)
+        first = trainer(data, split, **options)
         for _ in range(len(history) - left):
             first.run_epoch()
-        second = trainer(data, split)
+        second = trainer(data, split, **options)
         second.load(first.tensors(), first.about())
         assert train(second) == history[-left:]
         assert second.rounds == 2

@@ -58,6 +58,6 @@ class SelfTraining(NodeClassification):
 
     def loss(self) -> Tensor:
         """Cross-entropy on the training nodes, and from the second round on with the predictions."""
-        scores = self.model(self.x, self.adjacency)
+        scores = self._training_scores()
         loss = self._loss("train", scores[self.nodes["train"]])
         return loss if self.targets is None else loss + cross_entropy(scores[self.others], self.targets)

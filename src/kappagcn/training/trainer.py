@@ -317,7 +317,7 @@ class Trainer:
         self.restarts, self.rounds = int(about.get("restarts", 0)), int(about.get("rounds", 0))
         if "targets" in tensors:
             learner: Any = self.task
-            learner.targets = tensors["targets"]
+            learner.targets = tensors["targets"].to(learner.others.device)
         self.stopping = EarlyStopping(**{**about["stopping"], "patience": self.config.patience})
         if self.curvature_adam is not None:
             self.curvature_adam.load(parts["curvature_adam"])
