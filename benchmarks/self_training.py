@@ -133,8 +133,10 @@ Of the best curved row of each dataset, here and in Table 2, and of GCN:
 
 {chr(10).join(targets())}
 
-Without self-training, on Pubmed: {_without("kappa-appnp")}, {_without("gcn-wider")}; self-training uses the nodes
-of the paper's protocol and no more labels, but is not part of it. Means are compared with three digits. Which curved row is best was read off test means; the flat row beside it is the
+Without self-training, on Pubmed: {_without("kappa-appnp")}, {_without("gcn-wider")}. Self-training
+uses the nodes of the paper's protocol and no more labels, but is not part of it.
+
+Means are compared with three digits. Which curved row is best was read off test means; the flat row beside it is the
 best, by test mean, with the same propagation.
 """
 
