@@ -17,6 +17,7 @@ MODELS = {
     "S4": ("kappa-gcn", {"space": "S4", "relative": True}),
     "H2xS2": ("kappa-gcn", {"space": "H2xS2", "num_layers": 2}),
     "node": ("kappa-gcn", {"space": "H4", "aggregation": "tangential-node", "adjacency_norm": "row"}),
+    "relative": ("kappa-gcn", {"space": "H2xS2", "relative": True}),
     "frechet": ("kappa-gcn", {"space": "H4", "aggregation": "frechet"}),
     "gcn": ("gcn", {"hidden_channels": 4}),
     "hgcn": ("hgcn", {"hidden_channels": 4, "attention": True}),

@@ -60,7 +60,7 @@ def compare(theirs, graph, name):
     assert theirs["test"] == pytest.approx({key: test[key] for key in theirs["test"]}, rel=1e-8)
 
 
-@pytest.mark.parametrize("name", ["H4", "H2xS2", "hgcn", "mlp"])
+@pytest.mark.parametrize("name", ["H4", "H2xS2", "relative", "hgcn", "mlp"])
 def test_parts_in_turn_have_the_numbers_of_memory(folders, graph, name, tmp_path):
     compare(part_files_worker.trained(folders[3], name, scratch=tmp_path), graph, name)
     assert not list(tmp_path.iterdir()), "scratch files are removed"

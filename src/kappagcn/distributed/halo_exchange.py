@@ -60,6 +60,10 @@ class Exchange:
         """Whether a condition holds on any rank."""
         return self.communicator.any_rank(condition)
 
+    def sum_over_ranks(self, *values: Tensor | float) -> list[float]:
+        """The sum of each number over all ranks."""
+        return self.communicator.all_reduce_sum(*values)
+
     def next_gather(self) -> Exchange:
         """The exchange of the next product, whose gradients go back through it."""
         return self

@@ -29,7 +29,7 @@ QUESTIONS = 64  # most calls of `any_rank` in one computation
 
 
 class Key(NamedTuple):
-    """An exchange of a computation: "rows", "products" or "gradients", and its number in the order of products."""
+    """An exchange of a computation: its kind ("rows", "products", "gradients" or "sums"), and its number among these."""
 
     kind: str
     number: int
@@ -98,7 +98,7 @@ class FileExchange(Exchange):
         exchange = cls.of_part(part, Communicator())
         assert isinstance(exchange, FileExchange)
         exchange.number, exchange.folder, exchange.state = part.number, folder, state
-        exchange.gathers, exchange.questions = 0, 0
+        exchange.gathers, exchange.questions, exchange.sums = 0, 0, 0
         exchange.products = {}
         return exchange
 
@@ -107,6 +107,7 @@ class FileExchange(Exchange):
     state: TurnState
     gathers: int
     questions: int
+    sums: int
     products: dict[Key, Tensor]
 
     def any_rank(self, condition: bool) -> bool:
@@ -117,6 +118,16 @@ class FileExchange(Exchange):
         if condition and question not in self.state.assumed:
             self.state.refuted.add(question)
         return question in self.state.assumed
+
+    def sum_over_ranks(self, *values: Tensor | float) -> list[float]:
+        """The sum of each number over all parts, which write them to files."""
+        key, self.sums = Key("sums", self.sums), self.sums + 1
+        if key not in self.state.complete:
+            self.post(key, self.number, torch.tensor([[float(value) for value in values]], dtype=torch.float64))
+            self.pause(key)
+        numbers = [np.fromfile(self._file(key, part, part)) for part in range(len(self.sends))]
+        total: list[float] = np.sum(numbers, 0).tolist()
+        return total
 
     def next_gather(self) -> Exchange:
         """The exchange with the next number."""

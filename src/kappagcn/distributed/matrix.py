@@ -43,7 +43,7 @@ class PartMatrix(SparseMatrix):
 
     def mean_over_ranks(self, values: Tensor) -> Tensor:
         """The mean of one number for each of this rank's nodes, over those of all ranks."""
-        total, count = self.exchange.communicator.all_reduce_sum(values.sum(), len(values))
+        total, count = self.exchange.sum_over_ranks(values.sum(), len(values))
         return values.new_tensor(total / count)
 
     def check(self, x: Tensor) -> None:

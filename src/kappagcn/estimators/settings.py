@@ -205,8 +205,8 @@ class ClassificationSettings(NetworkSettings):
     )
     self_training: int = setting(
         0,
-        "Rounds of self-training: training starts again and also learns the classes predicted for nodes that neither "
-        "train nor stop; the best weights on the stopping nodes are kept.",
+        "Rounds of self-training; in each, training starts again and also learns the classes predicted for nodes that "
+        "neither train nor stop, and the best weights on the stopping nodes are kept.",
         range="[0, inf)",
     )
 

@@ -146,9 +146,12 @@ class PartFilesTask:
         if self._single is not None:
             return [action(self._single)]
         self.state.restart()
+        # Units of curvatures follow the rows in each forward pass: every turn starts with those of this step.
+        buffers = {name: buffer.clone() for name, buffer in self.model.named_buffers()}
         while True:
             results, paused = [], None
             for number in self.numbers:
+                self.model.load_state_dict(buffers, strict=False)
                 try:
                     results.append(action(self._task(Part(self.folder, number))))
                 except TurnPause as pause:
