@@ -228,15 +228,17 @@ def table(results: list[dict[str, Any]]) -> str:
 def bound_sentence(saved: dict[str, Any]) -> str:
     if "bound_ms" not in saved:
         return ""
-    ratios = [r["ms"] / saved["bound_ms"] for r in saved["results"] if r["who"] == "compiled"]
+    own = [r for r in saved["results"] if r["who"] == "compiled"]
+    after_own, after_others = ([r[name] / saved["bound_ms"] for r in own] for name in ("again_ms", "ms"))
     return f"""- A square root, an exponential and a division for each pair take {saved["bound_ms"]:.1f} ms on this
-  processor, by NumPy's vector code on numbers in the cache. An epoch takes {min(ratios):.1f} to {max(ratios):.1f}
-  times as long.
+  processor, by NumPy's vector code on numbers in the cache. An epoch that follows one of its own, as in training, takes
+  {min(after_own):.2f} to {max(after_own):.2f} times as long (asked: 2.5). The table's epochs follow those of the
+  others, whose arrays have replaced ours in the caches: {min(after_others):.2f} to {max(after_others):.2f} times.
 """
 
 
 def share_sentence(saved: dict[str, Any]) -> str:
-    shares = [r["pairs_ms"] / r["ms"] for r in saved["results"] if "pairs_ms" in r]
+    shares = [r["pairs_ms"] / r["again_ms"] for r in saved["results"] if "pairs_ms" in r]
     if not shares:
         return ""
     least, most = 100 * min(shares), 100 * max(shares)
@@ -311,7 +313,8 @@ def main() -> int:
             start = time.perf_counter()
             losses["torch.compile"] = runs["torch.compile"]()
             compile_seconds = max(compile_seconds, time.perf_counter() - start)
-            all_runs = {"compiled": runs["compiled"], "pairs": pair_loop(space, spread, distances)} | runs
+            own = {"compiled": runs["compiled"], "again": runs["compiled"]}  # the second one follows the first
+            all_runs = own | {"pairs": pair_loop(space, spread, distances)} | runs
             median = medians(all_runs, options.repeats)
             for method, run in runs.items():
                 results.append(
@@ -324,12 +327,17 @@ def main() -> int:
                         "memory": peak_memory(run),
                         "loss": losses[method],
                     }
-                    | ({"pairs_ms": 1e3 * median["pairs"]} if method == "compiled" else {})
+                    | (
+                        {"pairs_ms": 1e3 * median["pairs"], "again_ms": 1e3 * median["again"]}
+                        if method == "compiled"
+                        else {}
+                    )
                 )
             times_as_fast = median["geoopt"] / median["compiled"]
             print(
                 f"{space}, points {spread:g} wide: {times_as_fast:.0f} times as fast as geoopt, "
-                f"{median['compiled'] / least:.1f} times the bound of {1e3 * least:.1f} ms",
+                f"{median['again'] / least:.1f} times the bound of {1e3 * least:.1f} ms after an epoch of its own, "
+                f"{median['compiled'] / least:.1f} after others",
                 file=sys.stderr,
             )
     print(table(results))

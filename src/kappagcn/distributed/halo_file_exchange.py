@@ -29,7 +29,7 @@ QUESTIONS = 64  # most calls of `any_rank` in one computation
 
 
 class Key(NamedTuple):
-    """An exchange of a computation: its kind ("rows", "products", "gradients" or "sums"), and its number among these."""
+    """An exchange of a computation: "rows", "products", "gradients" or "sums", and its number among these."""
 
     kind: str
     number: int
