@@ -172,7 +172,6 @@ def page(record_: dict[str, Any]) -> str:
         for case, (_, title) in ON_FOLDER.items()
         if case in rows
     )
-    unmeasured = "`link` was" if "embed-folder" in rows else "`embed` and `link` were"
     millions = f"{record_['nodes'] // 10**6} million nodes, {record_['edges'] // 10**6} million random edges"
     return f"""# From start to data
 
@@ -210,7 +209,8 @@ compute needs memory of its own, which counts here together with the imports and
 
 `info` takes the edges as a boolean matrix of 5 bytes an entry, and the distances of a few columns at a time. `classify`
 trains on the whole graph at once here, so it does use all of it; `--batch-size` trains on mini-batches, and parts in
-files ([growing](growing.md)) hold one part at a time. {unmeasured} not measured on it.
+files ([growing](growing.md)) hold one part at a time. `embed` takes the lengths of
+shortest paths from some hundred nodes to all, `link` the candidates and their scores in blocks.
 """
 
 
