@@ -136,7 +136,9 @@ def exact(out: Path, space: str, dtype_name: str) -> None:
                     off(a, b) for a, b in zip(model.state_dict().values(), alone.state_dict().values(), strict=True)
                 ),
                 "boundary_rows": int(rows),
-                "bytes_model": bytes_per_epoch(int(rows), width, parameters, communicator.world_size, size),
+                "bytes_model": bytes_per_epoch(
+                    int(rows), width, parameters, communicator.world_size, size, dropout=False
+                ),
                 "bytes_measured": sent / EPOCHS,
                 "seconds": result.seconds / EPOCHS,
                 "seconds_alone": single.seconds / EPOCHS,

@@ -28,9 +28,11 @@ def columns(dim: int, factors: int, classes: int) -> int:
     return dim + factors + classes
 
 
-def bytes_per_epoch(boundary_rows: int, width: int, parameters: int, workers: int, size: int) -> float:
-    """Of all workers: rows forward, gradients back, rows once more for the numbers watched; the sum of gradients."""
-    return size * (3 * boundary_rows * width + 2 * (workers - 1) * parameters)
+def bytes_per_epoch(
+    boundary_rows: int, width: int, parameters: int, workers: int, size: int, *, dropout: bool
+) -> float:
+    """Of all workers: rows forward, gradients back, with dropout rows once more for metrics; the sum of gradients."""
+    return size * ((3 if dropout else 2) * boundary_rows * width + 2 * (workers - 1) * parameters)
 
 
 def small_sums(workers: int) -> float:
@@ -117,7 +119,7 @@ def far_rows(rows: list[dict[str, Any]], shares: list[dict[str, Any]]) -> list[l
                 degree = 2 * FAR["edges"] / FAR["nodes"]
                 share = (machines - 1) * (1 - (1 - 1 / machines) ** degree)
             boundary = share * FAR["nodes"]
-            sent = bytes_per_epoch(int(boundary), width, parameters, machines, 4)
+            sent = bytes_per_epoch(int(boundary), width, parameters, machines, 4, dropout=True)
             extra = boundary / machines * width * 4 * 2
             lines.append(
                 [str(machines), words, gib(held + extra), gib(sent), f"{sent / machines / FAR['network']:,.1f} s"]
@@ -262,12 +264,13 @@ Here all workers share two cores, so they are not faster; the table shows that t
 With B boundary rows (rows needed by a worker that does not hold them, summed over workers), one hidden layer of D
 dimensions in F factors, C classes and P weights, W workers send in an epoch
 
-    4 · (3 · B · (D + F + C) + 2 · (W − 1) · P) + {SMALL} · W · log₂ W bytes
+    4 · (p · B · (D + F + C) + 2 · (W − 1) · P) + {SMALL} · W · log₂ W bytes
 
-in float32: rows forward, gradients back, rows once more for the metrics of early stopping; the sum of the weights'
-gradients; and sums of single numbers (losses, accuracies, whether to stop), whose messages are mostly headers: the
-{SMALL} bytes were found with two workers, so the rows with four check them. Beside it, what went over the network in
-fact:
+in float32. Without dropout p = 2, as here: rows forward, which give the loss of a step and the metrics of the step
+before it, and gradients back. With dropout p = 3, because metrics need a forward pass of their own. The rest is the
+sum of the weights' gradients, and sums of single numbers (losses, accuracies, whether to stop), whose messages are
+mostly headers: the {SMALL} bytes come from the runs with two workers, so the rows with four check them. Beside it,
+what went over the network in fact:
 
 {sent}
 
@@ -275,8 +278,8 @@ fact:
 ## A hundred million nodes on several machines
 
 From these models, for {FAR["nodes"]:,} nodes, {FAR["edges"]:,} edges, {FEATURES} features, H16: memory of each
-machine as of training in memory above, bytes of an epoch in all, and their time at 10 Gbit/s a machine. A projection,
-not a measurement.
+machine as of training in memory above, bytes of an epoch with dropout in all, and their time at 10 Gbit/s a machine.
+A projection, not a measurement.
 
 {projection}
 
