@@ -286,6 +286,21 @@ def test_nothing_is_ever_infinite_or_nan(kappa, radius, dtype, path):
     assert (count_edge_rows(v, alone, k, [3]) >= 20) == far
 
 
+def test_near_rows_are_counted_without_a_product(monkeypatch):
+    """Rows near the origin have midpoints near it, unless weights are negative; then the product decides."""
+    products = []
+    monkeypatch.setattr(SparseMatrix, "product", lambda self, x: products.append(x) or x.new_zeros(2, x.shape[1]))
+    ends, k = torch.tensor([[0, 1], [1, 0]]), torch.tensor([-1.0, 1.0])
+    weights = {"near": torch.ones(2), "far": torch.ones(2), "negative": torch.tensor([1.0, -0.5])}
+    calls = {}
+    for name, values in weights.items():
+        v = torch.full((2, 4), 3.0 if name == "far" else 0.5)
+        count_edge_rows(v, SparseMatrix(*ends, values, (2, 2)), k, [2, 2])
+        calls[name] = len(products)
+        products.clear()
+    assert calls == {"near": 0, "far": 2, "negative": 2}
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

@@ -35,6 +35,7 @@ SERIES_TERMS = 10
 ROW_SERIES_BELOW = 1e-5
 # √−κ·r beyond which lifted rows, whose squares are summed in their own dtype, would overflow.
 ROW_EXPONENT = {torch.float32: 40.0, torch.float64: 340.0}
+ROW_NEAR = 4.0  # √−κ·r of points whose midpoints, which lie no farther out, float64 certainly resolves
 # |z| below which this many terms of a function's series are exact to float64's rounding.
 ROW_VALUE_SERIES_BELOW = {"sinc": 0.25, "artanc": 0.03, "arsinc": 0.03}
 ROW_VALUE_TERMS = {"sinc": 7, "cosc": 8, "artanc": 10, "arsinc": 10}

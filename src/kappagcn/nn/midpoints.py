@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import cast
 
 import torch
 from torch import Tensor
 
-from kappagcn.geometry.numerics import ROW_EXPONENT
+from kappagcn.geometry.numerics import ROW_EXPONENT, ROW_NEAR
 from kappagcn.kernels.dispatch import compiled
 from kappagcn.nn.rows import any_far, edge_rows, lift_rows, lower_rows
 from kappagcn.sparse import SparseMatrix
@@ -58,6 +59,11 @@ def _in_steps(v: Tensor, k: Tensor, adjacency: SparseMatrix, dims: list[int], *,
     return _join([lower_rows(e, kappa, weight) for e, kappa in zip(sums, kappas, strict=True)])
 
 
+def _factors(v: Tensor, k: Tensor, dims: list[int]) -> Iterator[tuple[Tensor, Tensor]]:
+    """Columns and curvature of each factor."""
+    return zip(v.split(dims, -1), k.unbind(), strict=True)
+
+
 def _join(parts: list[Tensor]) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
 
@@ -65,9 +71,13 @@ def _join(parts: list[Tensor]) -> Tensor:
 @torch.no_grad()
 def count_edge_rows(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int]) -> int:
     """Number of rows beyond what float64 resolves for κ < 0, before and after the product."""
+    radii = [2 * (-kappa).clamp(min=0).sqrt() * part.norm(dim=-1) for part, kappa in _factors(v, k, dims)]
+    is_near = all(bool((radius <= ROW_NEAR).all()) for radius in radii) and bool((adjacency.values >= 0).all())
+    if not adjacency.any_rank(not is_near):  # a product in float64 would sort the whole matrix again
+        return 0
     v, adjacency, k = v.double(), adjacency.to(torch.float64), k.double()
     count = 0
-    for part, kappa in zip(v.split(dims, -1), k.unbind(), strict=True):
+    for part, kappa in _factors(v, k, dims):
         far = 2 * (-kappa).clamp(min=0).sqrt() * part.norm(dim=-1) > ROW_EXPONENT[part.dtype]
         count += int(far.sum()) + edge_rows(adjacency.product(lift_rows(part, kappa)), kappa)
     return count
