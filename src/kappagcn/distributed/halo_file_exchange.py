@@ -99,7 +99,6 @@ class FileExchange(Exchange):
         assert isinstance(exchange, FileExchange)
         exchange.number, exchange.folder, exchange.state = part.number, folder, state
         exchange.gathers, exchange.questions, exchange.sums = 0, 0, 0
-        exchange.products = {}
         return exchange
 
     number: int
@@ -108,7 +107,6 @@ class FileExchange(Exchange):
     gathers: int
     questions: int
     sums: int
-    products: dict[Key, Tensor]
 
     def any_rank(self, condition: bool) -> bool:
         """Whether a condition holds on any part; assumed to be false until a part finds it true."""
@@ -124,7 +122,7 @@ class FileExchange(Exchange):
         key, self.sums = Key("sums", self.sums), self.sums + 1
         if key not in self.state.complete:
             self.post(key, self.number, torch.tensor([[float(value) for value in values]], dtype=torch.float64))
-            self.pause(key)
+            raise TurnPause(key)
         numbers = [np.fromfile(self._file(key, part, part)) for part in range(len(self.sends))]
         total: list[float] = np.sum(numbers, 0).tolist()
         return total
@@ -150,13 +148,6 @@ class FileExchange(Exchange):
         array = np.fromfile(self._file(key, source, self.number), like.numpy().dtype)
         return torch.from_numpy(array).view(count, like.shape[1])
 
-    def pause(self, key: Key) -> NoReturn:
-        """End the turn, with its products in files for the next one."""
-        for own, product in self.products.items():
-            self.post(own, self.number, product)
-            self.state.kept.add((own, self.number))
-        raise TurnPause(key)
-
 
 class _NumberedExchange(Exchange):
     """One exchange of a computation."""
@@ -169,7 +160,7 @@ class _NumberedExchange(Exchange):
         if key not in turn.state.complete:
             for target, some in enumerate(turn.sent_rows.split(turn.sends)):
                 turn.post(key, target, x[some])
-            turn.pause(key)
+            raise TurnPause(key)
         rows = x.new_empty(turn.own + turn.halo, x.shape[1])
         rows[: turn.own] = x
         for source, some in enumerate(rows[turn.own :].split(turn.receives)):
@@ -186,7 +177,8 @@ class _NumberedExchange(Exchange):
         if (key, turn.number) in turn.state.kept:
             return turn.collect(key, turn.number, turn.own, x)
         product = super().product(matrix, x)
-        turn.products[key] = product.detach()  # the graph refers to this exchange: a cycle keeps memory
+        turn.post(key, turn.number, product)
+        turn.state.kept.add((key, turn.number))
         return product
 
     def product_backward(self, transpose: Tensor, grad: Tensor) -> Tensor:
@@ -201,7 +193,7 @@ class _NumberedExchange(Exchange):
         turn, key = self.turn, Key("gradients", self.number)
         for target, some in enumerate(grad[turn.own :].split(turn.receives)):
             turn.post(key, target, some)
-        turn.pause(key)
+        raise TurnPause(key)
 
     def _sum_gradients(self, total: Tensor) -> Tensor:
         """Add the gradients that other parts have written for this one to its own, in place."""
