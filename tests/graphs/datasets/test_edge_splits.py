@@ -4,8 +4,9 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from kappagcn.errors import SplitError, TestNodesError
+from kappagcn.errors import GraphError, SplitError, TestNodesError
 from kappagcn.graphs import EdgeSplit, LabelledPairs, classic, disease, edge_split, load_graph, path, time_split
+from kappagcn.graphs.datasets.preprocess import AIRPORT_NAMES, airport_features
 from kappagcn.graphs.negatives import pair_keys
 
 
@@ -27,6 +28,42 @@ def test_parts_are_disjoint_and_complete(name, seed):
     assert not keys[3] & keys[4]
     assert (len(keys[1]), len(keys[2])) == (int(0.05 * len(edges)), int(0.1 * len(edges)))
     assert (len(keys[3]), len(keys[4])) == (len(keys[1]), len(keys[2]))
+
+
+def with_degrees(data):
+    """The graph with features like those of Airport."""
+    degree = torch.bincount(data.edge_index[0], minlength=data.num_nodes)
+    data.x = torch.from_numpy(airport_features(torch.eye(data.num_nodes, 4), degree, scaling="none")).float()
+    data.attr_names = list(AIRPORT_NAMES)
+    return data
+
+
+def without(data, pair):
+    """The graph without one edge."""
+    kept = pair_keys(data.edge_index, data.num_nodes) != pair_keys(pair, data.num_nodes)
+    return Data(edge_index=data.edge_index[:, kept], num_nodes=data.num_nodes)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_degrees_among_features_do_not_show_hidden_edges(sparse):
+    data = with_degrees(classic("karate"))
+    split = edge_split(data, 0)
+    hidden = torch.cat((split.validation.edges, split.final_test_pairs().edges), 1)
+    views = []
+    for graph in (data, *(with_degrees(without(data, pair[:, None])) for pair in hidden.t())):
+        graph.x = graph.x.to_sparse_csr() if sparse else graph.x
+        views.append(split.training_view(graph).x.to_dense())
+    assert all(torch.equal(views[0], x) for x in views)
+    trained = torch.bincount(split.train.flatten(), minlength=34).clamp(max=5)
+    assert views[0][:, 4:10].argmax(1).equal(trained)
+    assert views[0][:, :4].equal(torch.eye(34, 4))
+
+
+def test_scaled_degrees_are_refused_where_edges_are_hidden():
+    data = with_degrees(classic("karate"))
+    data.x = data.x / 10
+    with pytest.raises(GraphError, match=r"expected 0 and 1 in the columns 'degree 0' to 'degree 5 or more'"):
+        edge_split(data, 0).training_view(data)
 
 
 def test_the_training_view_has_no_other_edge_in_either_direction():

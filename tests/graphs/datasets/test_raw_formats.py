@@ -1,3 +1,5 @@
+import dataclasses
+import hashlib
 import io
 import pickle
 import struct
@@ -7,7 +9,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from kappagcn.errors import DataMissingError, IntegrityError
+from kappagcn.graphs.datasets.graph_dataset import dataset_arrays
 from kappagcn.graphs.datasets.raw_formats import READERS
+from kappagcn.graphs.datasets.sources import Source, find_entry
+from tools import convert_pickles
 
 
 def csr(arrays, prefix):
@@ -52,17 +58,6 @@ def test_sparse_graph_files(adj, attr):
     assert (csr(arrays, "attr") == FEATURES.toarray()).all()
     assert arrays["labels"].tolist() == [0, 1, 0]
     assert arrays["node_names"].tolist() == ["a", "b", "c"]
-
-
-def test_sparse_graph_files_with_pickled_matrices():
-    content = npz(
-        adj_matrix=np.array(sp.csr_matrix(ADJACENCY), dtype=object),
-        node_attr=np.array(sp.csr_matrix(FEATURES), dtype=object),
-        node_label=np.array([0, 1, 0]),
-    )
-    arrays = READERS["sparse_graph"]({"g.npz": content})
-    assert (csr(arrays, "adj") == ADJACENCY.toarray()).all()
-    assert (csr(arrays, "attr") == FEATURES.toarray()).all()
 
 
 class Python2Pickler(pickle._Pickler):
@@ -111,7 +106,7 @@ def planetoid_files():
 
 
 def test_planetoid_files():
-    arrays = READERS["planetoid"](planetoid_files())
+    arrays = convert_pickles.planetoid(planetoid_files())
     assert csr(arrays, "attr").tolist() == [[1, 0], [0, 2.5], [0, 0], [9, 0], [0, 0], [0, 7]]
     assert arrays["labels"].tolist() == [0, 1, 1, 0, -1, 1]  # node 4 is in neither part
     adjacency = csr(arrays, "adj") > 0
@@ -127,7 +122,7 @@ def test_airport_files():
         graph.nodes[node]["feat"] = feat
     graph.__dict__.pop("adj", None)  # the original keeps no other view than that of its nodes
     assert "nodes" in graph.__dict__
-    arrays = READERS["airport"]({"airport.p": pickle.dumps(graph)})
+    arrays = convert_pickles.airport({"airport.p": pickle.dumps(graph)})
     assert np.argwhere(np.triu(csr(arrays, "adj"))).tolist() == [[0, 1], [1, 1], [1, 2]]
     assert arrays["feat"].tolist() == rows
     assert arrays["labels"].tolist() == [0, 2, 3]
@@ -165,3 +160,24 @@ def test_other_original_files():
     arrays = READERS["disease"](files)
     assert arrays["attr_dense"].tolist() == FEATURES.toarray().tolist()
     assert arrays["labels"].tolist() == [1, 0, 1]
+
+
+def test_pickled_originals_are_not_read_but_converted_once(tmp_path, monkeypatch):
+    """The tool's file is taken from where the originals would be; the originals themselves never are."""
+    files = planetoid_files()
+    sources = tuple(
+        Source(name, "https://127.0.0.1", None, hashlib.sha256(content).hexdigest(), None)
+        for name, content in files.items()
+    )
+    entry = dataclasses.replace(find_entry("cora"), name="mini", nodes=6, edges=3, sources=(sources,))
+    (tmp_path / "mini").mkdir()
+    for name, content in files.items():
+        (tmp_path / "mini" / name).write_bytes(content)
+    with pytest.raises(DataMissingError, match=r"pickles, which are not read: python tools/convert_pickles.py mini"):
+        dataset_arrays(entry, cache=tmp_path)
+    monkeypatch.setattr(convert_pickles, "fetch", lambda source, folder: tmp_path / "mini" / source.name)
+    convert_pickles.convert(entry, tmp_path)
+    assert dataset_arrays(entry, cache=tmp_path)["labels"].tolist() == [0, 1, 1, 0, -1, 1]
+    wrong = dataclasses.replace(entry, sources=((dataclasses.replace(sources[0], sha256="0" * 64), *sources[1:]),))
+    with pytest.raises(IntegrityError, match="expected sha256 0000"):
+        convert_pickles.convert(wrong, tmp_path)

@@ -94,19 +94,55 @@ def test_damage_is_named(graph, tmp_path):
     def cut(folder):
         (folder / "edge_index.npy").write_bytes((folder / "edge_index.npy").read_bytes()[:-8])
 
+    def changed(name, place, value):
+        def change(folder):
+            array = np.load(folder / f"{name}.npy")
+            array[place] = value
+            np.save(folder / f"{name}.npy", array)
+
+        return change
+
     def renamed(folder):
         (folder / "graph.json").write_text(json.dumps({"form": "another"}))
 
     for change, words in (
         (cut, "expected a folder that kappagcn data convert wrote"),
         (renamed, "expected the form"),
-        (lambda f: (f / "edge_index.npy").unlink(), "expected a folder that kappagcn data convert wrote"),
+        (lambda f: (f / "edge_index.npy").unlink(), "expected edge_index.npy, found no such file"),
+        (lambda f: (f / "labels.npy").unlink(), "expected labels.npy, found no such file"),
         (lambda f: np.save(f / "labels.npy", np.zeros(3, int)), r"labels.npy: expected \(40,\), found int64 \(3,\)"),
         (lambda f: np.save(f / "features.npy", np.zeros((3, 2))), r"features.npy: expected \(40, D\)"),
         (lambda f: np.save(f / "labels.npy", np.zeros(40)), "labels.npy: expected"),
+        (changed("edge_index", (1, 7), 40), "edge_index.npy: expected numbers from 0 to 39, found 0 to 40"),
+        (changed("edge_index", (0, 0), -1), "edge_index.npy: expected numbers from 0 to 39, found -1 to 39"),
+        (changed("indptr", 3, 1000), "indptr.npy: expected numbers that rise from 0 to 78"),
+        (changed("indptr", -1, 77), "indptr.npy: expected numbers that rise from 0 to 78"),
+        (changed("labels", 0, 40), "labels.npy: expected numbers from -1 to 39"),
+        (lambda f: np.save(f / "train_mask.npy", np.ones(39, bool)), r"train_mask.npy: expected \(40,\)"),
     ):
         with pytest.raises(GraphFileError, match=words):
             read_graph(damaged(change))
+
+
+def test_damaged_sparse_features_are_named(graph, tmp_path):
+    graph = graph.clone()
+    graph.x = as_features(graph.x, sparse=True)
+    folder = save_folder(graph, tmp_path / "here")
+    for name, place, words in (
+        ("features_indices", 5, "features_indices.npy: expected numbers from 0 to"),
+        ("features_indptr", 1, "features_indptr.npy: expected numbers that rise"),
+        ("features_shape", 0, "features_values.npy: expected as many as indices of a matrix"),
+    ):
+        array = np.load(folder / f"{name}.npy")
+        wrong = array.copy()
+        wrong[place] = 10**9
+        np.save(folder / f"{name}.npy", wrong)
+        with pytest.raises(GraphFileError, match=words):
+            read_folder(folder)
+        np.save(folder / f"{name}.npy", array)
+    (folder / "features_indices.npy").unlink()
+    with pytest.raises(GraphFileError, match="features_indices"):
+        read_folder(folder)
 
 
 def test_commands_open_a_folder(graph, tmp_path):

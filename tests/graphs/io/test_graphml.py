@@ -33,6 +33,24 @@ def test_gml_as_it_is_found(tmp_path, text):
     assert (data.num_nodes, data.num_edges) == (2, 2)
 
 
+def test_words_of_gml_inside_labels_stand_as_they_are(tmp_path):
+    text = """# the "graph [ multigraph 1
+    Creator "graph [ of us"
+    graph [ multigraph 1 node [ id 0 label "multigraph 1" ] node [ id 1 label "graph [" ]
+    edge [ source 0 target 1 ] ]"""
+    assert G.read_graph(put(tmp_path, "g.gml", text)).node_names == ["multigraph 1", "graph ["]
+
+
+def test_weights_by_name(tmp_path):
+    graph = nx.path_graph(3)
+    nx.set_edge_attributes(graph, {(0, 1): 2.0, (1, 2): 3.0}, "amount")
+    nx.write_graphml(graph, tmp_path / "g.graphml")
+    assert G.read_graph(tmp_path / "g.graphml", weight="amount").edge_weight.tolist() == [2, 2, 3, 3]
+    assert "edge attributes not used: amount" in G.read_graph(tmp_path / "g.graphml").report
+    with pytest.raises(GraphFileError, match="expected edges with an attribute 'sum', found none"):
+        G.read_graph(tmp_path / "g.graphml", weight="sum")
+
+
 @pytest.mark.parametrize("kind", ["graphml", "gml"])
 def test_markup(tmp_path, kind):
     graph = nx.karate_club_graph()

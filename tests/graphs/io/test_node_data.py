@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.io.node_data import as_features, as_labels
+from kappagcn.graphs.io.node_data import are_words, as_features, as_labels, compact_features
 
 
 def test_features_stay_sparse_when_asked():
@@ -33,3 +33,43 @@ def test_features_stay_sparse_when_asked():
 def test_features_and_labels_that_cannot_be_used_are_named(call, words):
     with pytest.raises(GraphError, match=words):
         call()
+
+
+def words(rng, weighted):
+    counts = rng.poisson(0.05, (100, 40)).astype(float)
+    counts[:60, 0] = 1 + np.arange(60) % 2
+    return counts * rng.uniform(0.5, 2.0, 40) * weighted + counts * (1 - weighted)
+
+
+def one_hots(rng, *columns):
+    return np.column_stack([np.eye(12)[rng.integers(0, 12, 100)], *columns])
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (lambda rng: words(rng, 0), True),
+        (lambda rng: words(rng, 1), True),  # counts times a weight of each word
+        (lambda rng: words(rng, 0) / np.maximum(words(rng, 0).sum(1, keepdims=True), 1), True),
+        (lambda rng: one_hots(rng), True),
+        (lambda rng: one_hots(rng, rng.integers(18, 80, 100), rng.integers(20_000, 90_000, 100)), False),
+        (lambda rng: one_hots(rng, np.where(rng.random(100) < 0.7, 0, rng.lognormal(7, 1, 100))), False),
+        (lambda rng: np.column_stack([words(rng, 0), rng.integers(18, 80, 100)]), False),
+        (lambda rng: words(rng, 0) - 0.01 * (words(rng, 0) > 0), False),
+    ],
+    ids=[
+        "counts",
+        "weighted",
+        "shares",
+        "only 0 and 1",
+        "age and income",
+        "often zero",
+        "age beside words",
+        "negative",
+    ],
+)
+def test_words_are_told_from_measurements_by_column(made, expected):
+    x = torch.from_numpy(made(np.random.default_rng(0))).float()
+    assert are_words(x) == are_words(x.to_sparse_csr()) == expected
+    assert compact_features(x).layout == (torch.sparse_csr if expected else torch.strided)
+    assert torch.equal(compact_features(x.to_sparse_csr()).to_dense(), x)

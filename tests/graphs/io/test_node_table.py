@@ -1,9 +1,11 @@
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 
 from kappagcn import graphs as G
 from kappagcn.errors import GraphFileError
-from kappagcn.estimators.labelled import unlabelled
+from kappagcn.estimators.labelled import read_labelled, unlabelled
 from kappagcn.graphs import (
     read_graph,
 )
@@ -95,13 +97,13 @@ def test_labels_counted_from_one_become_classes(tmp_path):
 @pytest.mark.parametrize(
     ("features", "labels", "words"),
     [
-        ("0,1\n1,x\n2,3\n", None, "x.csv, line 2: expected numbers as features, found 'x'. Write a column"),
-        ("0,1\n1,nan\n2,3\n", None, "x.csv: expected finite features, found 1 entry"),
+        ("0,1\n1,x\n2,3\n", None, "x.csv, line 2: expected numbers as features, found 'x'. Correct it"),
+        ("0,1\n1,inf\n2,3\n", None, "x.csv: features: expected finite numbers in the column 'column 2'"),
         ("0,1\n1,2\n", None, "x.csv: expected features for all 3 nodes, found none for 1 of them, such as .'2'"),
         ("0,1\n1,2,3\n", None, "x.csv, line 2: expected 2 columns, as in the first line, found 3"),
         ("0,1\n0,2\n", None, "x.csv: expected every node once, found '0' twice"),
         ("0\n1\n", None, "expected a node and at least one value per line"),
-        ("", None, "expected a line per node, found none"),
+        ("", None, "expected nodes, one per line, found none"),
         (None, "0,1,2\n", "y.csv: expected two columns, node and label, found 3"),
         (None, "0,7\n1,0\n2,0\n", "y.csv: expected labels from 0 to 2, or −1 for unknown, found 0 to 7"),
         (None, "0,-3\n", "y.csv: expected labels from 0"),
@@ -127,3 +129,56 @@ def test_words_for_a_missing_label_are_no_class(tmp_path):
     assert data.class_names == ["blue", "none"]
     assert data.report.endswith("2 nodes without label (?, None)")
     assert unlabelled(np.array(["red", "NA", "nan", "", "na"], object)).tolist() == [False, True, True, True, False]
+
+
+NODES = "id,age,plan,segment\nann,30,free,a\nbob,,paid,b\ncem,50,free,\n"
+
+
+def test_labels_and_features_are_columns_of_one_file(tmp_path):
+    edges = put(tmp_path, "g.csv", "ann,bob\nbob,cem\n")
+    nodes = put(tmp_path, "people.csv", NODES)
+    data = read_graph(edges, nodes=nodes, label="segment")
+    assert data.attr_names == ["age", "age is missing", "plan=free", "plan=paid"]
+    assert data.x.tolist() == [[30, 0, 1, 0], [40, 1, 0, 1], [50, 0, 1, 0]]
+    assert (data.class_names, data.y.tolist()) == (["a", "b"], [0, 1, -1])
+    assert "features: 1 numeric column, 1 categorical column as 2 indicators" in data.report
+    assert read_graph(edges, nodes=nodes, label="segment", features="plan").attr_names == ["plan=free", "plan=paid"]
+    assert read_graph(edges, features=nodes, label="segment").attr_names == data.attr_names
+    labels = read_graph(edges, labels=nodes, label="segment")
+    assert labels.get("x") is None
+    assert labels.y.tolist() == [0, 1, -1]
+    nodes.rename(tmp_path / "g.nodes.csv")
+    assert read_graph(edges, label="segment").attr_names == data.attr_names
+    with pytest.raises(GraphFileError, match=r"g.nodes.csv: expected one column 'group', found id, age"):
+        read_graph(edges, label="group")
+
+
+def test_files_and_frames_of_nodes_give_the_same_graph(tmp_path):
+    edges = put(tmp_path, "g.csv", "ann,bob\nbob,cem\n")
+    nodes = put(tmp_path, "people.csv", NODES)
+    read = read_graph(edges, nodes=nodes, label="segment")
+    frame = pd.read_csv(nodes, index_col="id")
+    data, labels = read_labelled(pd.DataFrame([("ann", "bob"), ("bob", "cem")]), frame, "segment")
+    assert torch.equal(data.x, read.x)
+    assert (data.attr_names, data.column_rules) == (read.attr_names, read.column_rules)
+    assert labels.tolist() == ["a", "b", None]
+
+
+def test_columns_are_encoded_as_those_of_another_graph(tmp_path):
+    edges = put(tmp_path, "g.csv", "ann,bob\nbob,cem\n")
+    rules = read_graph(edges, nodes=put(tmp_path, "a.csv", NODES), label="segment").column_rules
+    other = put(tmp_path, "b.csv", "id,plan,age\nann,paid,10\nbob,gold,20\ncem,free,\n")
+    again = read_graph(edges, nodes=other, column_rules=rules)
+    assert again.x.tolist() == [[10, 0, 0, 1], [20, 0, 0, 0], [40, 1, 1, 0]]
+
+
+def test_a_label_without_a_file_is_refused(tmp_path):
+    edges = put(tmp_path, "g.csv", "ann,bob\nbob,cem\n")
+    with pytest.raises(GraphFileError, match=r"expected a file with the column 'segment', found none"):
+        read_graph(edges, label="segment")
+
+
+def test_a_file_of_several_columns_needs_the_name_of_the_label(tmp_path):
+    edges = put(tmp_path, "g.csv", "ann,bob\nbob,cem\n")
+    with pytest.raises(GraphFileError, match=r"expected two columns, node and label, found 4. Name .* --label"):
+        read_graph(edges, labels=put(tmp_path, "y.csv", NODES))

@@ -58,6 +58,21 @@ def test_weights_that_are_no_weights_are_refused(bad):
 
 
 @pytest.mark.parametrize(
+    ("bad", "advice"),
+    [
+        (0.0, "Scaling does not help: merge nodes that are at one place, give these edges positive weights,"),
+        (-1.0, "Scaling does not help: give these edges positive weights,"),
+        (1e-60, "Scale the weights."),
+        (1e60, "Scale the weights."),
+    ],
+)
+def test_the_advice_about_weights_helps(bad, advice):
+    with pytest.raises(GraphError) as caught:
+        assemble(np.array([0, 1]), np.array([1, 2]), 3, weights=[1.0, bad])
+    assert advice in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda: assemble(np.array([0]), np.array([3]), 3), "expected nodes from 0 to 2, found 3 to 3"),

@@ -4,10 +4,14 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs import assemble, disease, from_networkx, read_graph, save_graph
+from kappagcn.graphs.io.undirected import node_id
 from kappagcn.graphs.io.writing import WRITTEN
+from spaces import few
 
 WHOLE = [".npz", ".pt"]  # hold everything
 EDGES = [".csv", ".tsv", ".txt", ".edges", ".parquet"]
@@ -33,11 +37,10 @@ def named():
 def by_name(data):
     """Edges with weights, features and labels of nodes, by the nodes' names."""
     names = data.get("node_names") or [str(i) for i in range(data.num_nodes)]
-    edges = {
-        (names[u], names[v]): w for (u, v), w in zip(data.edge_index.T.tolist(), data.edge_weight.tolist(), strict=True)
-    }
-    classes = data.class_names
-    labels = {n: classes[y] if y >= 0 else None for n, y in zip(names, data.y.tolist(), strict=True)}
+    weights = [1.0] * data.num_edges if data.get("edge_weight") is None else data.edge_weight.tolist()
+    edges = {(names[u], names[v]): w for (u, v), w in zip(data.edge_index.T.tolist(), weights, strict=True)}
+    classes, y = data.get("class_names"), data.get("y")
+    labels = y is not None and {n: classes[c] if c >= 0 else None for n, c in zip(names, y.tolist(), strict=True)}
     features = dict(zip(names, data.x.tolist(), strict=True)) if data.get("x") is not None else None
     return edges, labels, features
 
@@ -112,3 +115,81 @@ def test_what_cannot_be_written_is_refused(tmp_path):
     with pytest.raises(GraphError, match="expected at most 20,000 nodes"):
         save_graph(large, tmp_path / "a.npy")
     assert {".csv", ".mtx", ".pt"} <= WRITTEN
+
+
+ODD_NAMES = [
+    "#a",
+    "%b",
+    '"',
+    "a,b",
+    "a\tb",
+    "a;b",
+    "a\nb",
+    "a\r\nb",
+    "\r",
+    " a",
+    "a ",
+    " ",
+    "\u00a0x",
+    "nan",
+    "NA",
+    "?",
+]
+ODD_NAMES += [
+    "''",
+    "source",
+    "node",
+    "007",
+    "-0.5",
+    "1e3",
+    "9223372036854775808",
+    "é",
+    "日本",
+    "=1+1",
+    "a|b",
+    "\x1f",
+    "#",
+]
+
+
+@few(60)
+@given(
+    st.lists(
+        st.sampled_from(ODD_NAMES)
+        | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1),
+        min_size=4,
+        max_size=8,
+        unique_by=node_id,
+    ),
+    st.sampled_from([*EDGES, ".csv.gz"]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_odd_names_come_back(tmp_path_factory, names, ending, weighted, labelled):
+    """Whatever nodes are called, a file has the same nodes, edges, weights, features and labels."""
+    first = np.arange(len(names) - 1)
+    extra = {"y": torch.arange(len(names)) % 2, "class_names": ["#red", "blue, or so "]} if labelled else {}
+    data = assemble(
+        first,
+        first + 1,
+        len(names),
+        weights=first + 0.5 if weighted else None,
+        x=torch.eye(len(names)) if labelled else None,
+        node_names=[node_id(name) for name in names],
+        **extra,
+    )
+    path = tmp_path_factory.mktemp("odd") / f"graph{ending}"
+    save_graph(data, path)
+    again = read_graph(path)
+    assert by_name(again) == by_name(data)
+
+
+def test_names_that_a_file_cannot_tell_apart_are_refused(tmp_path):
+    pair = np.array([0]), np.array([1])
+    for names, words in ((["1", "1.0"], "found '1' twice"), (["a", ""], "expected names of all nodes")):
+        for ending in (".csv", ".parquet", ".graphml"):
+            with pytest.raises(GraphError, match=words):
+                save_graph(assemble(*pair, 2, node_names=names), tmp_path / f"g{ending}")
+    labelled = assemble(*pair, 2, y=torch.tensor([0, 1]), class_names=["a", "NA"])
+    with pytest.raises(GraphError, match="found 'NA', which would be read as no label"):
+        save_graph(labelled, tmp_path / "g.csv")

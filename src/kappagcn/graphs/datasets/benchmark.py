@@ -11,9 +11,8 @@ from kappagcn.graphs.datasets.graph_dataset import GraphDataset
 from kappagcn.graphs.datasets.names import BUILT_IN, load_graph
 from kappagcn.graphs.datasets.preprocess import airport_features
 from kappagcn.graphs.datasets.splits import TEST_SEEDS, VALIDATION_SEEDS, Split, random_split
-from kappagcn.graphs.io.node_data import one_hot
+from kappagcn.graphs.io.node_data import compact_features, one_hot
 
-FULL = 0.2  # share of entries from which keeping features sparse no longer saves time
 PURPOSES = {"test": TEST_SEEDS, "validation": VALIDATION_SEEDS}
 
 
@@ -32,9 +31,8 @@ class Benchmark:
         self.name = name
         self.dataset = None if name in BUILT_IN else GraphDataset(name, root, sparse=True)
         self.data: Data = load_graph(name) if self.dataset is None else self.dataset[0]
-        x = self.data.get("x")
-        if x is not None and x.layout == torch.sparse_csr and len(x.values()) > FULL * x.numel():
-            self.data.x = x.to_dense()
+        if self.data.get("x") is not None:
+            self.data.x = compact_features(self.data.x)
         if self.data.get("y") is None:
             raise GraphError(f"{name}: expected a graph with labels, found none.")
         if name == "airport":

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import SplitError, TestNodesError, described
+from kappagcn.graphs.datasets.preprocess import count_degrees
 from kappagcn.graphs.datasets.splits import VISIBLE
 from kappagcn.graphs.negatives import NegativeSampler, pair_keys
 
@@ -101,8 +102,9 @@ class EdgeSplit:
     def training_view(self, data: Data) -> Data:
         """The graph for training code: only training edges, in both directions, with their weights.
 
-        Only attributes that do not reveal other edges are kept: features and names. Features computed from the whole
-        graph, such as degrees, would reveal them; compute such features from this view.
+        Only attributes that do not reveal other edges are kept: features and names. Degrees among Airport's features
+        are counted from training edges (`count_degrees`). Other features computed from the whole graph would reveal
+        hidden edges; compute them from this view.
         """
         if data.num_nodes != self.num_nodes:
             raise SplitError(
@@ -120,6 +122,8 @@ class EdgeSplit:
         weight = data.get("edge_weight")
         if weight is not None:
             view.edge_weight = weight[kept]
+        if view.get("x") is not None and view.get("attr_names") is not None:
+            view.x = count_degrees(view.x, view.attr_names, view.edge_index)
         return view
 
     def __repr__(self) -> str:

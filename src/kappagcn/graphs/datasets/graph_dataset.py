@@ -1,5 +1,6 @@
 """The published datasets as PyG datasets of one graph: from a folder, the user's cache, or their source."""
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from torch_geometric.data import Data, InMemoryDataset
 
 from kappagcn.errors import DataMissingError, DownloadError, GraphError, GraphFileError, IntegrityError
 from kappagcn.graphs.datasets.download import expected_hash, fetch, verified_bytes
-from kappagcn.graphs.datasets.preprocess import airport_features
+from kappagcn.graphs.datasets.preprocess import AIRPORT_NAMES, airport_features
 from kappagcn.graphs.datasets.raw_formats import READERS
 from kappagcn.graphs.datasets.sources import Entry, Source, find_entry
 from kappagcn.graphs.datasets.splits import Split, airport_split, ppnp_split, public_splits, random_split
@@ -136,14 +137,25 @@ def _store(cache: str | Path | None) -> Path:
 
 
 def _stored_files(entry: Entry, folder: Path) -> dict[Path, Source] | None:
-    """The files in a folder that hold a dataset: its npz form, which has no address, or its originals."""
+    """The files in a folder that hold a dataset: its npz form, which has no address, or its originals.
+
+    Where the originals are pickles, their place has what ``tools/convert_pickles.py`` made of them.
+    """
     npz = Source(f"{entry.name}.npz", "", None, entry.sha256, None)
-    originals = ({folder / entry.name / file.name: file for file in files} for files in entry.sources)
+    originals = [{folder / entry.name / file.name: file for file in files} for files in entry.sources]
+    if entry.pickled:
+        originals = [{folder / entry.name / npz.name: dataclasses.replace(npz, sha256=None)}]
     return next((files for files in ({folder / npz.name: npz}, *originals) if all(map(Path.is_file, files))), None)
 
 
 def _from_source(entry: Entry, root: Any, store: Path, download: bool, progress: bool) -> dict[str, Array]:
     reasons, mismatched = [], None
+    if entry.pickled:
+        raise DataMissingError(
+            f"{entry.name}: expected {entry.name}.npz (SHA-256 {entry.sha256}) in {root or store}, found none. Its "
+            f"originals are pickles, which are not read: python tools/convert_pickles.py {entry.name}, in the source "
+            "of kappagcn, downloads, checks and converts them once."
+        )
     for files in entry.sources if download else ():
         try:
             paths = {fetch(file, store / entry.name, progress=progress): file for file in files}
@@ -158,16 +170,19 @@ def _from_source(entry: Entry, root: Any, store: Path, download: bool, progress:
     raise DataMissingError(
         f"{entry.name}: expected {entry.name}.npz (SHA-256 {entry.sha256}) in {root or store}, found none, and "
         + (" ".join(reasons) if download else "downloading was not allowed.")
-        + " Put that file there (or into a folder named by root=, --data or KAPPAGCN_DATA), "
+        + " Put that file there (or into a folder that is passed as root), "
         f"or its originals into {store / entry.name}: {originals}."
     )
 
 
 def _read(entry: Entry, files: dict[Path, Source]) -> dict[str, Array]:
     """The arrays in files that have the hashes of the catalogue."""
+    path, first = next(iter(files.items()))
+    if not first.url:
+        if first.sha256:
+            verified_bytes(path, first)
+        return read_arrays(path)
     contents = {file.name: verified_bytes(path, file) for path, file in files.items()}
-    if not next(iter(files.values())).url:
-        return read_arrays(next(iter(files)))
     with name_source_in_errors(entry.name, "the original files of the dataset"):
         return READERS[entry.reader](contents)
 
@@ -181,6 +196,7 @@ def _graph(entry: Entry, arrays: dict[str, Array], sparse: bool, largest: bool) 
     if entry.reader == "airport":
         degree = np.asarray(read_csr(arrays, "adj_", entry.name).sum(axis=0))
         data.x = as_features(airport_features(arrays["feat"], degree), sparse=sparse)
+        data.attr_names = list(AIRPORT_NAMES)
         data.feat = torch.from_numpy(arrays["feat"][:, :4].copy())
         data.degree = torch.from_numpy(degree.astype(np.int64))
     if (data.num_nodes, data.num_edges // 2) != (entry.nodes, entry.edges):

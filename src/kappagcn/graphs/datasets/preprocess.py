@@ -1,5 +1,6 @@
 """Preparation of features before training: normalised rows, standardised columns, HGCN's columns of Airport."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from kappagcn.graphs.io.undirected import Array
 # Columns of Airport's features.
 COLUMNS = ("latitude/90", "longitude/180", "altitude/3000 ft", "log10(gdp)/7", "log10(population)/7")
 MAX_DEGREE = 5  # larger degrees count as this number
+DEGREES = (*(f"degree {degree}" for degree in range(MAX_DEGREE)), f"degree {MAX_DEGREE} or more")
+AIRPORT_NAMES = ("latitude", "longitude", "altitude", "gdp", *DEGREES, "constant")
+"""Names of the eleven features, `attr_names`."""
 FLOOR = 1e-12  # smallest divisor, as in PPNP; rows without features stay zero
 
 
@@ -106,5 +110,38 @@ def airport_features(feat: Any, degree: Any, *, scaling: str = "hgcn") -> Array:
         columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
     elif scaling != "none":
         raise GraphError(f"expected scaling hgcn, standard or none, found {scaling!r}.")
-    levels = np.eye(MAX_DEGREE + 1)[np.minimum(np.asarray(degree).astype(np.int64), MAX_DEGREE)]
-    return np.concatenate([columns, levels, np.ones((len(columns), 1))], axis=1)
+    return np.concatenate([columns, _degree_columns(np.asarray(degree)), np.ones((len(columns), 1))], axis=1)
+
+
+def _degree_columns(degree: Array) -> Array:
+    """Degrees, at most 5, as one-hot, (N, 6)."""
+    columns: Array = np.eye(MAX_DEGREE + 1)[np.minimum(degree.astype(np.int64), MAX_DEGREE)]
+    return columns
+
+
+def count_degrees(x: Tensor, names: Sequence[str], edge_index: Tensor) -> Tensor:
+    """Features whose columns ``"degree 0"`` to ``"degree 5 or more"`` are counted from these edges.
+
+    Args:
+        x: Features, (N, D), with 0 and 1 in those columns; without columns of these names they are not changed.
+        names: Names of the columns, `attr_names`.
+        edge_index: Edges in both directions, (2, E), such as training edges, when others must not be seen.
+
+    >>> path = torch.tensor([[0, 1], [1, 0]])
+    >>> count_degrees(torch.eye(6)[:3], DEGREES, path)[:, :3].tolist()
+    [[0.0, 1.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    """
+    if len(names) != x.shape[1] or not set(DEGREES) <= set(names):
+        return x
+    places = [list(names).index(name) for name in DEGREES]
+    counted = x.to_dense().clone()
+    if not (counted[:, places] == 0).logical_or_(counted[:, places] == 1).all():
+        raise GraphError(
+            f"x: expected 0 and 1 in the columns {DEGREES[0]!r} to {DEGREES[-1]!r}, which are counted again from "
+            "training edges, found other numbers. Scale the features of split.training_view(data) instead."
+        )
+    degree = torch.bincount(edge_index[0], minlength=len(x)).cpu().numpy()
+    counted[:, places] = torch.from_numpy(_degree_columns(degree)).to(counted)
+    if x.layout == torch.strided:
+        return counted
+    return as_features(counted.cpu().numpy(), sparse=True).to(device=x.device, dtype=x.dtype)

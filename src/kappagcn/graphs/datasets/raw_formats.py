@@ -1,4 +1,7 @@
-"""Readers of the datasets' original file formats, into the arrays of `npz`'s table. No code from the files runs."""
+"""Readers of the datasets' original file formats, into the arrays of `npz`'s table. No pickles are read.
+
+Planetoid's files and Airport are pickles: ``tools/convert_pickles.py`` makes npz files of them, once.
+"""
 
 import io
 from collections.abc import Callable
@@ -6,17 +9,14 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from kappagcn.errors import GraphFileError
-from kappagcn.graphs.datasets.preprocess import airport_labels
 from kappagcn.graphs.io.npz import NAMES, read_arrays, read_csr
-from kappagcn.graphs.io.npz_forms import csr_arrays, pickled_matrices, standard_arrays
+from kappagcn.graphs.io.npz_forms import csr_arrays, standard_arrays
 from kappagcn.graphs.io.undirected import Array
-from kappagcn.graphs.io.unpickle import restricted_load
 
 Files = dict[str, bytes]
 
 
-def _adjacency_arrays(edges: Array, nodes: int, *, both_ways: bool = True) -> dict[str, Array]:
+def adjacency_arrays(edges: Array, nodes: int, *, both_ways: bool = True) -> dict[str, Array]:
     """The adjacency matrix of edges (E, 2)."""
     rows, cols = (np.concatenate([edges, edges[:, ::-1]]) if both_ways else edges).T
     return csr_arrays("adj", sp.csr_array((np.ones(len(rows), np.float32), (rows, cols)), shape=(nodes, nodes)))
@@ -28,10 +28,10 @@ def _only(files: Files) -> tuple[str, bytes]:
 
 
 def sparse_graph(files: Files) -> dict[str, Array]:
-    """PPNP's, nettack's and gnn-benchmark's npz: matrices as four arrays each, some beside pickled None."""
+    """PPNP's, nettack's and gnn-benchmark's npz: matrices as four arrays each; pickled None is left out."""
     name, content = _only(files)
     arrays = read_arrays(io.BytesIO(content), source=name, skip_objects=True)
-    named = standard_arrays(arrays | pickled_matrices(io.BytesIO(content), name), name)
+    named = standard_arrays(arrays, name)
     converted: dict[str, Array] = {}
     for prefix in ("adj", "attr"):
         if f"{prefix}_data" in named:
@@ -44,49 +44,13 @@ def sparse_graph(files: Files) -> dict[str, Array]:
     return converted
 
 
-def planetoid(files: Files) -> dict[str, Array]:
-    """Planetoid's eight files: ``allx`` comes first; row k of ``tx`` is the node on line k of ``test.index``."""
-    parts = {name.split(".", 2)[2]: content for name, content in files.items()}
-    y, tx, ty, allx, ally, graph = (
-        restricted_load(parts[key], key) for key in ("y", "tx", "ty", "allx", "ally", "graph")
-    )
-    test = np.array(parts["test.index"].split(), dtype=np.int64)
-    known = allx.shape[0]
-    nodes = max(len(graph), int(test.max()) + 1)
-    features = sp.lil_array((nodes, allx.shape[1]), dtype=np.float32)
-    features[:known], features[test] = allx, tx
-    scores = np.zeros((nodes, ally.shape[1]))
-    scores[:known], scores[test] = ally, ty
-    return {
-        **_adjacency_arrays(np.array([(u, v) for u, ends in graph.items() for v in ends], np.int64), nodes),
-        **csr_arrays("attr", features),
-        "labels": np.where(scores.any(axis=1), scores.argmax(axis=1), -1),
-        "idx_train": np.arange(len(y)),
-        "idx_val": np.arange(len(y), len(y) + 500),
-        "idx_test": np.sort(test),
-    }
-
-
-def airport(files: Files) -> dict[str, Array]:
-    """HGCN's airport graph, a pickled NetworkX graph whose nodes carry five numbers."""
-    name, content = _only(files)
-    state = getattr(restricted_load(content, name), "state", None)
-    if not (isinstance(state, dict) and {"_node", "_adj"} <= set(state)):
-        raise GraphFileError(f"{name}: expected a NetworkX graph, found something else.")
-    index = {node: i for i, node in enumerate(state["_node"])}
-    edges = np.array([(index[u], index[v]) for u, ends in state["_adj"].items() for v in ends], np.int64)
-    feat = np.array([np.asarray(attributes["feat"], np.float64) for attributes in state["_node"].values()])
-    adjacency = _adjacency_arrays(edges, len(index), both_ways=False)
-    return {**adjacency, "feat": feat, "labels": airport_labels(feat)}
-
-
 def heterophilous(files: Files) -> dict[str, Array]:
     """yandex-research's npz: edges as pairs, features dense, ten splits as masks."""
     name, content = _only(files)
     arrays = read_arrays(io.BytesIO(content), source=name, skip_objects=True)
     edges, features, labels = (arrays[key] for key in ("edges", "node_features", "node_labels"))
     return {
-        **_adjacency_arrays(edges, len(labels)),
+        **adjacency_arrays(edges, len(labels)),
         **csr_arrays("attr", features.astype(np.float32)),
         "labels": labels,
         **{key: arrays[key].astype(bool) for key in ("train_masks", "val_masks", "test_masks")},
@@ -97,7 +61,7 @@ def disease(files: Files) -> dict[str, Array]:
     """HGCN's disease trees: ``u,v`` per line, labels as npy, features, where there are any, in SciPy's npz format."""
     ends = {name.rsplit(".", 2)[1]: content for name, content in files.items()}
     labels = np.load(io.BytesIO(ends["labels"]), allow_pickle=False).astype(np.int64)
-    arrays = {**_adjacency_arrays(_numbers(ends["edges"], ","), len(labels)), "labels": labels}
+    arrays = {**adjacency_arrays(_numbers(ends["edges"], ","), len(labels)), "labels": labels}
     if "feats" in ends:
         matrix = read_csr(read_arrays(io.BytesIO(ends["feats"]), source="feats", skip_objects=True), "", "feats")
         arrays["attr_dense"] = matrix.toarray().astype(np.float32)
@@ -109,14 +73,14 @@ def struc2vec(files: Files) -> dict[str, Array]:
     edges = next(_numbers(content) for name, content in files.items() if name.endswith(".edgelist"))
     labels = next(_numbers(content, skip=1) for name, content in files.items() if name.startswith("labels"))
     nodes, classes = labels[np.argsort(labels[:, 0], kind="stable")].T
-    adjacency = _adjacency_arrays(np.searchsorted(nodes, edges), len(nodes))
+    adjacency = adjacency_arrays(np.searchsorted(nodes, edges), len(nodes))
     return {**adjacency, "labels": classes, "node_names": nodes.astype(str)}
 
 
 def edge_list(files: Files) -> dict[str, Array]:
     """One ``u v`` per line, nodes numbered from 0."""
     edges = _numbers(_only(files)[1])
-    return _adjacency_arrays(edges, int(edges.max()) + 1)
+    return adjacency_arrays(edges, int(edges.max()) + 1)
 
 
 def closure(files: Files) -> dict[str, Array]:
@@ -124,7 +88,7 @@ def closure(files: Files) -> dict[str, Array]:
     lines = _only(files)[1].decode("utf-8").split("\n")[1:]
     pairs = np.array([line.split(",")[:2] for line in lines if line])
     names, positions = np.unique(pairs, return_inverse=True)
-    return {**_adjacency_arrays(positions.reshape(-1, 2), len(names), both_ways=False), "node_names": names}
+    return {**adjacency_arrays(positions.reshape(-1, 2), len(names), both_ways=False), "node_names": names}
 
 
 def _numbers(content: bytes, separator: str | None = None, skip: int = 0) -> Array:
@@ -132,6 +96,5 @@ def _numbers(content: bytes, separator: str | None = None, skip: int = 0) -> Arr
 
 
 READERS: dict[str, Callable[[Files], dict[str, Array]]] = {
-    reader.__name__: reader
-    for reader in (sparse_graph, planetoid, airport, heterophilous, disease, struc2vec, edge_list, closure)
+    reader.__name__: reader for reader in (sparse_graph, heterophilous, disease, struc2vec, edge_list, closure)
 }

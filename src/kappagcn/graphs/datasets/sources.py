@@ -38,6 +38,11 @@ class Entry:
     split: str  # name of the usual split
     sources: tuple[tuple[Source, ...], ...]  # alternatives; each is a list of files that together hold the dataset
 
+    @property
+    def pickled(self) -> bool:
+        """Whether the originals are pickles, which are converted once and not read here."""
+        return self.reader in ("planetoid", "airport")
+
 
 @cache
 def catalogue() -> dict[str, Entry]:

@@ -16,7 +16,7 @@ from kappagcn.errors import GraphError, SplitError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.graphs.io.node_table import read_labels
 from kappagcn.graphs.io.npz import read_arrays
-from kappagcn.graphs.io.undirected import node_index
+from kappagcn.graphs.io.undirected import node_id, node_index
 from kappagcn.io_atomic import atomic_write
 
 PARTS = ("train", "stopping", "validation", "test")
@@ -39,7 +39,7 @@ def read_split(path: str | Path, data: Data) -> Split:
     """
     path = Path(path)
     try:
-        parts = _parts(path)
+        parts = _parts(path, data)
     except OSError as error:
         raise SplitError(f"{path}: cannot be read ({error.strerror or error}).") from None
     except (ValueError, RecursionError) as error:
@@ -60,13 +60,13 @@ def read_split(path: str | Path, data: Data) -> Split:
 
 def _index(node: Any, known: dict[str, int], nodes: int) -> int:
     if type(node) is not int:
-        return known[node]
+        return known[node_id(node)]
     if not 0 <= node < nodes:
         raise KeyError(str(node))
     return node
 
 
-def _parts(path: Path) -> dict[str, Any]:
+def _parts(path: Path, data: Data) -> dict[str, Any]:
     if path.suffix == ".npz":
         arrays = read_arrays(path)
         known = {key: value for key, value in arrays.items() if ALIASES.get(key, key) in PARTS}
@@ -76,7 +76,7 @@ def _parts(path: Path) -> dict[str, Any]:
         if not isinstance(content, dict):
             raise ValueError("a list" if isinstance(content, list) else "a value")
         return content
-    table = read_labels(path)
+    table = read_labels(path, node_index(data))
     parts: dict[str, Any] = {}
     for node, part in zip(table.names or (), table.values.tolist(), strict=True):
         parts.setdefault(part, []).append(node)

@@ -12,7 +12,6 @@ Nodes are numbered from 0; a number without an edge is a node without neighbours
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,10 +23,10 @@ import pyarrow.csv as arrow_csv
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs.io.array_file import ArrayFile
 from kappagcn.graphs.io.compressed import ending_of
-from kappagcn.graphs.io.delimited import is_number
-from kappagcn.graphs.io.edge_list import INTEGER, named_columns, names_ends
+from kappagcn.graphs.io.delimited import INTEGER, DelimitedFile
+from kappagcn.graphs.io.edge_table import named_columns
 from kappagcn.graphs.io.folder import is_graph_folder
-from kappagcn.graphs.io.reading import DELIMITED
+from kappagcn.graphs.io.tables import DELIMITED, read_table
 from kappagcn.graphs.io.undirected import Array, name_source_in_errors
 
 __all__ = ["EdgeBlock", "EdgeStream", "open_edges"]
@@ -36,6 +35,7 @@ EdgeBlock = tuple[Array, Array, Array | None]
 """Sources, targets and weights of some edges, (B,) each."""
 BLOCK = 2**22  # edges
 TEXT_BLOCK = 2**25  # bytes
+SAMPLE = 2**16  # bytes from which the layout of a text file is seen
 
 
 @dataclass(frozen=True)
@@ -157,18 +157,21 @@ def _columns(columns: list[Any], path: Path) -> EdgeBlock:
 
 
 def _text_stream(path: Path, header: bool | None) -> EdgeStream | None:
-    skipped, first, second = _first_lines(path)
-    separator = next((mark for mark in "\t;," if mark in first), " ")
-    cells, below = ([cell.strip() for cell in line.split(separator)] for line in (first, second))
-    if header is None:
-        header = names_ends(cells) or (not any(map(is_number, cells)) and any(map(is_number, below[:2])))
-    source, target, weight = named_columns(cells) if header else (0, 1, 2 if len(cells) == 3 else None)
-    if len(cells) < 2 or (not header and len(cells) > 3):
+    with name_source_in_errors(path, "text"), pa.input_stream(str(path), compression="detect") as file:
+        content = file.read(SAMPLE)
+    whole = len(content) < SAMPLE or b"\n" not in content
+    sample = DelimitedFile(path, content if whole else content[: content.rindex(b"\n") + 1])
+    table = read_table(sample, nodes=2, header=header, expected="edges")
+    if table.heading is None and table.width > 3:
         raise GraphFileError(
-            f"{path}, line {skipped + 1}: expected two nodes and perhaps a weight per line, found {first[:60]!r}."
+            f"{table.place(0)}: expected two nodes and perhaps a weight per line, found {table.width}."
         )
-    sample = below if header else cells
-    if len(sample) != len(cells) or not all(INTEGER.fullmatch(sample[i]) for i in (source, target)):
+    source, target, weight = (0, 1, 2 if table.width == 3 else None)
+    if table.heading is not None:
+        source, target, weight = named_columns(table.heading)
+    first = [str(column[0]) for column in table.columns.columns]
+    separator = sample.separator or " "
+    if not all(INTEGER.fullmatch(first[i]) for i in (source, target)) or (separator == " " and b"  " in content):
         return None  # words, or a layout that can be read only from the whole file
     used = [i for i in (source, target, weight) if i is not None]
     types = {str(i): pa.float64() if i == weight else pa.int64() for i in used}
@@ -181,8 +184,8 @@ def _text_stream(path: Path, header: bool | None) -> EdgeStream | None:
                     arrow_csv.ReadOptions(
                         use_threads=False,
                         block_size=TEXT_BLOCK,
-                        skip_rows=skipped + int(header),
-                        column_names=[str(i) for i in range(len(cells))],
+                        skip_rows=sample.line(int(table.heading is not None)) - 1,
+                        column_names=[str(i) for i in range(table.width)],
                     ),
                     arrow_csv.ParseOptions(delimiter=separator, invalid_row_handler=_skip_comments),
                     arrow_csv.ConvertOptions(column_types=types, include_columns=[str(i) for i in used]),
@@ -200,14 +203,3 @@ def _text_stream(path: Path, header: bool | None) -> EdgeStream | None:
 
 def _skip_comments(row: Any) -> str:
     return "skip" if row.text.lstrip().startswith(("#", "%")) else "error"
-
-
-def _first_lines(path: Path) -> tuple[int, str, str]:
-    """Number of lines of comments at the start, and the first two lines after them."""
-    with name_source_in_errors(path, "text"), pa.input_stream(str(path), compression="detect") as file:
-        lines = file.read(2**16).decode().splitlines()
-    comments = len(list(itertools.takewhile(lambda line: not line.strip() or line.lstrip()[0] in "#%", lines)))
-    if comments == len(lines):
-        raise GraphFileError(f"{path}: expected edges, one per line, found none in the first 64 KiB.")
-    first, second = [*lines[comments:], ""][:2]
-    return comments, first, second

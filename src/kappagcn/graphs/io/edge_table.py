@@ -1,62 +1,235 @@
-"""Edges in memory: lists of pairs, arrays, and data frames of pandas, polars and pyarrow.
+"""Edges as columns of a table: text files, Parquet, data frames, arrays and lists of pairs.
 
-Columns of a frame are found by name as those of a text file are (see `edge_list`): a source, a target, perhaps a
-weight; or the first two. A frame with as many rows as columns, all numbers, is a matrix (see `matrix`).
+- The columns are those that are named by the caller, by well-known names (``source``, ``src``, ``from``, … and
+  ``target``, ``dst``, ``to``, … and ``weight``, ``w``, …), or the first two. Without a heading there are two columns,
+  or three with weights.
+- Nodes that are all integers are numbered in the order of these integers, all others in order of appearance.
+- A frame with as many rows as columns may be a matrix (see `matrix`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import torch
 from torch_geometric.data import Data
 
-from kappagcn.errors import GraphError
-from kappagcn.graphs.io.edge_list import EdgeList, named_columns, names_ends, note_of_unused, number_nodes
-from kappagcn.graphs.io.matrix import LEAST_COLUMNS, graph_of_matrix
-from kappagcn.graphs.io.undirected import Array, assemble, name_source_in_errors
+from kappagcn.errors import GraphError, GraphFileError
+from kappagcn.graphs.io.headings import SOURCES, TARGETS
+from kappagcn.graphs.io.matrix import graph_of_matrix, matrix_of_table
+from kappagcn.graphs.io.tables import Table, is_frame, node_ids, read_numbers, read_table, usual_ids
+from kappagcn.graphs.io.undirected import Array, assemble
 
-__all__ = ["edges_of_table", "from_edges", "is_frame", "read_parquet"]
+__all__ = ["EdgeColumns", "EdgeList", "edges_of_table", "from_edges", "named_columns", "number_nodes", "read_edges"]
+
+WEIGHTS = {"weight", "weights", "w", "value", "length"}
+GAPS = 8  # most possible integers per edge for numbering by position; above it, names are looked up in a table
 
 
-def is_frame(value: Any) -> bool:
-    """Whether a value is a data frame of pandas, polars or pyarrow."""
-    return isinstance(value, pa.Table) or (hasattr(value, "columns") and hasattr(value, "__arrow_c_stream__"))
+class EdgeColumns(NamedTuple):
+    """Which columns of a table are edges, where the usual names do not say so.
+
+    Attributes:
+        source: Name of the column of sources.
+        target: Name of the column of targets.
+        weight: Name of the column of weights; None for the usual names, False for none.
+        header: Whether a text file has a heading; None to detect it.
+        matrix: Whether numbers are a matrix; None to detect it.
+    """
+
+    source: str | None = None
+    target: str | None = None
+    weight: str | bool | None = None
+    header: bool | None = None
+    matrix: bool | None = None
+
+    def names(self) -> list[str]:
+        """The names that are given."""
+        return [name for name in (self.source, self.target, self.weight) if isinstance(name, str)]
 
 
-def from_edges(edges: Any, *, num_nodes: int | None = None, name: str = "graph") -> Data:
+USUAL = EdgeColumns()
+
+
+class EdgeList(NamedTuple):
+    """E edges between N nodes; the names are an array of integers or a list of text, the notes are for the report."""
+
+    rows: Array
+    cols: Array
+    weights: Array | None
+    names: Array | list[str]
+    notes: tuple[str, ...] = ()
+
+
+def read_edges(source: Any, columns: EdgeColumns = USUAL) -> EdgeList:
+    """The edges in a file, a data frame, or a list; see `tables.read_table`."""
+    table = read_table(source, nodes=2, header=columns.header, names=columns.names(), expected="edges")
+    return edges_of_table(table, columns)
+
+
+def edges_of_table(table: Table, columns: EdgeColumns = USUAL) -> EdgeList:
+    """The edges in the columns of a table."""
+    if table.width < 2:
+        raise GraphError(f"expected a column of sources and one of targets, found {table.width} columns.")
+    if table.heading is None and table.width > 3 and not columns.names():
+        raise GraphFileError(
+            f"{table.place(0)}: expected two columns, or three with weights, found {table.width}. "
+            "Add a heading with source, target and weight."
+        )
+    source, target, weight = _positions(table, columns)
+    sources, targets = (node_ids(table, i, "two nodes") for i in (source, target))
+    if sources.type != targets.type:
+        sources, targets = (column.cast(pa.utf8()) for column in (sources, targets))
+    weights = None if weight is None else read_numbers(table, weight, "a number as weight")
+    if len(sources) == 0:
+        return EdgeList(np.empty(0, np.int64), np.empty(0, np.int64), weights, np.empty(0, np.int64))
+    names, rows, cols = number_nodes(sources, targets)
+    pa.default_memory_pool().release_unused()  # as much as the graph takes later
+    edges = EdgeList(rows, cols, weights, names)
+    return edges._replace(notes=_notes(table, edges, (source, target, weight), columns))
+
+
+def _positions(table: Table, columns: EdgeColumns) -> tuple[int, int, int | None]:
+    """Positions of the source, target and weight columns."""
+    source, target, weight = (0, 1, 2 if table.width == 3 else None)
+    if table.heading is not None:
+        source, target, weight = named_columns(table.heading, columns)
+    if columns.source is not None:
+        source = table.position(columns.source)
+    if columns.target is not None:
+        target = table.position(columns.target)
+    if source == target:
+        raise GraphError(f"expected different columns for sources and targets, found {columns.source!r} for both.")
+    if isinstance(columns.weight, str):
+        return source, target, table.position(columns.weight)
+    return source, target, None if columns.weight is False or weight in (source, target) else weight
+
+
+def named_columns(heading: list[str], columns: EdgeColumns = USUAL) -> tuple[int, int, int | None]:
+    """Positions of the source, target and weight columns under a heading, by usual names; an empty name is skipped."""
+    names = [cell.strip().lower() for cell in heading]
+    rest = [i for i, name in enumerate(names) if name and heading[i] not in columns.names()]
+    rest = rest if len(rest) > 1 else list(range(len(names)))
+    source = next((i for i, name in enumerate(names) if name in SOURCES), None)
+    target = next((i for i, name in enumerate(names) if name in TARGETS and i != source), None)
+    source = next(i for i in rest if i != target) if source is None else source
+    target = next((i for i in rest if i != source), source) if target is None else target
+    weight = next((i for i, name in enumerate(names) if name in WEIGHTS and i not in (source, target)), None)
+    return source, target, weight
+
+
+def _notes(table: Table, edges: EdgeList, used: tuple[int, int, int | None], columns: EdgeColumns) -> tuple[str, ...]:
+    """What the report says of the columns."""
+    if table.heading is None:
+        third = edges.weights is not None and bool((edges.weights != 1).any())
+        return ("no heading",) * isinstance(edges.names, list) + ("weights from the third column",) * third
+    unused = [name for i, name in enumerate(table.heading) if name and i not in used]
+    remedy = " (weights would be in a column weight, or named with --weight)"
+    note = f"columns not used: {', '.join(unused)}" + remedy * (used[2] is None and columns.weight is None)
+    return (f"heading: {', '.join(table.heading)}",) * table.of_text + (note,) * bool(unused)
+
+
+def number_nodes(sources: Any, targets: Any) -> tuple[Array | list[str], Array, Array]:
+    """Names of the nodes, and the position in them of each source and target, from columns of text or integers."""
+    if pa.types.is_integer(sources.type):
+        numbered = _number_integers(sources.to_numpy(), targets.to_numpy())
+        if numbered is not None:
+            return numbered
+    encoded = pa.chunked_array([*sources.chunks, *targets.chunks]).dictionary_encode()
+    codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
+    names = usual_ids(encoded.chunk(0).dictionary)
+    del encoded
+    if (integers := _as_integers(names)) is not None:
+        distinct, positions = np.unique(integers, return_inverse=True)
+        rows, cols = np.split(positions.astype(np.int32)[codes], 2)
+        return distinct, rows, cols
+    merged = names.dictionary_encode()  # the dictionary is in order of appearance in the first column, then the second
+    names, codes = merged.dictionary, merged.indices.to_numpy()[codes]
+    rows, cols = np.split(codes, 2)
+    appearance = np.full(len(names), 2 * len(rows))
+    # In reverse order, because later assignments overwrite earlier ones: the first appearance remains.
+    for column, offset in ((cols, 1), (rows, 0)):
+        first = np.full(len(names), 2 * len(rows))
+        first[column[::-1]] = np.arange(2 * len(rows) - 2 + offset, -1, -2)
+        np.minimum(appearance, first, out=appearance)
+    order = np.argsort(appearance)
+    position = np.empty(len(order), np.int32)
+    position[order] = np.arange(len(order), dtype=np.int32)
+    return names.take(pa.array(order)).to_pylist(), position[rows], position[cols]
+
+
+def _number_integers(sources: Array, targets: Array) -> tuple[Array, Array, Array] | None:
+    """Integer nodes numbered in their order; None if most integers in their range do not occur."""
+    low, high = (int(f([f(sources), f(targets)])) for f in (np.min, np.max))
+    if not 0 <= high - low < max(GAPS * len(sources), 2**16):
+        return None
+    occurs = np.zeros(high - low + 1, bool)
+    occurs[sources - low] = occurs[targets - low] = True
+    names = np.flatnonzero(occurs) + low
+    if len(names) == len(occurs):
+        return names, (sources - low).astype(np.int32), (targets - low).astype(np.int32)
+    position = np.cumsum(occurs, dtype=np.int32) - 1
+    return names, position[sources - low], position[targets - low]
+
+
+def _as_integers(names: Any) -> Array | None:
+    """Names as int64 if all are integers in their usual form; 007 and 9223372036854775808 are none."""
+    try:
+        integers = names.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    return integers.to_numpy() if integers.cast(pa.utf8()).equals(names) else None
+
+
+def from_edges(
+    edges: Any,
+    *,
+    num_nodes: int | None = None,
+    nodes: Sequence[str] = (),
+    columns: EdgeColumns = USUAL,
+    name: str = "graph",
+) -> Data:
     """A graph from edges in memory.
 
     Args:
         edges: Pairs (u, v) or triples (u, v, weight) of integers or text in a list; an integer array (E, 2); an integer
             tensor (2, E), as PyG has it; or a data frame with a column each for source, target and perhaps weight.
         num_nodes: Number of nodes, numbered from 0, where some may have no edge; None: the nodes are those with edges.
+        nodes: Names of further nodes, which have no edge.
+        columns: Names of the columns of a frame, where the usual names do not say so.
         name: Name of the graph.
 
     >>> from_edges([("ann", "bob"), ("bob", "cem")]).node_names
     ['ann', 'bob', 'cem']
     """
-    if is_frame(edges):
-        table = _table(edges)
-        if _is_matrix(table):
-            matrix = np.stack([column.to_numpy() for column in table.columns], axis=1)
-            names = None if table.column_names == [str(i) for i in range(len(matrix))] else table.column_names
-            return graph_of_matrix(matrix, names, name)
-        return graph_of_edges(edges_of_table(table), num_nodes, name)
     if isinstance(edges, torch.Tensor):
         edges = edges.detach().cpu().numpy()
         if edges.ndim != 2 or edges.shape[0] != 2:
             raise GraphError(f"expected edges as a tensor (2, E), found shape {edges.shape}.")
         edges = edges.T
-    return graph_of_edges(edges_of_table(_table_of_pairs(edges)), num_nodes, name)
+    if isinstance(edges, np.ndarray) and (edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iuUS"):
+        raise GraphError(f"expected edges as integers (E, 2), found {edges.dtype} of shape {edges.shape}.")
+    table = read_table(edges, nodes=2)
+    matrix = matrix_of_table(table, columns.matrix) if is_frame(edges) and not columns.names() else None
+    if matrix is not None:
+        return graph_of_matrix(*matrix, name)
+    return graph_of_edges(edges_of_table(table, columns), num_nodes, name, nodes)
 
 
-def graph_of_edges(edges: EdgeList, num_nodes: int | None, name: str) -> Data:
-    """The graph of numbered edges; with `num_nodes`, names of nodes must be their numbers."""
+def graph_of_edges(edges: EdgeList, num_nodes: int | None, name: str, nodes: Sequence[str] = ()) -> Data:
+    """The graph of numbered edges and further nodes; with `num_nodes`, names of nodes must be their numbers."""
     rows, cols = edges.rows, edges.cols
     names: Any = edges.names
+    further = _as_integers(pa.array(nodes, pa.utf8())) if nodes and isinstance(names, np.ndarray) else None
+    if further is not None:
+        every = np.union1d(names, further)
+        positions = np.searchsorted(every, names)
+        rows, cols, names = positions[rows], positions[cols], every
+    elif nodes:
+        names = [*map(str, names), *nodes]
     integers = isinstance(names, np.ndarray)
     count = len(names)
     if num_nodes is not None and integers and count and 0 <= names[0] <= names[-1] < num_nodes:
@@ -65,103 +238,3 @@ def graph_of_edges(edges: EdgeList, num_nodes: int | None, name: str) -> Data:
     node_names = None if numbered else [str(each) for each in names]
     notes = edges.notes
     return assemble(rows, cols, count, weights=edges.weights, notes=notes, node_names=node_names, name=name)
-
-
-def edges_of_table(table: Any) -> EdgeList:
-    """The edges in the columns of a pyarrow table."""
-    headings = [str(column) for column in table.column_names]
-    if len(headings) < 2:
-        raise GraphError(f"expected a column of sources and one of targets, found {len(headings)} columns.")
-    source, target, weight = named_columns(headings)
-    sources, targets = (_nodes(table.column(i), headings[i]) for i in (source, target))
-    if sources.type != targets.type:
-        sources, targets = (column.cast(pa.utf8()) for column in (sources, targets))
-    weights = None if weight is None else _weights(table.column(weight), headings[weight])
-    if len(sources) == 0:
-        return EdgeList(np.empty(0, np.int64), np.empty(0, np.int64), weights, np.empty(0, np.int64))
-    names, rows, cols = number_nodes(sources, targets)
-    unused = [heading for i, heading in enumerate(headings) if i not in (source, target, weight)]
-    return EdgeList(rows, cols, weights, names, tuple(note_of_unused(unused, weight)))
-
-
-def read_parquet(path: Path) -> EdgeList:
-    """The edges in a Parquet file."""
-    from pyarrow import parquet
-
-    with name_source_in_errors(path, "a Parquet file"):
-        table = parquet.read_table(path)
-    with name_source_in_errors(path):
-        return edges_of_table(table)
-
-
-def _table(frame: Any) -> Any:
-    try:
-        if isinstance(frame, pa.Table):
-            return frame
-        if hasattr(frame, "iloc"):
-            return pa.Table.from_pandas(frame, preserve_index=False)
-        return pa.table(frame)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError) as error:
-        raise GraphError(f"expected columns of integers, numbers or text, found others ({error}).") from None
-
-
-def _is_matrix(table: Any) -> bool:
-    numbers = all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in table.schema.types)
-    square = table.num_rows == table.num_columns >= LEAST_COLUMNS
-    return square and numbers and not names_ends(table.column_names)
-
-
-def _table_of_pairs(edges: Any) -> Any:
-    """A table with the columns source, target and perhaps weight from pairs or triples."""
-    if isinstance(edges, np.ndarray):
-        if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iuUS":
-            raise GraphError(f"expected edges as integers (E, 2), found {edges.dtype} of shape {edges.shape}.")
-        return pa.table({"source": pa.array(edges[:, 0]), "target": pa.array(edges[:, 1])})
-    pairs = list(edges)
-    wrong = next((i for i, pair in enumerate(pairs) if not _is_pair(pair) or len(pair) != len(pairs[0])), None)
-    if wrong is not None:
-        raise GraphError(
-            "expected edges as pairs (u, v) or all as triples (u, v, weight), "
-            f"found {pairs[wrong]!r:.60} at edge {wrong}."
-        )
-    columns = list(zip(*pairs, strict=True)) or [(), ()]
-    headings = ("source", "target", "weight")[: len(columns)]
-    try:
-        return pa.table({h: pa.array(_plain(column)) for h, column in zip(headings, columns, strict=True)})
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise GraphError(f"expected nodes that are all integers or all text, found others ({error}).") from None
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) and 2 <= len(value) <= 3
-
-
-def _plain(column: Sequence[Any]) -> list[Any]:
-    return [value.item() if isinstance(value, np.generic) else value for value in column]
-
-
-def _nodes(column: Any, heading: str) -> Any:
-    if column.null_count:
-        raise GraphError(f"expected a node in every row of {heading}, found {column.null_count:,} empty ones.")
-    kind = column.type
-    if pa.types.is_integer(kind):
-        return column.cast(pa.int64())
-    if pa.types.is_floating(kind):
-        try:
-            return column.cast(pa.int64())
-        except pa.ArrowInvalid:
-            raise GraphError(f"expected nodes as integers or text in {heading}, found fractions.") from None
-    if pa.types.is_null(kind) and len(column) == 0:
-        return column.cast(pa.int64())
-    try:
-        return column.cast(pa.utf8())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise GraphError(f"expected nodes as integers or text in {heading}, found {kind}.") from None
-
-
-def _weights(column: Any, heading: str) -> Array:
-    try:
-        weights: Array = column.cast(pa.float64()).to_numpy()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise GraphError(f"expected numbers as weights in {heading}, found {column.type}.") from None
-    return weights

@@ -10,8 +10,9 @@
 | ``features_indptr.npy``, ``features_indices.npy``, ``features_values.npy`` | sparse, CSR |
 | ``labels.npy``, ``node_names.npy``, ``train_mask.npy``, … | where the graph has them |
 
-Pages are read from the disk when a computation needs them, and can be dropped again: a graph may be larger than the
-memory as long as the parts in use are not. Changes of tensors in memory never reach the files.
+Opening checks that all indices are in range, which reads the edges once. Pages are read from the disk when a
+computation needs them, and can be dropped again: a graph may be larger than the memory as long as the parts in use are
+not. Changes of tensors in memory never reach the files.
 """
 
 import json
@@ -25,13 +26,14 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from kappagcn.errors import GraphError, GraphFileError
+from kappagcn.errors import GraphError
 from kappagcn.graphs.io.undirected import Array, name_source_in_errors
 
 __all__ = ["is_graph_folder", "read_folder", "save_folder"]
 
 FORM = "kappagcn graph 1"
 PER_NODE = ("train_mask", "val_mask", "test_mask", "stopping_mask")
+CHECKED = 2**20  # entries checked together
 LISTS = ("class_names", "attr_names")
 
 
@@ -63,8 +65,10 @@ def save_folder(data: Data, path: str | Path, *, half: bool = False) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = Path(tempfile.mkdtemp(prefix=f"{path.name}.", suffix=".part", dir=path.parent))
     try:
-        for name, array in _arrays(data, half).items():
+        arrays = _arrays(data, half)
+        for name, array in arrays.items():
             np.save(part / f"{name}.npy", array, allow_pickle=False)
+        about["arrays"] = sorted(arrays)
         (part / "graph.json").write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
         part.chmod(0o755)
         part.replace(path)
@@ -112,6 +116,8 @@ def read_folder(path: Path) -> Data:
             raise GraphError(f"expected the form {FORM!r}, found {str(about)[:60]!r}.")
         nodes = int(about["nodes"])
         mapped = {file.stem: _mapped(file) for file in sorted(path.glob("*.npy"))}
+        if missing := sorted(set(about.get("arrays", ("edge_index", "indptr"))) - set(mapped)):
+            raise GraphError(f"expected {missing[0]}.npy, found no such file. Convert the graph again.")
         _check(mapped, nodes)
         data = Data(edge_index=torch.from_numpy(mapped["edge_index"]), num_nodes=nodes)
         for key, name in (("edge_weight", "edge_weight"), ("y", "labels"), *((each, each) for each in PER_NODE)):
@@ -135,19 +141,62 @@ def _mapped(file: Path) -> Array:
 
 
 def _check(mapped: dict[str, Array], nodes: int) -> None:
-    """Refuse arrays whose shapes or types do not belong together."""
+    """Refuse arrays that do not belong together, or whose numbers would lead a product out of its arrays."""
     edges = mapped["edge_index"].shape[-1]
     shapes = {"edge_index": (2, edges), "indptr": (nodes + 1,), "edge_weight": (edges,), "labels": (nodes,)}
-    shapes |= {"node_names": (nodes,), "features_indptr": (nodes + 1,)}
+    shapes |= {"node_names": (nodes,), "features_indptr": (nodes + 1,), "features_shape": (2,)}
     kinds = {"edge_index": "i", "indptr": "i", "labels": "i", "node_names": "U", "features": "f", "edge_weight": "f"}
     kinds |= dict.fromkeys(("features_indptr", "features_indices", "features_shape"), "i") | {"features_values": "f"}
     for name, array in mapped.items():
         if array.shape != shapes.get(name, array.shape) or array.dtype.kind not in kinds.get(name, "b"):
-            raise GraphFileError(
-                f"{name}.npy: expected {shapes.get(name, 'numbers')}, found {array.dtype} {array.shape}."
-            )
+            raise GraphError(f"{name}.npy: expected {shapes.get(name, 'numbers')}, found {array.dtype} {array.shape}.")
+        if name in PER_NODE and array.shape[:1] != (nodes,):
+            raise GraphError(f"{name}.npy: expected ({nodes},) or ({nodes}, splits), found {array.shape}.")
     if "features" in mapped and (mapped["features"].ndim != 2 or len(mapped["features"]) != nodes):
-        raise GraphFileError(f"features.npy: expected ({nodes}, D), found {mapped['features'].shape}.")
+        raise GraphError(f"features.npy: expected ({nodes}, D), found {mapped['features'].shape}.")
+    _check_pointers("indptr", mapped["indptr"], edges)
+    _check_range("edge_index", mapped["edge_index"][0], 0, nodes)
+    _check_range("edge_index", mapped["edge_index"][1], 0, nodes)
+    if "labels" in mapped:
+        _check_range("labels", mapped["labels"], -1, max(nodes, 1))
+    sparse = [name for name in ("indptr", "indices", "values", "shape") if f"features_{name}" in mapped]
+    if sparse and len(sparse) < 4:
+        raise GraphError(f"features_*.npy: expected indptr, indices, values and shape, found {', '.join(sparse)}.")
+    if sparse:
+        entries, columns = mapped["features_indices"], int(mapped["features_shape"][1])
+        if (
+            mapped["features_shape"][0] != nodes
+            or entries.shape != mapped["features_values"].shape
+            or entries.ndim != 1
+        ):
+            raise GraphError(
+                f"features_values.npy: expected as many as indices of a matrix ({nodes}, D), found "
+                f"{mapped['features_values'].shape}, {entries.shape} and {mapped['features_shape'].tolist()}."
+            )
+        _check_pointers("features_indptr", mapped["features_indptr"], len(entries))
+        _check_range("features_indices", entries, 0, columns)
+
+
+def _check_pointers(name: str, starts: Array, entries: int) -> None:
+    """Refuse row pointers that do not rise from 0 to the number of entries."""
+    rising = all((np.diff(starts[i : i + CHECKED + 1]) >= 0).all() for i in range(0, len(starts) - 1, CHECKED))
+    if int(starts[0]) != 0 or int(starts[-1]) != entries or not rising:
+        raise GraphError(
+            f"{name}.npy: expected numbers that rise from 0 to {entries:,}, found others, from {int(starts[0]):,} to "
+            f"{int(starts[-1]):,}. The folder is damaged: write it again."
+        )
+
+
+def _check_range(name: str, numbers: Array, low: int, stop: int) -> None:
+    """Refuse numbers outside a range; a part of the array at a time."""
+    for start in range(0, len(numbers), CHECKED):
+        part = numbers[start : start + CHECKED]
+        least, largest = int(part.min()), int(part.max())
+        if not low <= least <= largest < stop:
+            raise GraphError(
+                f"{name}.npy: expected numbers from {low} to {stop - 1:,}, found {least:,} to {largest:,}. The folder "
+                "is damaged: write it again."
+            )
 
 
 def _features(mapped: dict[str, Array]) -> torch.Tensor | None:

@@ -15,9 +15,12 @@ from kappagcn.graphs.io.node_data import as_features, as_labels
 from kappagcn.graphs.io.node_table import number_classes
 from kappagcn.graphs.io.undirected import assemble, name_source_in_errors
 
+QUOTED_OR_COMMENT = re.compile(r'("[^"]*"|^[ \t]*#.*$)', re.MULTILINE)
 
-def read_graphml(path: Path, features: Any = None, labels: Any = None) -> Data:
+
+def read_graphml(path: Path, features: Any = None, labels: Any = None, weight: str | bool = "weight") -> Data:
     """Read a graph from a GraphML or GML file; features and label are node attributes, by name or in a list."""
+    weight = str(weight)
     kind = ending_of(path)[1:].upper()
     content = read_content(path)
     with name_source_in_errors(path, f"a {kind} file"):
@@ -28,15 +31,17 @@ def read_graphml(path: Path, features: Any = None, labels: Any = None) -> Data:
     with name_source_in_errors(path):
         columns = str(features).split(",") if isinstance(features, str | Path) else list(features or ())
         label = None if labels is None else str(labels)
-        data = from_networkx(graph, features=columns, label=label, name=stem_of(path))
-    data.report += _unused_attributes(graph, {*columns, label})
+        data = from_networkx(graph, features=columns, label=label, weight=weight, name=stem_of(path))
+        if weight != "weight" and not any(weight in more for *_, more in graph.edges(data=True)):
+            raise GraphError(f"expected edges with an attribute {weight!r}, found none.")
+    data.report += _unused_attributes(graph, {*columns, label, weight})
     return data
 
 
 def _unused_attributes(graph: Any, used: set[str | None]) -> str:
     """Report of attributes that are in the file but not in the graph."""
     nodes = {str(key) for _, attributes in graph.nodes(data=True) for key in attributes} - used
-    edges = {str(key) for *_, attributes in graph.edges(data=True) for key in attributes} - {"weight", "id"}
+    edges = {str(key) for *_, attributes in graph.edges(data=True) for key in attributes} - {"weight", "id", *used}
     notes = [f"node attributes not used: {', '.join(sorted(nodes))} (see --labels and --features)"] if nodes else []
     notes += [f"edge attributes not used: {', '.join(sorted(edges))}"] if edges else []
     return "".join(f"; {note}" for note in notes)
@@ -44,7 +49,13 @@ def _unused_attributes(graph: Any, used: set[str | None]) -> str:
 
 def _parse_gml(text: str) -> Any:
     """Parse GML with repeated edges allowed, by node labels where they are distinct and by ids otherwise."""
-    text = re.sub(r"\bgraph\s*\[", "graph [ multigraph 1 ", re.sub(r"\bmultigraph\s+[01]\b", "", text), count=1)
+    parts = re.split(QUOTED_OR_COMMENT, text)  # every second one is quoted, or a comment, and stands as it is
+    parts[::2] = [re.sub(r"\bmultigraph\s+[01]\b", "", part) for part in parts[::2]]
+    for i in range(0, len(parts), 2):
+        parts[i], count = re.subn(r"\bgraph\s*\[", "graph [ multigraph 1 ", parts[i], count=1)
+        if count:
+            break
+    text = "".join(parts)
     try:
         return nx.parse_gml(text, label="label")
     except nx.NetworkXError:

@@ -1,9 +1,11 @@
-"""Graphs as square matrices, of distances or adjacency, in .npy files or delimited text.
+"""Graphs as square matrices, of distances or adjacency, in .npy files, delimited text or data frames.
 
-A text file is a matrix where it has as many rows as columns and more than three of them, or three that are symmetric
-around zeros. It may have a first row of names, a first column of names, or both. A matrix whose entries are all
-positive, except zeros on the diagonal, holds distances, the same in both directions; any other is an adjacency matrix:
-0 is no edge, and an edge in either direction is an edge. The report of the graph names the kind.
+A table is a matrix where it has as many rows as columns, all numbers, and more than three of them, or three that are
+symmetric around zeros. It may have a first row of names, a first column of names, or both. A heading with a source and
+a target is that of an edge list; other tables have to be symmetric or have a diagonal of zeros, or it is a doubt, and
+an error that says how to settle it. A matrix whose entries are all positive, except zeros on the diagonal, holds
+distances, the same in both directions; any other is an adjacency matrix: 0 is no edge, and an edge in either direction
+is an edge. The report of the graph names the kind.
 """
 
 import itertools
@@ -11,15 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs.io.compressed import stem_of
 from kappagcn.graphs.io.delimited import DelimitedFile, is_number
+from kappagcn.graphs.io.headings import names_ends
+from kappagcn.graphs.io.tables import Table
 from kappagcn.graphs.io.undirected import assemble, name_source_in_errors
 
-__all__ = ["graph_of_matrix", "read_matrix", "read_matrix_table"]
+__all__ = ["graph_of_matrix", "matrix_of_table", "read_matrix", "read_matrix_table"]
 
 Array = NDArray[Any]
 LEAST_COLUMNS = 4  # an edge list has two or three
@@ -34,28 +39,55 @@ def read_matrix(path: Path) -> Data:
         return graph_of_matrix(matrix, None, path.stem)
 
 
-def read_matrix_table(file: DelimitedFile) -> Data | None:
-    """The graph of a square matrix in a text file; None if the file is no such matrix."""
-    width = len(file.head[-1][1]) if file.head else 0
-    if width < LEAST_COLUMNS - 1:
-        return None
-    head = itertools.islice(file.rows(), width + 2)  # an edge list may have many more
-    rows = [[cell.strip() for cell in cells] for _, cells in head]
-    if len(rows) > width + 1:
-        return None
+def read_matrix_table(file: DelimitedFile, wanted: bool | None = None) -> Data | None:
+    """The graph of a square matrix in a text file; None if the file is no such matrix.
+
+    Args:
+        file: The text file.
+        wanted: Whether it is a matrix; None to detect it.
+    """
+    width = len(file.head[-1]) if file.head else 0
+    rows = [] if wanted is False else list(itertools.islice(file.rows(), width + 2))  # an edge list may have many more
     names = None
-    if not any(map(is_number, rows[0][1:])):
+    if len(rows) > 1 and not any(map(is_number, rows[0][1:])):
         names, rows = rows[0], rows[1:]
     if rows and all(len(row) == len(rows) + 1 for row in rows):
         first = [row[0] for row in rows]
         names, rows = (first if names is None else names[-len(rows) :]), [row[1:] for row in rows]
-    if not rows or any(len(row) != len(rows) for row in rows) or not all(map(is_number, (c for r in rows for c in r))):
-        return None
-    matrix = np.array(rows, dtype=np.float64)
-    if len(matrix) < LEAST_COLUMNS and (len(matrix) < LEAST_COLUMNS - 1 or np.diag(matrix).any() or _uneven(matrix)):
-        return None
+    square = rows and all(len(row) == len(rows) for row in rows) and all(map(is_number, (c for r in rows for c in r)))
     with name_source_in_errors(file.path):
-        return graph_of_matrix(matrix, names, stem_of(file.path))
+        matrix = _checked(np.array(rows, dtype=np.float64) if square else None, names, wanted)
+        return None if matrix is None else graph_of_matrix(matrix, names, stem_of(file.path))
+
+
+def matrix_of_table(table: Table, wanted: bool | None = None) -> tuple[Array, list[str] | None] | None:
+    """The matrix that a data frame holds, and the names of its nodes; None if it is none."""
+    columns = table.columns
+    numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in columns.schema.types)
+    square = numbers and columns.num_rows == columns.num_columns
+    names = None if table.heading == [str(i) for i in range(columns.num_columns)] else table.heading
+    entries = np.stack([column.to_numpy() for column in columns.columns], axis=1) if square else None
+    matrix = _checked(entries, names, wanted)
+    return None if matrix is None else (matrix, names)
+
+
+def _checked(matrix: Array | None, names: list[str] | None, wanted: bool | None) -> Array | None:
+    """The matrix, if it is one rather than an edge list."""
+    if matrix is None and wanted:
+        raise GraphError("expected a square matrix of numbers, found another table.")
+    if matrix is None or wanted is False or (wanted is None and names is not None and names_ends(names)):
+        return None
+    even = not np.diag(matrix).any() or _uneven(matrix) is None
+    if not wanted and len(matrix) < LEAST_COLUMNS:
+        return (
+            matrix if len(matrix) == LEAST_COLUMNS - 1 and not np.diag(matrix).any() and not _uneven(matrix) else None
+        )
+    if wanted is None and not even:
+        raise GraphError(
+            f"expected a square matrix, or edges with a source and a target, found {len(matrix)} × {len(matrix)} "
+            "numbers that may be either. Say which with --matrix or --no-matrix (matrix=True or False in Python)."
+        )
+    return matrix
 
 
 def graph_of_matrix(matrix: Array, names: list[str] | None, name: str) -> Data:

@@ -11,6 +11,9 @@ from torch import Tensor
 from kappagcn.errors import GraphError
 
 DENSE_LIMIT = 8 * 2**30  # largest dense feature matrix in bytes that is made from a sparse one
+FULL = 0.2  # share of non-zero entries from which keeping features sparse no longer saves time
+COUNTS_FULL, SHARES_FULL = 0.5, 0.2  # largest share of non-zero entries of words: as counts, and as fractions of rows
+ALWAYS = 0.9  # share of rows from which a column is no word: a word is not in nearly every document
 
 
 def as_features(matrix: Any, *, sparse: bool = False) -> Tensor:
@@ -36,6 +39,51 @@ def as_features(matrix: Any, *, sparse: bool = False) -> Tensor:
             "Keep them sparse with sparse=True."
         )
     return torch.from_numpy(np.ascontiguousarray(matrix.toarray() if sp.issparse(matrix) else matrix))
+
+
+def are_words(x: Tensor) -> bool:
+    """Whether features are words of documents: counts, 0 and 1, or counts weighted or divided by row, mostly zero.
+
+    The decision is by column, so that an income beside many columns of 0 and 1 is none: without the columns of 0 and 1,
+    the entries must be mostly zero too, and no column may be non-zero in nearly all rows. The layout does not matter.
+
+    >>> are_words(torch.eye(5)), are_words(torch.randn(5, 2))
+    (True, False)
+    >>> are_words(torch.cat([torch.eye(5), torch.tensor([[30.0], [41.0], [25.0], [67.0], [52.0]])], 1))
+    False
+    """
+    if x.layout == torch.strided:
+        present, other = (x != 0).sum(0), ((x != 0) & (x != 1)).any(0)
+        entries = x
+    else:
+        entries, columns = x.values(), x.col_indices()
+        present = torch.bincount(columns[entries != 0], minlength=x.shape[1])
+        other = torch.bincount(columns[(entries != 0) & (entries != 1)], minlength=x.shape[1]) > 0
+    rows = x.shape[0]
+    if bool((entries < 0).any()) or 2 * int(present.sum()) >= rows * x.shape[1]:
+        return False
+    if not bool(other.any()):
+        return True
+    whole = bool((entries == entries.round()).all())
+    density = present[other].double() / rows
+    return float(density.mean()) < (COUNTS_FULL if whole else SHARES_FULL) and float(density.max()) < ALWAYS
+
+
+def fits_dense(x: Tensor) -> bool:
+    """Whether features are dense or small enough to become so."""
+    return x.layout == torch.strided or x.shape[0] * x.shape[1] * 4 <= DENSE_LIMIT
+
+
+def compact_features(x: Tensor) -> Tensor:
+    """Features as networks take them fastest, whatever the layout they came in: words sparse, all others dense.
+
+    >>> compact_features(torch.eye(9)).layout, compact_features(torch.ones(2, 3).to_sparse_csr()).layout
+    (torch.sparse_csr, torch.strided)
+    """
+    entries = x if x.layout == torch.strided else x.values()
+    if are_words(x) and int((entries != 0).sum()) <= FULL * x.shape[0] * x.shape[1]:
+        return as_features(sp.csr_array(from_tensor(x)), sparse=True) if x.layout == torch.strided else x
+    return x.to_dense() if fits_dense(x) else x
 
 
 def one_hot(num_nodes: int) -> Tensor:

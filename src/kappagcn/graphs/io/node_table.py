@@ -1,52 +1,62 @@
-"""Features and labels of nodes in files beside the graph.
+"""Features and labels of nodes in files beside the graph: columns of a table, or arrays.
 
-- Delimited text: the first column names the node; the others are its features, or the second is its label. A heading is
-  optional.
+- Tables (see `tables.read_table`): the first column, or one called ``id``, ``node`` or so, names the node; the others
+  are its features, encoded by `kappagcn.graphs.columns`, or its label. Both may be columns of one table, by name.
 - npz: ``x`` (or ``features``, ``attr_dense``, or ``attr_data`` … in CSR) and ``labels`` (or ``y``); row i belongs to
   node i, or to the node ``node_names[i]`` where the file has ``node_names``.
 """
 
+from __future__ import annotations
+
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from kappagcn.errors import GraphFileError
-from kappagcn.graphs.io.delimited import DelimitedFile, Kind, is_number
+from kappagcn.graphs.columns import ColumnRule, encode_columns
+from kappagcn.graphs.io.delimited import is_number
+from kappagcn.graphs.io.headings import MISSING_LABELS, NODES
 from kappagcn.graphs.io.node_data import as_labels
 from kappagcn.graphs.io.npz import read_arrays, read_feature_matrix, read_names
-from kappagcn.graphs.io.undirected import Array
+from kappagcn.graphs.io.tables import Table, node_ids, read_table, usual_ids
+from kappagcn.graphs.io.undirected import Array, name_source_in_errors, node_id
 
-HEADINGS = {"", "id", "node", "name", "node_id", "nodeid", "index"}  # usual headings of the first column
+__all__ = [
+    "MISSING_LABELS",
+    "NodeTable",
+    "is_missing",
+    "number_classes",
+    "read_features",
+    "read_labels",
+]
+
 WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
-MISSING_LABELS = (
-    "",
-    "NA",
-    "N/A",
-    "n/a",
-    "#N/A",
-    "<NA>",
-    "NaN",
-    "nan",
-    "NULL",
-    "null",
-    "None",
-    "?",
-)  # as in pandas, and ?
 MAX_CLASSES = 2**31  # the graph's number of nodes is a stricter limit, checked later
-EXPECTED: dict[Kind, str] = {"name": "a node", "number": "numbers as features"}
-TIP = "Write a column of 0 and 1 for each word, and a number, such as the column's mean, where one is missing."
+TIP = "Correct it, or leave it empty where the number is missing."
 
 
 class NodeTable(NamedTuple):
-    """Features or labels of nodes."""
+    """Features or labels of nodes.
 
-    names: list[str] | None  # name of the node of each row; None where row i belongs to node i
-    values: Any  # features (rows, D), dense or SciPy sparse, or labels (rows,)
-    columns: list[str] | None = None  # names of the feature columns, where the file has them
+    Attributes:
+        names: Name of the node of each row; None where row i belongs to node i.
+        values: Features (rows, D), dense or SciPy sparse, or labels (rows,).
+        columns: Names of the feature columns, where the file has them.
+        rules: How columns became numbers, where they come from a table; see `kappagcn.graphs.columns`.
+        note: What was done to columns, for the report; empty where they were numbers.
+    """
+
+    names: list[str] | None
+    values: Any
+    columns: list[str] | None = None
+    rules: list[dict[str, Any]] | None = None
+    note: str = ""
 
     def positions(self, index: dict[str, int]) -> Array:
         """The node that each row belongs to, given the number of each name."""
@@ -55,16 +65,31 @@ class NodeTable(NamedTuple):
         return np.array([index[name] for name in self.names], np.int64)
 
 
-def read_features(path: Path, known: Collection[str] = ()) -> NodeTable:
+def read_features(
+    path: Path,
+    known: Collection[str] = (),
+    *,
+    columns: Sequence[str] | None = None,
+    label: str | None = None,
+    rules: Sequence[ColumnRule] | None = None,
+) -> NodeTable:
     """Read numbers per node, (rows, D).
 
     Args:
         path: Path of the file.
-        known: Names of the graph's nodes: a first line that names none of them, above one that does, is a heading.
+        known: Names of the graph's nodes.
+        columns: Names of the columns to read; None for all but the label.
+        label: Name of a column that is the label.
+        rules: How columns become numbers, from the table that a network was trained on; None to make them.
     """
     if path.suffix != ".npz":
-        names, columns, heading = _read_table(path, "number", known)
-        return NodeTable(names, np.stack(columns, axis=1), heading)
+        names = [*(columns or ()), *([label] if label else []), *(rule.name for rule in rules or ())]
+        table, nodes = _read_table(path, known, names)
+        left_out = {nodes, *([table.position(label)] if label else [])}
+        chosen = [table.position(name) for name in columns] if columns else range(table.width)
+        return _encode(
+            table, path, nodes, [i for i in chosen if columns or i not in left_out], rules, optional=label is not None
+        )
     arrays = read_arrays(path)
     values = read_feature_matrix(arrays, str(path))
     if values is None:
@@ -74,13 +99,18 @@ def read_features(path: Path, known: Collection[str] = ()) -> NodeTable:
     return NodeTable(_npz_names(arrays, values.shape[0], path), values)
 
 
-def read_labels(path: Path, known: Collection[str] = ()) -> NodeTable:
-    """Read one label per node, integers or text, unknown where empty, NA or ?; `known` is as in `read_features`."""
+def read_labels(path: Path, known: Collection[str] = (), *, label: str | None = None) -> NodeTable:
+    """Read one label per node, integers or text, unknown where empty, NA or ?; arguments as in `read_features`."""
     if path.suffix != ".npz":
-        names, columns, _ = _read_table(path, "text", known)
-        if len(columns) > 1:
-            raise GraphFileError(f"{path}: expected two columns, node and label, found {len(columns) + 1}.")
-        return NodeTable(names, np.array(columns[0].to_pylist(), dtype=np.str_))
+        table, nodes = _read_table(path, known, [label] if label else [])
+        if label is None and table.width != 2:
+            raise GraphFileError(
+                f"{path}: expected two columns, node and label, found {table.width}. Name the column with --label "
+                "(label= in Python)."
+            )
+        column = table.columns.column(1 - nodes if label is None else table.position(label))
+        values = ["" if value is None else str(value) for value in column.to_pylist()]
+        return NodeTable(_names(table, nodes, path), np.array(values, dtype=np.str_))
     arrays = read_arrays(path)
     key = "labels" if "labels" in arrays else "y"
     if key not in arrays:
@@ -95,23 +125,60 @@ def read_labels(path: Path, known: Collection[str] = ()) -> NodeTable:
     return NodeTable(_npz_names(arrays, len(labels), path), labels)
 
 
-def _read_table(path: Path, kind: Kind, known: Collection[str]) -> tuple[list[str], list[Any], list[str] | None]:
-    """Names of the nodes, the columns of their values, and the headings of these columns."""
-    file = DelimitedFile(path)
-    if not file.head:
-        raise GraphFileError(f"{path}: expected a line per node, found none.")
-    first = file.head[0][1]
-    if len(first) < 2:
+def _read_table(path: Path, known: Collection[str], names: list[str]) -> tuple[Table, int]:
+    """The table of a file, and the position of the column that names the nodes."""
+    table = read_table(path, nodes=1, names=names, known=known, expected="nodes")
+    if table.width < 2:
         raise GraphFileError(f"{path}: expected a node and at least one value per line, found one column.")
-    heading = len(file.head) > 1 and _is_heading(first, file.head[1][1], known)
-    kinds: dict[int, Kind] = {0: "name", **dict.fromkeys(range(1, len(first)), kind)}
-    try:
-        nodes, *columns = file.columns(kinds, heading=heading, words=EXPECTED)
-    except GraphFileError as error:
-        if EXPECTED["number"] not in str(error):
-            raise
-        raise GraphFileError(f"{error} {TIP}") from None
-    return _distinct(nodes.to_pylist(), path), columns, first[1:] if heading else None
+    words = [name.strip().lower() for name in table.heading or ()]
+    usual = [i for i, word in enumerate(words) if word in NODES - {""} or word.endswith(("_id", " id"))]
+    return table, next((i for i in [*usual, 0] if _holds_nodes(table, i, known)), 0)
+
+
+def _holds_nodes(table: Table, i: int, known: Collection[str]) -> bool:
+    return any(node_id(value) in known for value in table.columns.column(i).to_pylist())
+
+
+def _names(table: Table, nodes: int, path: Path) -> list[str]:
+    with name_source_in_errors(path):
+        return _distinct(usual_ids(node_ids(table, nodes, "a node")).to_pylist(), path)
+
+
+def _encode(
+    table: Table,
+    path: Path,
+    nodes: int,
+    columns: Sequence[int],
+    rules: Sequence[ColumnRule] | None,
+    *,
+    optional: bool,
+) -> NodeTable:
+    """Columns of any kind as features; none of them may be left if they are optional."""
+    for i in columns:
+        _refuse_single_words(table, i)
+    names = table.heading if table.heading is not None else [f"column {i + 1}" for i in range(table.width)]
+    with name_source_in_errors(path):
+        encoded = encode_columns(
+            pa.table([table.columns.column(i) for i in columns], [names[i] for i in columns]), rules
+        )
+        if not optional:
+            encoded.check()
+    plain = all(rule.kind == "number" and not rule.has_missing for rule in encoded.rules)
+    headings = encoded.names if table.heading is not None or not plain else None
+    about = [asdict(rule) for rule in encoded.rules]
+    return NodeTable(_names(table, nodes, path), encoded.values, headings, about, "" if plain else encoded.sentence)
+
+
+def _refuse_single_words(table: Table, i: int) -> None:
+    """Refuse a column that is nearly all numbers, with a word that is not one for a missing value: a mistake."""
+    column = table.columns.column(i)
+    if not pa.types.is_string(column.type):
+        return
+    cells = [cell for cell in column.to_pylist() if cell is not None and cell.strip() not in MISSING_LABELS]
+    words = [cell for cell in cells if not is_number(cell)]
+    if words and 2 * len(words) < len(cells):
+        place = table.place(column.to_pylist().index(words[0]))
+        raise GraphFileError(f"{place}: expected numbers as features, found {words[0][:40]!r}. {TIP}")
 
 
 def _distinct(names: list[str], path: Path) -> list[str]:
@@ -121,23 +188,12 @@ def _distinct(names: list[str], path: Path) -> list[str]:
     return names
 
 
-def _is_heading(first: list[str], second: list[str], known: Collection[str]) -> bool:
-    name = first[0].strip()
-    if name in known:
-        return False
-    return (
-        name.lower() in HEADINGS
-        or second[0].strip() in known
-        or (not any(map(is_number, first)) and any(map(is_number, second)))
-    )
-
-
 def _npz_names(arrays: dict[str, Array], rows: int, path: Path) -> list[str] | None:
     if "node_names" not in arrays:
         return None
-    if arrays["node_names"].dtype.kind in "iu":
+    if arrays["node_names"].dtype.kind in "iuf":
         arrays = {"node_names": arrays["node_names"].astype(np.str_)}
-    names = read_names(arrays, "node_names", str(path)) or []
+    names = [node_id(name) for name in read_names(arrays, "node_names", str(path)) or []]
     if len(names) != rows:
         raise GraphFileError(f"{path}: expected as many node_names as rows, found {len(names)} and {rows}.")
     return _distinct(names, path)
@@ -152,11 +208,10 @@ def number_classes(values: Array) -> tuple[Array, list[str] | None]:
     """Class numbers of labels, −1 for a missing one, and class names where the labels are not numbers from 0."""
     if values.dtype.kind in "biuf":
         return as_labels(values, MAX_CLASSES).numpy(), None
-    values = np.char.strip(values)
     known = ~is_missing(values)
     names = np.unique(values[known])
     numbers = np.full(len(values), -1, np.int64)
-    if all(map(WHOLE.fullmatch, names)):
+    if all(map(WHOLE.fullmatch, names)) and set(names) != {"-1", "1"}:  # −1 and 1 alone are two classes
         numbers[known] = values[known].astype(np.int64)
         if not len(names) or numbers[known].min() <= 0:
             return numbers, None

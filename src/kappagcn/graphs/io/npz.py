@@ -27,7 +27,7 @@ from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.io.node_data import as_features, as_labels
-from kappagcn.graphs.io.npz_forms import node_masks, pickled_keys, pickled_matrices, standard_arrays
+from kappagcn.graphs.io.npz_forms import USED, node_masks, pickled_keys, standard_arrays
 from kappagcn.graphs.io.undirected import Array, assemble, name_source_in_errors
 from kappagcn.io_atomic import atomic_write, save_arrays
 
@@ -198,11 +198,13 @@ def read_npz(path: str | Path, *, sparse: bool = False, limit: int = UNPACKED_LI
     """
     source = str(path)
     arrays: dict[str, Any] = read_arrays(path, limit=limit, skip_objects=True)
-    arrays = standard_arrays(arrays | pickled_matrices(path, source), source)
-    if not {"adj_data", "edge_index"} & set(arrays) and (pickled := pickled_keys(path)):
+    arrays = standard_arrays(arrays, source)
+    pickled = pickled_keys(path)
+    if used := [key for key in pickled if key in USED] or pickled * (not {"adj_data", "edge_index"} & set(arrays)):
         raise GraphFileError(
-            f"{source}: expected edges or an adjacency matrix, found none among its plain arrays, and pickled objects "
-            f"({', '.join(pickled)}), which are not read. Save them as numbers: see the keys in docs/graphs.md."
+            f"{source}: expected plain arrays of edges, features and labels, found pickled objects "
+            f"({', '.join(used)}), which are not read. If you trust the file, open it with "
+            "numpy.load(path, allow_pickle=True), make a graph with kappagcn.graphs.from_scipy, and save it."
         )
     data = graph_from_arrays(arrays, source, sparse=sparse, name=Path(path).stem)
     masks = node_masks(arrays, data.num_nodes, source)

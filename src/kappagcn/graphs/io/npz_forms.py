@@ -4,31 +4,30 @@
 |---|---|
 | heterophilous-graphs | ``edges`` (E, 2), ``node_features``, ``node_labels``, ``train_masks`` … |
 | PPNP, nettack, gnn-benchmark | ``adj_matrix.data`` … or ``adj_data`` …, ``attr_matrix.data`` …, ``labels`` |
-| GraphData | the same, or ``adj_matrix`` and ``node_attr`` as pickled SciPy matrices |
 | others | ``adjacency``, ``adj`` or ``A``, dense (N, N), ``X``, ``y`` |
 | ``scipy.sparse.save_npz`` | ``data``, ``indices``, ``indptr`` (or ``row``, ``col``) and ``shape`` |
 
-Pickles are read by a restricted reader that allows only constructors of SciPy and NumPy; no code in them runs.
+Pickled objects, such as the SciPy matrices of GraphData, are not read.
 """
 
 import zipfile
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs.io.undirected import Array
-from kappagcn.graphs.io.unpickle import restricted_load
 
-__all__ = ["csr_arrays", "node_masks", "pickled_keys", "pickled_matrices", "standard_arrays"]
+__all__ = ["USED", "csr_arrays", "node_masks", "pickled_keys", "standard_arrays"]
 
 Arrays = dict[str, Array]
 MATRICES = {"adj": ("adj_matrix", "adj"), "attr": ("attr_matrix", "node_attr", "attr")}
 FEATURES = ("node_features", "node_attr", "attr_matrix", "X")
 ADJACENCY = ("adj_matrix", "adj", "adjacency", "adjacency_matrix", "A")
 LABELS = ("node_labels", "node_label", "label", "y")
+USED = {"adj", "attr", "edges", "edge_index", "labels", "x", "features", *FEATURES, *ADJACENCY, *LABELS}
 SPLITS = ("train", "val", "test")
 
 
@@ -37,18 +36,6 @@ def csr_arrays(prefix: str, matrix: Any) -> Arrays:
     matrix = sp.csr_array(matrix)
     parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr, "shape": np.array(matrix.shape)}
     return {f"{prefix}_{name}": part for name, part in parts.items()}
-
-
-def pickled_matrices(file: str | Path | BinaryIO, source: str) -> dict[str, Any]:
-    """Sparse matrices that an npz file holds as pickled objects."""
-    matrices = {}
-    with zipfile.ZipFile(file) as archive:
-        for key in sorted({key for keys in MATRICES.values() for key in keys}):
-            if f"{key}.npy" in archive.namelist():
-                with archive.open(f"{key}.npy") as member:
-                    if _holds_objects(member):
-                        matrices[key] = restricted_load(member.read(), f"{source}: {key}")
-    return {key: matrix for key, matrix in matrices.items() if sp.issparse(matrix)}
 
 
 def pickled_keys(file: str | Path) -> list[str]:
@@ -79,12 +66,10 @@ def standard_arrays(arrays: Arrays, source: str) -> Arrays:
                 parts = {part: f"{prefix}{mark}{part}" for part in ("data", "indices", "indptr", "shape")}
                 if all(key in arrays for key in parts.values()):
                     converted |= {f"{ours}_{part}": arrays[key] for part, key in parts.items()}
-            if prefix in arrays and sp.issparse(arrays[prefix]):
-                converted |= csr_arrays(ours, arrays[prefix])
     if not {"adj_data", "edge_index"} & set(converted):
         converted |= _scipy(arrays) or _dense_adjacency(arrays)
     if not {"attr_data", "attr_dense", "x", "features"} & set(converted):
-        dense = next((key for key in FEATURES if key in arrays and not sp.issparse(arrays[key])), None)
+        dense = next((key for key in FEATURES if key in arrays), None)
         if dense is not None and arrays[dense].ndim == 2:
             converted["attr_dense"] = arrays[dense]
     if "labels" not in arrays:

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
 import torch
 from torch import Tensor
 
 from kappagcn.errors import GraphFileError
-from kappagcn.graphs.io.delimited import DelimitedFile, Kind
-from kappagcn.graphs.io.edge_list import SOURCES, TARGETS
+from kappagcn.graphs.io.edge_table import named_columns
+from kappagcn.graphs.io.tables import node_ids, read_table, usual_ids
+from kappagcn.graphs.io.undirected import node_id
 
 __all__ = ["PairList", "as_pairs", "read_pairs"]
 
@@ -24,37 +26,35 @@ class PairList(NamedTuple):
     texts: list[str] | None
 
 
-def read_pairs(path: str | Path, index: dict[str, int]) -> PairList:
-    """Read pairs of nodes; a first line whose two words are not nodes is a heading.
+def read_pairs(path: str | Path, index: dict[str, int], *, header: bool | None = None) -> PairList:
+    """Read pairs of nodes.
 
     Args:
         path: File, with two or three columns.
         index: Number of each node by name, as `kappagcn.graphs.io.undirected.node_index` gives it.
+        header: Whether the first line is a heading; None to detect it.
 
     Raises:
-        GraphFileError: A line names a node that the graph does not have.
+        GraphFileError: A line names a node that the graph does not have, or the first line may be a heading or not.
     """
-    file = DelimitedFile(path)
-    if not file.head:
-        raise GraphFileError(f"{path}: expected pairs of nodes, one per line, found none.")
-    number, cells = file.head[0]
-    cells = [cell.strip() for cell in cells]
-    if len(cells) not in (2, 3):
+    table = read_table(path, nodes=2, header=header, known=index, expected="pairs of nodes")
+    if table.width not in (2, 3):
         raise GraphFileError(
-            f"{path}, line {number}: expected two nodes per line, and perhaps a third column, found {len(cells)}."
+            f"{table.place(0)}: expected two nodes per line, and perhaps a third column, found {table.width}."
         )
-    lowered = {cell.lower() for cell in cells}
-    heading = bool(lowered & SOURCES and lowered & TARGETS) or not any(cell in index for cell in cells[:2])
-    heading = heading and len(file.head) > 1
-    kinds: dict[int, Kind] = {0: "name", 1: "name", **({2: "text"} if len(cells) == 3 else {})}
-    words: dict[Kind, str] = {"name": "two nodes", "text": "text"}
-    first, second, *third = (column.to_pylist() for column in file.columns(kinds, heading=heading, words=words))
-    unknown = next((name for pair in zip(first, second, strict=True) for name in pair if name not in index), None)
-    if unknown is not None:
-        raise GraphFileError(f"{path}: expected nodes of the graph, such as {next(iter(index))!r}, found {unknown!r}.")
-    numbers = torch.tensor([[index[name] for name in first], [index[name] for name in second]])
-    texts = third[0] if third else None
-    return PairList(numbers, cells[2].lower() if heading and texts is not None else None, texts)
+    source, target, _ = (0, 1, None) if table.heading is None else named_columns(table.heading)
+    ends = [usual_ids(node_ids(table, i, "two nodes")).to_pylist() for i in (source, target)]
+    wrong = next(((row, n) for row, pair in enumerate(zip(*ends, strict=True)) for n in pair if n not in index), None)
+    if wrong is not None:
+        raise GraphFileError(
+            f"{table.place(wrong[0])}: expected nodes of the graph, such as {next(iter(index))!r}, found {wrong[1]!r}."
+        )
+    numbers = torch.tensor([[index[name] for name in names] for names in ends])
+    if table.width == 2:
+        return PairList(numbers, None, None)
+    third = 3 - source - target
+    texts = table.columns.column(third).cast(pa.utf8()).to_pylist()
+    return PairList(numbers, None if table.heading is None else table.heading[third].lower(), texts)
 
 
 def as_pairs(pairs: object, index: dict[str, int], num_nodes: int) -> Tensor:
@@ -67,7 +67,7 @@ def as_pairs(pairs: object, index: dict[str, int], num_nodes: int) -> Tensor:
     """
     if isinstance(pairs, Sequence) and any(isinstance(end, str) for pair in pairs if _is_pair(pair) for end in pair):
         try:
-            pairs = [[index[str(end)] for end in pair] for pair in pairs]
+            pairs = [[index[node_id(end)] for end in pair] for pair in pairs]
         except KeyError as unknown:
             raise GraphFileError(f"pairs: expected nodes of the graph, found {unknown}.") from None
     array = torch.as_tensor(pairs)

@@ -100,7 +100,7 @@ def _further_attributes(attributes: dict[str, Any], num_nodes: int) -> tuple[dic
         texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
         rows = isinstance(value, Tensor) and value.layout == torch.strided and value.dim() > 0
         per_node = (texts or rows) and len(value) == num_nodes and not key.startswith("edge_")
-        if per_node or (texts and key in ("class_names", "attr_names")):
+        if per_node or key == "column_rules" or (texts and key in ("class_names", "attr_names")):
             kept[key] = value
         else:
             dropped.append(key)

@@ -1,31 +1,84 @@
 """A user's own graph, from a file in any supported format or from an object of another library."""
 
+from __future__ import annotations
+
+import itertools
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError, GraphFileError
+from kappagcn.graphs.columns import ColumnRule
 from kappagcn.graphs.io.compressed import ending_of, is_compressed, stem_of
 from kappagcn.graphs.io.delimited import DelimitedFile
-from kappagcn.graphs.io.edge_list import EdgeList, read_edge_list
-from kappagcn.graphs.io.edge_table import read_parquet
+from kappagcn.graphs.io.edge_table import EdgeColumns, EdgeList, read_edges
 from kappagcn.graphs.io.folder import is_graph_folder, read_folder
 from kappagcn.graphs.io.graphml import read_graphml
 from kappagcn.graphs.io.matrix import read_matrix, read_matrix_table
 from kappagcn.graphs.io.matrix_market import read_matrix_market
-from kappagcn.graphs.io.node_data import as_features, as_labels
+from kappagcn.graphs.io.node_data import as_features, as_labels, compact_features
 from kappagcn.graphs.io.node_table import NodeTable, is_missing, number_classes, read_features, read_labels
 from kappagcn.graphs.io.npz import read_npz
 from kappagcn.graphs.io.pyg import read_torch
+from kappagcn.graphs.io.tables import DELIMITED, is_table
 from kappagcn.graphs.io.undirected import Array, assemble, counted, name_source_in_errors, node_index
 
 Tables = dict[str, tuple[str, NodeTable]]  # by role, "features" or "labels": the file and its content
-DELIMITED = {".csv", ".tsv", ".txt", ".edges", ".edgelist", ".tab"}
 TEXT = DELIMITED | {".mtx", ".graphml", ".gml"}  # may be compressed
+
+
+class NodeFiles(NamedTuple):
+    """Where features and labels come from: files, and names of their columns or of node attributes."""
+
+    features: Any = None
+    labels: Any = None
+    nodes: str | Path | None = None
+    label: str | None = None
+    rules: Any = None
+
+    def any(self) -> bool:
+        """Whether anything is named."""
+        return bool(self.features or self.labels or self.nodes or self.label)
+
+    def beside(self, path: Path) -> NodeFiles:
+        """With the files that lie beside a file of edges, where none are named."""
+        nodes = self.nodes or (None if self.features or self.labels else _file_beside(path, "nodes"))
+        if nodes:
+            return self._replace(nodes=nodes)
+        features, labels = self.features or _file_beside(path, "features"), self.labels or _file_beside(path, "labels")
+        return self._replace(features=features, labels=labels)
+
+    def read(self, known: Collection[str]) -> Tables:
+        """The tables; `known` are the names of the graph's nodes."""
+        columns = self.features if self.nodes else None
+        columns = columns.split(",") if isinstance(columns, str) else columns
+        features = self.nodes or self.features
+        labels = self.nodes if self.nodes and self.label else self.labels
+        if self.label and not labels:
+            labels = features
+        if self.label and not labels:
+            raise GraphFileError(f"expected a file with the column {self.label!r}, found none. Name it with --nodes.")
+        for role, file in (("features", features), ("labels", labels)):
+            if file and not isinstance(file, str | Path):
+                raise GraphFileError(
+                    f"expected a file with {role}, found {file!r}. Only GraphML and GML have attributes."
+                )
+        tables = {}
+        if features:
+            same = self.label if str(labels) == str(features) else None
+            options = {"columns": columns, "label": same, "rules": self.rules}
+            with name_source_in_errors(features):
+                table = read_features(Path(features), known, **options)
+            if table.values.shape[1]:
+                tables["features"] = (str(features), table)
+        if labels:
+            with name_source_in_errors(labels):
+                tables["labels"] = (str(labels), read_labels(Path(labels), known, label=self.label))
+        return tables
 
 
 def read_graph(
@@ -33,14 +86,21 @@ def read_graph(
     *,
     features: str | Path | Sequence[str] | None = None,
     labels: str | Path | None = None,
+    nodes: str | Path | None = None,
+    label: str | None = None,
+    source: str | None = None,
+    target: str | None = None,
+    weight: str | bool | None = None,
     header: bool | None = None,
+    matrix: bool | None = None,
     sparse: bool = False,
+    column_rules: Sequence[Any] | None = None,
 ) -> Data:
     """Read a graph from a file; ``data.report`` says in one line what it is and what was changed.
 
     | ending | format |
     |---|---|
-    | .csv .tsv .txt .tab .edges .edgelist | edge list, see `edge_list` |
+    | .csv .tsv .txt .tab .edges .edgelist | edge list, see `edge_table` |
     | .csv .tsv .txt .npy | square matrix of distances, or adjacency matrix, see `matrix` |
     | .parquet | edge list by columns |
     | .mtx | Matrix Market |
@@ -52,12 +112,21 @@ def read_graph(
 
     Args:
         path: Path of the file.
-        features: File with features, see `node_table`; for GraphML and GML names of numeric node attributes. None looks
-            for ``<stem>.features.csv`` or ``.npz`` beside an edge list.
-        labels: File with labels; for GraphML and GML the name of a node attribute. None looks for
-            ``<stem>.labels.csv`` or ``.npz`` beside an edge list.
-        header: Whether an edge list has a heading; None to detect it.
-        sparse: Whether to keep features as a sparse tensor.
+        features: File with features, see `node_table`; with `nodes` names of its columns, for GraphML and GML names of
+            node attributes. None looks for ``<stem>.features.csv``, ``.npz`` or ``.tsv`` beside an edge list.
+        labels: File with labels, as `features`; for GraphML and GML the name of a node attribute.
+        nodes: File with a row for each node, whose columns are features but for the label. None looks for
+            ``<stem>.nodes.csv`` … beside an edge list.
+        label: Name of the column that is the label, in the file of labels or nodes; for GraphML a node attribute.
+        source: Name of the column of sources in an edge list; None for usual names, or the first column.
+        target: Name of the column of targets.
+        weight: Name of the column of weights, or of an edge attribute of GraphML; None for usual names, False for a
+            graph without weights.
+        header: Whether an edge list has a heading; None to detect it, see `headings`.
+        matrix: Whether a table of numbers is a matrix; None to detect it.
+        sparse: Whether to keep features that are mostly zero as a sparse tensor.
+        column_rules: ``data.column_rules`` of a graph whose features are encoded in the same way; see
+            `kappagcn.graphs.columns`.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -66,10 +135,24 @@ def read_graph(
     ...     read_graph(file).node_names
     ['ann', 'bob']
     """
-    path = Path(path)
+    rules = None if column_rules is None else [ColumnRule(**rule) for rule in column_rules]
+    files = NodeFiles(features, labels, nodes, label, rules)
+    data = _read(Path(path), files, EdgeColumns(source, target, weight, header, matrix), sparse)
+    return without_weights(data) if weight is False else data
+
+
+def without_weights(data: Data) -> Data:
+    """The graph with every edge counted alike."""
+    if data.get("edge_weight") is not None:
+        del data.edge_weight
+        data.report = data.get("report", "").replace("; weighted", "") + "; weights not used"
+    return data
+
+
+def _read(path: Path, files: NodeFiles, columns: EdgeColumns, sparse: bool) -> Data:
     if is_graph_folder(path):
         mapped = read_folder(path)
-        return _with_tables(mapped, path, features, labels, sparse) if features or labels else mapped
+        return _with_tables(mapped, path, files, sparse) if files.any() else mapped
     if not path.is_file():
         raise GraphFileError(f"expected a file, found {'a folder' if path.is_dir() else 'nothing'} at {str(path)!r}.")
     ending = ending_of(path)
@@ -78,20 +161,26 @@ def read_graph(
             f"{path}: expected a compressed file of text, such as .csv{path.suffix} or .mtx{path.suffix}, found "
             f"{ending or 'no ending'!r}. Unpack it first."
         )
-    if ending in (".graphml", ".gml"):
-        return read_graphml(path, features, labels)
-    if ending in DELIMITED or ending == ".parquet":
-        edges: Any = read_parquet(path) if ending == ".parquet" else DelimitedFile(path)
-        data = read_matrix_table(edges) if ending in DELIMITED else None
+    if ending in (".graphml", ".gml") and columns.source is columns.target is None:
+        return read_graphml(path, files.features, files.label or files.labels, columns.weight or "weight")
+    if columns.names() and not is_table(path):
+        raise GraphFileError(
+            f"{path}: expected a table of edges for the column {columns.names()[0]!r}, found {ending!r}."
+        )
+    if is_table(path):
+        file: Any = DelimitedFile(path) if ending in DELIMITED else path
+        wanted = False if columns.names() else columns.matrix
+        data = read_matrix_table(file, wanted) if ending in DELIMITED else None
         if data is None:
-            features, labels = features or _file_beside(path, "features"), labels or _file_beside(path, "labels")
-            edges = edges if ending == ".parquet" else read_edge_list(edges, header=header)
-            return _from_edges(path, edges, features, labels, sparse)
+            with name_source_in_errors(path):
+                edges = read_edges(file, columns)
+            del file
+            return _from_edges(path, edges, files.beside(path), sparse)
     else:
         data = _read_whole(path, ending, sparse)
     if ending == ".mtx":
-        features, labels = features or _file_beside(path, "features"), labels or _file_beside(path, "labels")
-    return _with_tables(data, path, features, labels, sparse) if features or labels else data
+        files = files.beside(path)
+    return _with_tables(data, path, files, sparse) if files.any() else data
 
 
 def _read_whole(path: Path, ending: str, sparse: bool) -> Data:
@@ -117,11 +206,11 @@ def _file_beside(path: Path, role: str) -> Path | None:
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
-def _from_edges(path: Path, edges: EdgeList, features: Any, labels: Any, sparse: bool) -> Data:
+def _from_edges(path: Path, edges: EdgeList, files: NodeFiles, sparse: bool) -> Data:
     """A graph on the nodes of the edges and of the tables; in tables without names, row i is node i."""
     rows, cols = edges.rows, edges.cols
     names: Any = edges.names
-    tables = _read_tables(features, labels, {str(name) for name in names} if features or labels else ())
+    tables = files.read({str(name) for name in names}) if files.any() else {}
     integers = isinstance(names, np.ndarray)
     for source, table in tables.values():
         if table.names is None:
@@ -146,8 +235,9 @@ def _from_edges(path: Path, edges: EdgeList, features: Any, labels: Any, sparse:
     num_nodes = max(known, len(index))
     notes = list(edges.notes)
     if num_nodes > known:
-        files = " and ".join(Path(source).name for source, _ in tables.values())
-        notes.append(f"{counted(num_nodes - known, 'node')} only in {files}")
+        sources = " and ".join(dict.fromkeys(Path(source).name for source, _ in tables.values()))
+        first = next(itertools.islice(index, known, None))
+        notes.append(f"{counted(num_nodes - known, 'node')} only in {sources}, such as {first!r}")
     node_names = None if numbered and num_nodes == known else list(index) or None
     with name_source_in_errors(str(path)):
         data = assemble(
@@ -156,11 +246,11 @@ def _from_edges(path: Path, edges: EdgeList, features: Any, labels: Any, sparse:
     return _add_tables(data, index, tables, sparse)
 
 
-def _with_tables(data: Data, path: Path, features: Any, labels: Any, sparse: bool) -> Data:
+def _with_tables(data: Data, path: Path, files: NodeFiles, sparse: bool) -> Data:
     """The graph with features and labels from further files, whose nodes must be those of the graph."""
     with name_source_in_errors(str(path)):
         index = node_index(data)
-    tables = _read_tables(features, labels, index)
+    tables = files.read(index)
     for source, table in tables.values():
         count = table.values.shape[0]
         unknown = [name for name in table.names or () if name not in index]
@@ -168,16 +258,6 @@ def _with_tables(data: Data, path: Path, features: Any, labels: Any, sparse: boo
             content = f"unknown ones such as {unknown[:3]}" if unknown else f"{count} rows"
             raise GraphFileError(f"{source}: expected the {data.num_nodes} nodes of {path.name}, found {content}.")
     return _add_tables(data, index, tables, sparse)
-
-
-def _read_tables(features: Any, labels: Any, known: Collection[str]) -> Tables:
-    tables = {}
-    for role, file, read in (("features", features, read_features), ("labels", labels, read_labels)):
-        if file and not isinstance(file, str | Path):
-            raise GraphFileError(f"expected a file with {role}, found {file!r}. Only GraphML and GML have attributes.")
-        if file:
-            tables[role] = (str(file), read(Path(file), known))
-    return tables
 
 
 def _add_tables(data: Data, index: dict[str, int], tables: Tables, sparse: bool) -> Data:
@@ -191,8 +271,10 @@ def _add_tables(data: Data, index: dict[str, int], tables: Tables, sparse: bool)
                         f"expected features for all {data.num_nodes} nodes, found none for "
                         f"{data.num_nodes - len(nodes)} of them, such as {missing[:3]}."
                     )
-                data.x = as_features(table.values[np.argsort(nodes)], sparse=sparse)
-                names = {"attr_names": table.columns}
+                x = as_features(table.values[np.argsort(nodes)], sparse=sparse and sp.issparse(table.values))
+                data.x = compact_features(x) if sparse else x
+                names: dict[str, Any] = {"attr_names": table.columns, "column_rules": table.rules}
+                data.report += f"; {table.note}" * bool(table.note)
             else:
                 labels = np.full(data.num_nodes, -1, np.int64)
                 labels[nodes], class_names = number_classes(table.values)
@@ -205,7 +287,9 @@ def _add_tables(data: Data, index: dict[str, int], tables: Tables, sparse: bool)
 def _unlabelled(labels: Array, values: Array) -> str:
     """Report of nodes without a label, and of the words in the file that mean so."""
     unknown = int((labels < 0).sum())
-    words = sorted(set(values[is_missing(values)].tolist()) - {""}) if values.dtype.kind == "U" else []
+    words = (
+        sorted(set(values[is_missing(values) | (values == "-1")].tolist()) - {""}) if values.dtype.kind == "U" else []
+    )
     return f"; {counted(unknown, 'node')} without label" + f" ({', '.join(words)})" * bool(words) if unknown else ""
 
 

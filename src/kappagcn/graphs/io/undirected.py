@@ -10,6 +10,7 @@
 | isolated nodes, several components | kept |
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError, GraphFileError
 
 Array = NDArray[Any]
+INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.0*)?", re.ASCII)
 ROUNDING = 1e-12  # relative error of a sum of squares in float64
 SLICE = 2**20  # edges looked at together
 LARGE, MAX_NODES_PER_ENTRY = 10**6, 100  # a larger graph needs an edge, feature or label for every 100 nodes
@@ -181,9 +183,17 @@ def _checked_weights(weights: Array | None, rows: Array, cols: Array, names: Any
         ends = " to ".join(str(node if names is None else names[node]) for node in (rows[first], cols[first]))
         raise GraphError(
             f"expected weights that are positive and finite, found {weights[first]} at edge {first}, {ends}, "
-            f"({counted(int(bad.sum()), 'such edge')}; weights are float32). Remove them or scale the weights."
+            f"({counted(int(bad.sum()), 'such edge')}; weights are float32). {_advice(weights[bad])}"
         )
     return None if (weights == 1).all() else weights
+
+
+def _advice(weights: Array) -> str:
+    """What to do about weights that cannot be used."""
+    if (np.isfinite(weights) & (weights > 0)).all():
+        return "Scale the weights."
+    merge = "merge nodes that are at one place, " if (weights == 0).any() else ""
+    return f"Scaling does not help: {merge}give these edges positive weights, leave them out, or read no weights."
 
 
 @contextmanager
@@ -204,9 +214,22 @@ def name_source_in_errors(source: str | Path, expected: str | None = None) -> It
         raise GraphFileError(f"{source}: expected {expected}, found something else or damage ({reason}).") from None
 
 
+def node_id(node: Any) -> str:
+    """The text by which a node goes in every table: as it stands, but an integer in any form is the same node.
+
+    >>> node_id(1), node_id(1.0), node_id("+1"), node_id("007")
+    ('1', '1', '1', '007')
+    """
+    text = str(node)
+    if not INTEGER.fullmatch(text):
+        return text
+    text = text.partition(".")[0].removeprefix("+")
+    return "0" if text == "-0" else text
+
+
 def node_index(data: Data) -> dict[str, int]:
-    """Number of each node, by name; nodes without names go by their number. Repeated names are refused."""
-    names = data.get("node_names") or [str(i) for i in range(data.num_nodes)]
+    """Number of each node, by `node_id`; nodes without names go by their number. Repeated names are refused."""
+    names = [node_id(name) for name in data.get("node_names") or range(data.num_nodes)]
     index = {name: i for i, name in enumerate(names)}
     if len(index) != len(names):
         repeated = next(name for name, count in Counter(names).items() if count > 1)

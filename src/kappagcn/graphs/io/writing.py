@@ -1,6 +1,5 @@
 """Writing a graph in any of the formats that `read_graph` reads."""
 
-import csv
 import io
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -9,23 +8,27 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs.io.compressed import compressed, ending_of, is_compressed, stem_of
 from kappagcn.graphs.io.folder import save_folder
+from kappagcn.graphs.io.headings import MISSING_LABELS
 from kappagcn.graphs.io.matrix_market import matrix_market_bytes
 from kappagcn.graphs.io.npz import feature_arrays, save_npz
 from kappagcn.graphs.io.pyg import save_data
-from kappagcn.graphs.io.reading import DELIMITED, TEXT
-from kappagcn.graphs.io.undirected import counted
+from kappagcn.graphs.io.reading import TEXT
+from kappagcn.graphs.io.tables import DELIMITED
+from kappagcn.graphs.io.undirected import counted, node_index
 from kappagcn.io_atomic import atomic_write, save_arrays
 
 __all__ = ["save_graph"]
 
 WRITTEN = TEXT | {".npz", ".npy", ".parquet", ".pt"}
 DENSE_LIMIT = 20_000  # nodes of a matrix that is written in full
+ODD = r"^[\s\x{a0}#%]|[\s\x{a0}]$|[,;|\t]"  # a cell that is quoted, if only for other readers
 LABEL = "class"  # node attribute of GraphML and GML that holds the label
 
 
@@ -77,7 +80,7 @@ def save_graph(data: Data, path: str | Path, *, half: bool = False) -> list[str]
         return [*notes, *_left_out(data, ("y", "node_names", "class_names"))]
     if ending == ".npy":
         return _left_out(data, ())
-    names = None if ending == ".mtx" else data.get("node_names")
+    names = None if ending == ".mtx" else _node_names(data)
     notes = _write_beside(data, path, names or range(data.num_nodes))
     if ending != ".mtx":
         alone = data.num_nodes - len(np.unique(data.edge_index.numpy()))
@@ -106,18 +109,37 @@ def _edges(data: Data) -> tuple[Any, Any, Any]:
     return first[once], second[once], None if weights is None else weights.numpy()[once]
 
 
+def _node_names(data: Data) -> list[str] | None:
+    """Names of the nodes that a file can tell apart; None if they are numbered."""
+    if data.get("node_names") is None:
+        return None
+    node_index(data)  # refuses two nodes of one name, such as 1 and "1"
+    names = [str(name) for name in data.node_names]
+    wrong = next((name for name in names if not name or "\0" in name), None)
+    if wrong is not None:
+        raise GraphError(f"expected names of all nodes, without the character 0, found {wrong!r}. Rename it.")
+    return names
+
+
 def _table(data: Data) -> Any:
     first, second, weights = _edges(data)
-    names = data.get("node_names")
-    nodes = pa.array(range(data.num_nodes) if names is None else [str(name) for name in names])
+    names = _node_names(data)
+    nodes = pa.array(range(data.num_nodes) if names is None else names)
     table = pa.table({"source": nodes.take(pa.array(first)), "target": nodes.take(pa.array(second))})
     return table if weights is None else table.append_column("weight", pa.array(weights))
 
 
 def _edge_list(data: Data, ending: str) -> bytes:
+    return _delimited(_table(data), "," if ending == ".csv" else "\t")
+
+
+def _delimited(table: Any, delimiter: str) -> bytes:
+    """A table as text; all cells are quoted if one would be read as a comment, or without its blanks."""
+    texts = [column for column in table.columns if pa.types.is_string(column.type)]
+    odd = any(pc.any(pc.match_substring_regex(column, ODD)).as_py() for column in texts)
     content = io.BytesIO()
-    style = arrow_csv.WriteOptions(delimiter="," if ending == ".csv" else "\t", quoting_style="needed")
-    arrow_csv.write_csv(_table(data), content, style)
+    style = arrow_csv.WriteOptions(delimiter=delimiter, quoting_style="all_valid" if odd else "needed")
+    arrow_csv.write_csv(table, content, style)
     return content.getvalue()
 
 
@@ -145,7 +167,7 @@ def _matrix(data: Data, _: str) -> bytes:
 
 
 def _networkx(data: Data, ending: str) -> bytes:
-    names = [str(name) for name in data.get("node_names") or range(data.num_nodes)]
+    names = _node_names(data) or [str(i) for i in range(data.num_nodes)]
     graph = nx.Graph()
     labels = _label_words(data) if data.get("y") is not None else [""] * len(names)
     for name, label in zip(names, labels, strict=True):
@@ -160,6 +182,8 @@ def _networkx(data: Data, ending: str) -> bytes:
 def _label_words(data: Data) -> list[str]:
     """Labels as text, empty where there is none."""
     names, labels = data.get("class_names"), data.y.tolist()
+    if wrong := [name for name in names or () if str(name).strip() in MISSING_LABELS]:
+        raise GraphError(f"expected names of classes, found {wrong[0]!r}, which would be read as no label. Rename it.")
     return ["" if label < 0 else str(label if names is None else names[label]) for label in labels]
 
 
@@ -173,13 +197,12 @@ def _write_beside(data: Data, path: Path, nodes: Iterable[Any]) -> list[str]:
             save_arrays(stream, node_names=names, **feature_arrays(data.x))
         notes.append(f"features: {file}")
     if data.get("y") is not None:
-        text = io.StringIO()
-        rows = csv.writer(text, lineterminator="\n")
-        rows.writerow(["node", "label"])
-        rows.writerows(zip(names.tolist(), _label_words(data), strict=True))
+        labels = pa.table(
+            {"node": pa.array(names.tolist(), pa.utf8()), "label": pa.array(_label_words(data), pa.utf8())}
+        )
         file = path.with_name(f"{stem_of(path)}.labels.csv")
         with atomic_write(file) as stream:
-            stream.write(text.getvalue().encode())
+            stream.write(_delimited(labels, ","))
         notes.append(f"labels: {file}")
     return notes
 
