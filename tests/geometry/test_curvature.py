@@ -75,3 +75,21 @@ def test_one_curvature_may_serve_several_spaces():
     (a.k * b.k).backward()
     assert c.raw.grad == -2.0
     assert len(list(torch.nn.ModuleList([a, b]).parameters())) == 1
+
+
+def test_kappa_has_no_axes_and_its_parameter_has_one():
+    for bounds in ({}, {"upper": 0.5}):
+        c = Curvature(-1.0, trainable=True, **bounds)
+        assert c.raw.shape == (1,)
+        assert c().shape == ()
+        c.load_state_dict({"raw": torch.tensor(-3.0)})  # as in version 0.2
+        assert c.raw.tolist() == [-3.0]
+
+
+@pytest.mark.parametrize("bounds", [{}, {"upper": 0.5}, {"lower": -3.0, "upper": 0.5}])
+def test_after_the_meta_device_kappa_is_reset_to_its_initial_value(bounds):
+    with torch.device("meta"):
+        c = Curvature(-0.7, trainable=True, **bounds)
+    assert repr(c).startswith("Curvature(-0.7, trainable")
+    c.to_empty(device="cpu").reset_parameters()
+    assert c.value == pytest.approx(-0.7)

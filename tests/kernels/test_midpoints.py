@@ -66,10 +66,8 @@ def test_rows_are_kept_in_float64_only_where_some_lie_far_out():
     torch.manual_seed(0)
     for far, kind in ((N, "float32"), (N - 8, "float64")):
         adjacency = matrix(far, negative=False)
-        whole, transpose, weight = adjacency.arrays()
-        own = whole, (3,), transpose, weight, None
-        out = kernels.midpoints(rows(far, 3).requires_grad_(), torch.tensor([-1.0], dtype=torch.float64), None, *own)
-        assert out.grad_fn.numbers.sums.dtype == kind
+        out = aggregate(rows(far, 3).requires_grad_(), adjacency, ProductManifold.from_signature("H3(-1)"))
+        assert out.grad_fn.dtype == kind
 
 
 @compiled
@@ -84,7 +82,7 @@ def sums_of_rows(starts, cols, values, x):
 def test_sums_of_rows_of_any_length(kind):
     torch.manual_seed(0)
     adjacency = matrix(N // 2, negative=True).to(kind)
-    csr = adjacency.matrices()[0]
+    csr = adjacency.to_csr()
     entries = [part.numpy() for part in (csr.crow_indices(), csr.col_indices(), csr.values())]
     for dim in range(1, 52):
         x = torch.randn(N, dim, dtype=kind)
@@ -104,7 +102,7 @@ def sums_of_scaled_rows(starts, cols, values, x, numbers, dim):
 def test_sums_of_scaled_rows_of_any_length():
     torch.manual_seed(0)
     adjacency = matrix(N // 2, negative=True)
-    csr = adjacency.matrices()[0]
+    csr = adjacency.to_csr()
     entries = [part.numpy() for part in (csr.crow_indices(), csr.col_indices(), csr.values())]
     for dim in range(1, 52):
         x, numbers = torch.randn(N, dim + 3), torch.randn(N, 3, dtype=torch.float64)

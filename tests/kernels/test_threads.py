@@ -1,5 +1,7 @@
 """One thread for small operations, and as many as before afterwards."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 
@@ -23,6 +25,23 @@ def test_only_few_numbers_take_one_thread(numbers, threads):
 def test_an_error_leaves_the_threads_as_they_were():
     with pytest.raises(ZeroDivisionError), threads_for(1):
         1 / 0  # noqa: B018
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_threads_of_python_inside_at_once_get_their_number_back():
+    """A thread that starts inside begins with one thread of torch's."""
+
+    def inside():
+        with threads_for(1):
+            assert (torch.get_num_threads(), loop_threads()) == (1, 2)
+        return torch.get_num_threads()
+
+    with ThreadPoolExecutor(1) as pool:
+        with threads_for(1):
+            assert pool.submit(inside).result() == 2
+            assert torch.get_num_threads() == 1
+        assert pool.submit(torch.get_num_threads).result() == 2
     assert torch.get_num_threads() == 2
 
 

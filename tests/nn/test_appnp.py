@@ -7,7 +7,7 @@ from torch_geometric.nn import APPNP
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold, Stereographic
 from kappagcn.graphs import disease
-from kappagcn.nn import KappaAPPNP, SparseMatrix
+from kappagcn.nn import KappaAPPNP, SparseMatrix, aggregate
 from kappagcn.nn.appnp import PageRank
 
 EDGES = disease(40).edge_index
@@ -77,6 +77,35 @@ def test_edge_weights_get_a_gradient():
     KappaAPPNP(2, 0.1, -1.0)(rows(), EDGES, weights).sum().backward()
     assert weights.grad is not None
     assert weights.grad.abs().max() > 0
+
+
+def test_a_cached_layer_trains_edge_weights():
+    weights = torch.rand(EDGES.shape[1], dtype=torch.float64, requires_grad=True)
+    layer, plain = KappaAPPNP(2, 0.1, -1.0, cached=True), KappaAPPNP(2, 0.1, -1.0)
+    v = rows()
+    for _ in range(2):
+        ours, want = (torch.autograd.grad(conv(v, EDGES, weights).sum(), weights)[0] for conv in (layer, plain))
+        assert torch.equal(ours, want)
+        weights = (2 * weights).detach().requires_grad_()
+
+
+def test_page_rank_is_a_matrix():
+    steps = [SparseMatrix.from_tensor(torch.rand(5, 5, dtype=torch.float64)) for _ in range(3)]
+    matrix, x = PageRank(steps, 0.2), torch.eye(5, dtype=torch.float64)
+    dense = matrix @ x
+    assert torch.allclose(matrix.transpose() @ x, dense.T)
+    assert torch.allclose(matrix.transpose().transpose() @ x, dense)
+    assert torch.allclose(matrix.row_sums(), dense.sum(1))
+    assert torch.allclose(matrix.transpose().row_sums(), dense.sum(0))
+    assert matrix.to(torch.float64) is matrix.dropout(0.0) is matrix
+    assert torch.allclose(matrix.to(torch.float32) @ x.float(), dense.float())
+    assert all(part.values.is_meta for part in matrix.to("meta").steps)
+    dropped = matrix.dropout(0.5)
+    assert all((step.values == 0).any() for step in dropped.steps)
+    for name in ("rows", "cols", "values", "with_values", "to_dense", "to_coo", "csr"):
+        assert not hasattr(matrix, name), name
+    with pytest.raises(GraphError, match="expected a SparseMatrix"):
+        aggregate(x, matrix, Stereographic(-1.0), aggregation="frechet")
 
 
 def test_float32_rows_far_out_keep_their_digits():

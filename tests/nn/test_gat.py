@@ -7,6 +7,8 @@ from torch_geometric.nn import GATConv, GATv2Conv
 from graph_samples import DOUBLE, random_graph
 from kappagcn import geometry as G
 from kappagcn.errors import GraphError
+from kappagcn.geometry import Curvature, ProductManifold, Stereographic
+from kappagcn.geometry.curvature import RelativeCurvature
 from kappagcn.nn import KappaGATConv
 
 EDGES, _, GENERATOR = random_graph(9, 30, 0)
@@ -22,7 +24,7 @@ def test_flat_it_is_pygs_layer_values_and_gradients(score, options):
     torch.manual_seed(0)
     theirs = {"gat": GATConv, "gatv2": GATv2Conv}[score](4, 5, **options).double()
     ours = KappaGATConv(4, 5, **options, score=score, manifold=0.0).double()
-    ours.load_state_dict(theirs.state_dict())
+    ours.load_state_dict(theirs.state_dict(), strict=False)
     arguments = (EDGES, FEATURES) if "edge_dim" in options else (EDGES,)
     results = []
     for conv in (theirs, ours):
@@ -70,3 +72,23 @@ def test_gradients_and_mistakes():
 def test_two_kinds_of_nodes_are_refused():
     with pytest.raises(GraphError, match="in_channels: expected one number"):
         KappaGATConv((-1, -1), 5)
+
+
+@pytest.mark.parametrize("kind", [Curvature, RelativeCurvature])
+def test_factors_share_a_curvature(kind):
+    kappa = kind(-1.0, trainable=True)
+    conv = KappaGATConv(4, 4, heads=2, manifold=ProductManifold([Stereographic(kappa, dim=2) for _ in range(2)]))
+    conv(X.float(), EDGES).square().sum().backward()
+    assert kappa.raw.grad.abs().sum() > 0
+
+
+def test_heads_are_layers_with_one_head_each():
+    heads = KappaGATConv(4, 3, heads=2, manifold=-0.7, bias=False).double()
+    out = heads(X, EDGES)
+    for h in range(2):
+        alone = KappaGATConv(4, 3, manifold=-0.7, bias=False).double()
+        with torch.no_grad():
+            alone.lin.weight.copy_(heads.lin.weight[3 * h : 3 * h + 3])
+            alone.att_src.copy_(heads.att_src[:, h : h + 1])
+            alone.att_dst.copy_(heads.att_dst[:, h : h + 1])
+        assert torch.allclose(out[:, 3 * h : 3 * h + 3], alone(X, EDGES), atol=1e-12)

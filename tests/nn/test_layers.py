@@ -140,3 +140,14 @@ def test_layers_compile_and_export(name):
     assert torch.allclose(compiled(*arguments), want, atol=1e-5)
     exported = torch.export.export(layer, arguments).module()
     assert torch.allclose(exported(*arguments), want, atol=1e-5)
+
+
+def test_layers_on_the_meta_device_are_shown_and_reset():
+    with torch.device("meta"):
+        layers = [KappaLogits(4, 3, "H2xS2"), HGCNConv(4, 4), KappaPool("H4")]
+    assert [repr(layer).count(word) for layer, word in zip(layers, ("H2xS2", "H4", "H4"), strict=True)] == [1, 1, 1]
+    logits, conv = (layer.to_empty(device="cpu") for layer in layers[:2])
+    for layer in (logits, conv):
+        layer.reset_parameters()
+    torch.testing.assert_close(logits.manifold.k.detach(), torch.tensor([-1.0, 1.0]))
+    assert conv.manifold.curvature.value == pytest.approx(-1.0)

@@ -9,7 +9,7 @@ import torch
 from graph_samples import DOUBLE, random_graph
 from kappagcn.kernels.dispatch import torch_only
 from kappagcn.models import KappaGCN
-from kappagcn.nn.midpoints import count_edge_rows, midpoints
+from kappagcn.nn.midpoints import count_edge_rows, midpoints, midpoints_backward, midpoints_operation
 from kappagcn.sparse import SparseMatrix
 from layers import exact_midpoint
 
@@ -145,3 +145,61 @@ def test_rows_too_far_to_lift_are_counted():
     model = KappaGCN(3, 2, "H3(-1)")
     assert model.capped_rows(0.1 * x, edge_index) == 0
     assert model.capped_rows(1000 * x, edge_index) > 20
+
+
+def with_arrays(matrix, dtype=DOUBLE):
+    matrix = matrix.to(dtype)
+    return *matrix.csr(), *matrix.csr_transpose(), matrix.row_sums()
+
+
+@pytest.mark.parametrize(("radius", "dtype"), [(1.0, DOUBLE), (1.0, torch.float32), (6.0, torch.float32)])
+@pytest.mark.parametrize("biased", [False, True])
+def test_the_operation_keeps_the_rules_of_torch(radius, dtype, biased):
+    pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
+    v, weights, grad = far_graph(radius, dtype)
+    bias = torch.ones(3, dtype=dtype, requires_grad=True) if biased else None
+    arrays = with_arrays(SparseMatrix.from_tensor(weights), dtype)
+    v, k = v.requires_grad_(), torch.tensor([-1.0], dtype=DOUBLE, requires_grad=True)
+    utils = ("test_schema", "test_autograd_registration", "test_faketensor")
+    torch.library.opcheck(midpoints_operation, (v, k, bias, [3], *arrays), test_utils=utils)
+    out, *saved = midpoints_operation(v, k, bias, [3], *arrays)
+    arguments = grad, v.detach(), k.detach(), [3], *arrays[3:], *(part.detach() for part in saved)
+    torch.library.opcheck(midpoints_backward, arguments, test_utils=utils)
+    inputs = (v, k) if bias is None else (v, k, bias)
+    wanted = midpoints(v, SparseMatrix.from_tensor(weights), k, [3], bias=bias)
+    assert torch.equal(out, wanted)
+    for one, other in zip(*(torch.autograd.grad(rows, inputs, grad) for rows in (out, wanted)), strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize(("radius", "dtype"), [(1.0, DOUBLE), (1.0, torch.float32), (8.0, torch.float32)])
+@pytest.mark.parametrize("kappa", [-1.0, 0.0, 0.5])
+def test_gradients_of_weights_by_compiled_loops_are_those_of_torch(kappa, radius, dtype):
+    pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
+    v, weights, grad = far_graph(radius, dtype)
+    results = []
+    for path in PATHS.values():
+        entries = SparseMatrix.from_tensor(weights)
+        values = entries.values.clone().requires_grad_()
+        x, k = v.clone().requires_grad_(), torch.tensor([kappa], dtype=dtype, requires_grad=True)
+        with path():
+            out = midpoints(x, entries.with_values(values), k, [3])
+            results.append((out, *torch.autograd.grad(out, (x, k, values), grad)))
+    for one, other in zip(*results, strict=True):
+        assert torch.allclose(one, other, rtol=1e-4 if dtype == torch.float32 else 1e-8, atol=1e-5)
+    assert "WeightedMidpoints" in type(results[0][0].grad_fn).__name__
+
+
+def test_weights_of_zero_and_second_derivatives_by_weights():
+    weights = torch.tensor([0.0, 0.0, 0.3, 0.7], dtype=DOUBLE, requires_grad=True)
+    v = torch.tensor([[0.3, 0.1], [-0.2, 0.4], [0.1, 0.1]], dtype=DOUBLE, requires_grad=True)
+    rows, cols = torch.tensor([0, 0, 1, 1]), torch.tensor([0, 1, 1, 2])
+
+    def computed(v, k, weights):
+        return midpoints(v, SparseMatrix(rows, cols, weights, (3, 3)), k, [2])
+
+    k = torch.tensor([-1.0], dtype=DOUBLE, requires_grad=True)
+    assert torch.isfinite(torch.autograd.grad(computed(v, k, weights).sum(), weights)[0]).all()
+    positive = weights.detach().clamp(min=0.1).requires_grad_()
+    assert torch.autograd.gradcheck(computed, (v, k, positive))
+    assert torch.autograd.gradgradcheck(computed, (v, k, positive))

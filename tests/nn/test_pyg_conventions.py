@@ -18,4 +18,8 @@ def test_the_page_says_what_happens(name):
     row = dict(pyg_conventions.ROWS)[name]
     theirs, ours = pyg_conventions.attempt(row, GCNConv), pyg_conventions.attempt(row, KappaGCNConv)
     assert f"| {name} | {theirs} | {ours} |" in PAGE.read_text().splitlines()
-    assert ours != "no" or "aggr" in name
+    assert ours != "no" or "aggr" in name or "TorchScript" in name
+
+
+def test_the_page_names_what_replaces_torchscript():
+    assert PAGE.read_text().endswith(f"\n\n{pyg_conventions.NOTE}\n")

@@ -7,7 +7,9 @@ from torch_geometric.nn import SAGEConv
 from graph_samples import DOUBLE, random_graph
 from kappagcn import geometry as G
 from kappagcn.errors import GraphError
-from kappagcn.nn import KappaSAGEConv
+from kappagcn.geometry import Curvature, ProductManifold, Stereographic
+from kappagcn.geometry.curvature import RelativeCurvature
+from kappagcn.nn import KappaSAGEConv, SparseMatrix
 
 EDGES, WEIGHT, GENERATOR = random_graph(9, 30, 0)
 X = torch.randn(9, 4, generator=GENERATOR, dtype=DOUBLE)
@@ -19,7 +21,7 @@ def test_flat_it_is_sageconv_values_and_gradients(options, bipartite):
     channels = (4, 3) if bipartite else 4
     theirs = SAGEConv(channels, 5, **options).double()
     ours = KappaSAGEConv(channels, 5, **options, manifold=0.0).double()
-    ours.load_state_dict(theirs.state_dict())
+    ours.load_state_dict(theirs.state_dict(), strict=False)
     edges = EDGES.clamp(max=4) if bipartite else EDGES
     results = []
     for conv in (theirs, ours):
@@ -56,3 +58,18 @@ def test_gradients_and_lazy_sizes():
     assert torch.autograd.gradcheck(
         lambda x, w: fixed(x, EDGES, w), (X.clone().requires_grad_(), WEIGHT.clone().requires_grad_())
     )
+
+
+def test_sizes_are_taken_from_a_sparse_matrix():
+    conv, x = KappaSAGEConv(-1, 3), SparseMatrix.from_tensor(X.float())
+    out = conv(x, EDGES)
+    assert (conv.in_channels, conv.lin_r.in_channels) == (4, 4)
+    assert torch.allclose(out, conv(X.float(), EDGES), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [Curvature, RelativeCurvature])
+def test_factors_share_a_curvature(kind):
+    kappa = kind(-1.0, trainable=True)
+    conv = KappaSAGEConv(4, 4, manifold=ProductManifold([Stereographic(kappa, dim=2) for _ in range(2)]))
+    conv(X.float(), EDGES).square().sum().backward()
+    assert kappa.raw.grad.abs().sum() > 0

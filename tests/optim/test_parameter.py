@@ -110,6 +110,35 @@ def test_conversions_keep_the_space(build):
     assert net.x is parameter
 
 
+@EACH
+def test_states_are_assigned_on_the_space(build):
+    net = Net(build())
+    state = {name: 0.5 * tensor for name, tensor in net.state_dict().items()}
+    net.load_state_dict(state, assign=True)
+    check(net)
+    assert net.x.data_ptr() == state["x"].data_ptr()
+    frozen = Net(build(), requires_grad=False)
+    frozen.load_state_dict(state, assign=True)
+    assert type(frozen.x) is ManifoldParameter
+    assert not frozen.x.requires_grad
+
+
+@EACH
+def test_the_meta_device_keeps_the_space(build):
+    net = Net(build())
+    state = {name: tensor.clone() for name, tensor in net.state_dict().items()}
+    for empty in (lambda: net.to("meta").to_empty(device="cpu"), lambda: net.to_empty(device="cpu")):
+        empty()
+        net.load_state_dict(state)
+        check(net)
+    net.to("meta")
+    assert type(net.x) is ManifoldParameter
+    assert type(net.x.detach()) is torch.Tensor
+    net.load_state_dict(state, assign=True)
+    check(net)
+    torch.testing.assert_close(net.x.detach(), state["x"])
+
+
 def test_points_outside_are_refused_and_brought_back():
     space = Stereographic(Curvature(-1.0, trainable=True))
     with pytest.raises(GeometryError, match=r"data: expected points .* 1 of 2 points are outside the ball .* project"):

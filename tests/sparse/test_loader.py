@@ -5,6 +5,7 @@ import torch
 from torch_geometric.data import Data, HeteroData
 
 from kappagcn.errors import GraphError
+from kappagcn.graphs import from_edges
 from kappagcn.nn import KappaGCNConv
 from kappagcn.sparse import KappaNeighborLoader
 
@@ -70,6 +71,21 @@ def test_sparse_features_stay_sparse(data):
         assert torch.equal(batch.x.to_dense(), dense.x)
         assert batch.seen
     assert sparse.x.layout == torch.sparse_csr
+
+
+def test_a_graph_with_names_is_divided_too():
+    """The library's own graphs from edges with names, whose names are a list."""
+    ring = "abcdef"
+    data = from_edges([(ring[i - 1], ring[i]) for i in range(6)])
+    data.y, data.class_names = torch.arange(6) % 6, list("uvwxyz")  # as many classes as nodes
+    data.edge_names = [f"edge {k}" for k in range(data.num_edges)]
+    for batch in KappaNeighborLoader(data, [1], batch_size=2, seed=0, transform=lambda b: b.update({"seen": True})):
+        assert batch.node_names == [data.node_names[node] for node in batch.n_id.tolist()]
+        assert batch.edge_names == [f"edge {k}" for k in batch.e_id.tolist()]
+        assert batch.class_names == data.class_names
+        assert batch.num_nodes == len(batch.n_id)
+        assert batch.seen
+    assert len(data.node_names) == 6, "the graph itself is unchanged"
 
 
 def test_with_all_neighbours_a_network_gives_what_it_gives_on_the_whole_graph(data):

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch_geometric.data import Data
 
 from graph_samples import DOUBLE, random_graph
 from kappagcn.errors import GraphError
@@ -67,7 +68,7 @@ def test_rows_of_any_precision_are_multiplied_in_single_or_their_own(dtype, unit
 def test_autocast_does_not_lower_the_precision_of_a_product():
     matrix = normalized_adjacency(EDGES)
     with torch.autocast("cpu", torch.bfloat16):
-        product = multiply(matrix.matrices()[0], X)
+        product = multiply(matrix.to_csr(), X)
     assert product.dtype == torch.float32
     assert torch.equal(product, matrix @ X)
 
@@ -123,13 +124,58 @@ def test_values_changed_in_place_are_noticed_and_never_changed_by_the_matrix():
     assert torch.allclose(matrix.to(DOUBLE).to_dense(), matrix.to_dense().double())
 
 
-def test_csr_tensors_are_made_once_and_shared_by_coalesced_matrices():
+def test_entries_are_sorted_once_for_all_matrices_that_share_their_positions():
     matrix = normalized_adjacency(EDGES)
-    assert matrix.matrices()[0] is matrix.matrices()[0]
-    unique = matrix.coalesced()
-    assert unique.coalesced() is unique
-    assert unique.with_values(2 * unique.values)._layout is unique._layout
-    assert torch.allclose(unique.with_values(2 * unique.values) @ X, 2 * (matrix @ X))
+    assert matrix.csr() is matrix.csr()
+    doubled = matrix.with_values(2 * matrix.values)
+    assert doubled.csr().indices is matrix.csr().indices
+    assert torch.allclose(doubled @ X, 2 * (matrix @ X))
+    assert matrix.dropout(0.5).csr().indices is matrix.dropout(0.5).csr().indices
+
+
+@pytest.mark.parametrize("name", ["rows", "cols", "values", "shape"])
+def test_a_matrix_is_read_only(name):
+    matrix = normalized_adjacency(EDGES)
+    with pytest.raises(AttributeError):
+        setattr(matrix, name, getattr(matrix, name))
+
+
+def test_other_values_make_another_matrix():
+    matrix = SparseMatrix.from_tensor(torch.eye(3))
+    _ = matrix @ torch.ones(3, 1)
+    changed = matrix.with_values(torch.tensor([1.0, 2.0, 3.0]))
+    assert torch.equal(changed.to_dense(), torch.diag(torch.tensor([1.0, 2.0, 3.0])))
+    assert torch.equal((changed @ torch.ones(3, 1)).flatten(), torch.tensor([1.0, 2.0, 3.0]))
+    assert torch.equal(matrix.to_dense(), torch.eye(3))
+    with pytest.raises(GraphError, match=r"values: expected \(3,\), found \(2,\)"):
+        matrix.with_values(torch.ones(2))
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_all_parts_of_a_matrix_move_together_also_within_data(used):
+    matrix = normalized_adjacency(EDGES)
+    if used:
+        _ = matrix @ X
+    data = Data(x=X, edge_index=EDGES, adjacency=matrix).to("meta")
+    for moved in (matrix.to("meta"), matrix.to(device="meta", dtype=DOUBLE), data.adjacency):
+        assert all(part.is_meta for part in (moved.rows, moved.cols, moved.values))
+        assert (moved @ torch.empty(4, 2, device="meta", dtype=moved.dtype)).is_meta
+    assert matrix.to("cpu") is matrix
+    assert matrix.to(DOUBLE) is matrix.to(DOUBLE)
+    assert not matrix.values.is_meta
+
+
+def test_the_transpose_and_heads_are_those_of_the_dense_matrix():
+    matrix, dense = random_matrix(3, 5, 8, seed=2)
+    for _ in range(2):  # before its entries are sorted, and after
+        turned = matrix.transpose()
+        assert torch.equal(turned.to_dense(), dense.T)
+        assert torch.allclose(turned @ dense, dense.T @ dense)
+        _ = matrix @ dense.T
+    values = torch.randn(8, 2, dtype=DOUBLE, generator=torch.Generator().manual_seed(0))
+    heads, x = matrix.with_heads(values), torch.randn(5, 2, 4, dtype=DOUBLE)
+    expected = torch.stack([matrix.with_values(values[:, h]) @ x[:, h] for h in range(2)], 1)
+    assert torch.allclose((heads @ x.flatten(0, 1)).view(3, 2, 4), expected)
 
 
 def test_used_matrices_copy_and_pickle():

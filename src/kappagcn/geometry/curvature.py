@@ -18,7 +18,8 @@ class Curvature(nn.Module):
 
     Without bounds the trained parameter is κ itself, so that a step of the optimiser is a step of κ, also
     through zero. With bounds the parameter is ``raw``, and κ a smooth increasing function of it that stays within them:
-    softplus for one bound, sigmoid for two; κ changes more and more slowly towards a bound.
+    softplus for one bound, sigmoid for two; κ changes more and more slowly towards a bound. ``raw`` has one axis,
+    (1,), because sharded training (FSDP) takes no parameters without axes.
 
     Args:
         value: Initial κ.
@@ -35,6 +36,7 @@ class Curvature(nn.Module):
 
     lower: float
     upper: float
+    initial: float
     raw: Tensor
 
     def __init__(
@@ -61,15 +63,21 @@ class Curvature(nn.Module):
                 f"value: expected a curvature strictly between its bounds {self.lower:g} and {self.upper:g}, found "
                 f"{value:g}; move the start or the bounds."
             )
-        raw = torch.tensor(start, dtype=torch.get_default_dtype() if dtype is None else dtype)
+        self.initial = float(value)
+        raw = torch.full((1,), start, dtype=torch.get_default_dtype() if dtype is None else dtype)
         if trainable:
             self.raw = nn.Parameter(raw)
         else:
             self.register_buffer("raw", raw)
 
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Set κ to its initial value."""
+        self.raw.fill_(self._inverse(self.initial))
+
     def forward(self) -> Tensor:
         """κ as a tensor without axes."""
-        raw = self.raw
+        raw = self.raw.reshape(())
         if math.isfinite(self.lower) and math.isfinite(self.upper):
             return self.lower + (self.upper - self.lower) * torch.sigmoid(raw)
         if math.isfinite(self.lower):
@@ -90,8 +98,10 @@ class Curvature(nn.Module):
 
     @property
     def value(self) -> float:
-        """κ as a number."""
-        return float(self().detach())
+        """κ as a number: on the meta device the initial one, NaN where the parameter is sharded over ranks."""
+        if self.raw.is_meta:
+            return self.initial
+        return math.nan if hasattr(self.raw, "full_tensor") else float(self().detach())
 
     @property
     def unit(self) -> float:
@@ -103,6 +113,10 @@ class Curvature(nn.Module):
         """Current sign of κ: −1 hyperbolic, 0 Euclidean, 1 spherical."""
         return (self.value > 0) - (self.value < 0)
 
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
+        add_axis(state_dict, f"{prefix}raw")
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
     def extra_repr(self) -> str:
         """Value, whether trained, bounds."""
         bounds = {"lower": self.lower, "upper": self.upper}
@@ -111,12 +125,12 @@ class Curvature(nn.Module):
 
 
 class RelativeCurvature(Curvature):
-    """A curvature in units of the data: κ = raw · SHARE/r², with r² the mean square length of the rows.
+    """A curvature in units of the data: κ = raw/scale², scale = 8√(r² + 4²), r² the mean square length of the rows.
 
     The effect of a curvature depends on the size of vectors, through κr². So raw = ±1 is a slight curvature for rows of
-    any size, and a step of an optimiser has the same effect on all. The first rows set r²; while a network is trained
-    and its rows grow, r² follows as a running mean. It is part of the state, negative until the first rows are seen;
-    until then κ = raw.
+    any size, and a step of an optimiser has the same effect on all. The first rows set the scale, a buffer that is −1
+    until then and constant afterwards. Short rows count as rows of length 4, to which training makes them grow: a
+    classifier's logits are of this size, however small the weights are at first.
 
     Args:
         value: Initial raw: −1, 0 or 1 for a space that starts hyperbolic, flat or spherical.
@@ -127,14 +141,14 @@ class RelativeCurvature(Curvature):
 
     >>> curvature = RelativeCurvature(-1.0)
     >>> curvature.observe(torch.tensor([[3.0, 4.0], [0.0, 5.0]]))
-    >>> f"{curvature.value:.6f}"  # −1/64 of 1/25
-    '-0.000625'
+    >>> f"{curvature.value:.6f}"  # −1/64 of 1/(25 + 16)
+    '-0.000381'
     """
 
-    SHARE = 1 / 64  # 2√|κ|r = ¼ at raw = ±1
-    MOMENTUM = 0.1  # momentum of the running mean
+    LENGTHS = 8.0  # scale in lengths of rows: 2√|κ|r = ¼ at raw = ±1 for long rows
+    GROWN = 4.0  # length to which short rows grow; chosen on validation nodes among 0, 2, 4 and 8
 
-    mean_square: Tensor
+    scale: Tensor
 
     def __init__(
         self,
@@ -146,48 +160,75 @@ class RelativeCurvature(Curvature):
     ) -> None:
         super().__init__(value, trainable=trainable, dtype=dtype)
         self.weigh_long = weigh_long
-        self.register_buffer("mean_square", torch.full_like(self.raw, -self.SHARE).detach())
-        self.pending = True
+        self.register_buffer("scale", -torch.ones_like(self.raw).detach().squeeze(0))
+
+    def reset_parameters(self) -> None:
+        """Set raw to its initial value and forget the scale, which the next rows set again."""
+        super().reset_parameters()
+        self.scale.fill_(-1)
 
     def forward(self) -> Tensor:
-        """κ as a tensor without axes."""
-        return self.raw * (self.SHARE / self.mean_square.abs())
+        """κ as a tensor without axes, at least in float32: half precision has no numbers as small."""
+        dtype = torch.promote_types(self.raw.dtype, torch.float32)
+        return self.raw.reshape(()).to(dtype) / self.scale.to(dtype).square()
 
     @property
     def unit(self) -> float:
         """Factor from raw to κ."""
-        return self.SHARE / float(self.mean_square.abs())
+        return float(self.scale) ** -2
 
-    def reset_parameters(self) -> None:
-        """Forget the mean square length, which the next rows set again; raw stays."""
-        self.mean_square.fill_(-self.SHARE)
-        self.pending = True
-
-    @torch.no_grad()
     def observe(self, rows: Tensor, mean: Callable[[Tensor], Tensor] = torch.mean) -> None:
-        """Take the mean square length from the first rows, (N, D), then follow that of later rows; 0 is ignored.
+        """Take the scale from the first rows, (N, D), unless it is set; rows of zeros do not set it.
 
         `mean` is the function that averages numbers of rows, (N,), over all ranks that share the rows.
         """
-        squares = rows.detach().to(self.mean_square.dtype).square().sum(-1)
-        square = mean(squares)
-        if self.weigh_long:
-            square = mean(squares * squares) / square  # infinite for rows beyond 1e9, which makes the space flat
-        if not self.pending:
-            square = torch.lerp(self.mean_square, square, self.MOMENTUM)
-        self.mean_square.copy_(torch.where(square > 0, square, self.mean_square))
-        self.pending = False
 
-    @torch.no_grad()
-    def set_mean_square(self, value: float) -> None:
-        """Set the mean square length; 0 is ignored."""
-        if value > 0:
-            self.mean_square.fill_(value)
-            self.pending = False
+        def measured(rows: Tensor) -> Tensor:
+            squares = rows.double().square().sum(-1)
+            square = mean(squares)
+            if self.weigh_long:
+                square = mean(squares * squares) / square
+            return self.LENGTHS * torch.where(square > 0, square + self.GROWN**2, torch.nan).sqrt()
+
+        set_once(self.scale, measured, rows)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
+        """Load a state; in those of version 0.2 there is r² in place of the scale."""
+        square = state_dict.pop(f"{prefix}mean_square", None)
+        if square is not None:
+            state_dict[f"{prefix}scale"] = torch.where(square > 0, self.LENGTHS * square.abs().sqrt(), -1)
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
-        self.pending = not self.mean_square.is_meta and bool(self.mean_square < 0)
+
+
+@torch.no_grad()
+def set_once(scale: Tensor, measured: Callable[..., Tensor], *tensors: Tensor) -> None:
+    """Set a scale, which is negative until then, to that measured of tensors, if it is a positive number.
+
+    >>> scale = torch.tensor(-1.0)
+    >>> for rows in (torch.zeros(2), torch.ones(2), 5 * torch.ones(2)):
+    ...     set_once(scale, torch.mean, rows)
+    >>> float(scale)
+    1.0
+    """
+
+    def new(scale: Tensor, *tensors: Tensor) -> Tensor:
+        value = measured(*tensors).clamp(max=torch.finfo(scale.dtype).max).to(scale.dtype)
+        return torch.where(value > 0, value, scale)
+
+    inputs = (scale, *(t.detach() for t in tensors))
+    if torch.compiler.is_compiling():
+        scale.copy_(torch.cond(scale < 0, new, lambda scale, *_: scale.clone(), inputs))
+    elif not scale.is_cpu:  # reading it would mean waiting for the device
+        scale.copy_(torch.where(scale < 0, new(*inputs), scale))
+    elif scale < 0:
+        scale.copy_(new(*inputs))
+
+
+def add_axis(state_dict: dict[str, Any], *keys: str) -> None:
+    """Give these numbers of a state the one axis of parameters, (1,), which they lack in states of version 0.2."""
+    for key in keys:
+        if key in state_dict and state_dict[key].dim() == 0:
+            state_dict[key] = state_dict[key].reshape(1)
 
 
 def _inverse_softplus(y: float) -> float:

@@ -43,6 +43,12 @@ class Manifold(nn.Module):
         """Curvature, in a product those of its factors, (F,)."""
         raise NotImplementedError
 
+    def reset_parameters(self) -> None:
+        """Set all curvatures to their initial values."""
+        for module in self.modules():
+            if isinstance(module, Curvature):
+                module.reset_parameters()
+
     def _known_dim(self) -> int:
         raise NotImplementedError
 

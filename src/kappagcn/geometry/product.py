@@ -92,7 +92,7 @@ class ProductManifold(Manifold):
     def split(self, x: Tensor) -> list[Tensor]:
         """The factors' parts of (..., D)."""
         self._check_columns(x, self.dim)
-        return list(x.split(self.dims, -1))
+        return list(torch.split(x, self.dims, -1))
 
     def factor_dists(self, x: Tensor, y: Tensor) -> Tensor:
         """The distance in each factor: (..., D), (..., D) → (..., F)."""
@@ -139,7 +139,7 @@ class ProductManifold(Manifold):
             self._check_columns(t, self.dim + extra * self.num_factors)
         sizes = [(dim + extra) * count for dim, count in self._runs]
         kappas = self.k.split([count for _, count in self._runs])
-        parts = zip(*(t.split(sizes, -1) for t in tensors), strict=True)
+        parts = zip(*(torch.split(t, sizes, -1) for t in tensors), strict=True)
         numbers = [n.unsqueeze(-1) if isinstance(n, Tensor) and n.dim() else n for n in numbers]
         return [
             f(*numbers, *(p.unflatten(-1, (count, dim + extra)) for p in part), k=kappa)

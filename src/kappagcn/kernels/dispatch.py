@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, wraps
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +18,12 @@ from kappagcn.errors import GeometryError
 from kappagcn.tracing import is_autocast_on, is_cheap_to_read
 
 _torch_only = False
+_numba = find_spec("numba")  # not imported, which takes a second
+
+
+def is_numba_installed() -> bool:
+    """Whether compiled functions call loops of numba; ``torch.compile`` can trace this."""
+    return not _torch_only and _numba is not None and _numba.submodule_search_locations is not None
 
 
 @cache
@@ -29,11 +36,14 @@ def _load(name: str) -> ModuleType | None:
 
 def compiled(name: str, *tensors: Tensor) -> ModuleType | None:
     """The compiled module ``"rows"`` or ``"point_pairs"`` if it can handle these tensors; None if torch is used."""
-    if _torch_only or not is_cheap_to_read(*tensors):
+    if not is_cheap_to_read(*tensors) or not all(t.dtype in (torch.float32, torch.float64) for t in tensors):
         return None
-    if not all(t.dtype in (torch.float32, torch.float64) for t in tensors):
-        return None
-    return _load(name)
+    return load(name)
+
+
+def load(name: str) -> ModuleType | None:
+    """A compiled module; None where torch is used instead."""
+    return None if _torch_only else _load(name)
 
 
 @contextmanager

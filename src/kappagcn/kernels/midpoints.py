@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.geometry.numerics import ROW_EXPONENT
-from kappagcn.kernels.blocks import Array, as_array, block_sums, compiled
+from kappagcn.kernels.blocks import Array, as_array, block_sums, compiled, in_blocks
 from kappagcn.kernels.buffers import Buffers
 from kappagcn.kernels.dispatch import second_order
 from kappagcn.kernels.lifts import (
@@ -33,7 +33,7 @@ from kappagcn.kernels.row_vectors import scaled_sum, weighted_sum
 from kappagcn.kernels.team import call_in_threads, next_number, run
 from kappagcn.kernels.vector_math import inlined
 
-__all__ = ["midpoints"]
+__all__ = ["Numbers", "bounds", "compute", "compute_gradients", "entry_gradients", "midpoints"]
 
 CSR = tuple[Array, Array, Array]  # row starts, columns and values
 LIMIT = ROW_EXPONENT[torch.float64]
@@ -196,37 +196,105 @@ def _sum_and_lift_backward_in_team(begin: int, threads: int, arguments: Any) -> 
     call_in_threads(begin, threads, _sum_and_lift_backward, arguments)
 
 
-class _Numbers(NamedTuple):
-    """What the derivatives of midpoints need: numbers of lifted and of lowered rows, and the sums of lifted rows."""
+class Numbers(NamedTuple):
+    """What the derivatives of midpoints need: numbers of lifted and of lowered rows, and the sums of lifted rows.
+
+    Attributes:
+        factors: (F, 3, N) of float64.
+        lowered: (F, 3, M) of float64.
+        sums: Memory of (M, D + F) numbers of float64, of which float32 sums take the first half.
+    """
 
     factors: Array
-    kept: Array
+    lowered: Array
     sums: Array
-    buffers: Buffers  # keeps the memory of these arrays
+
+    @classmethod
+    def empty(cls, shape: tuple[int, int], rows: int, count: int, make: Callable[..., Array] = np.empty) -> Numbers:
+        """Memory for N rows of D columns, M rows of the result and F factors."""
+        n, d = shape
+        sizes = (count, 3, n), (count, 3, rows), (rows, d + count)
+        return cls(*(make(size, np.float64) for size in sizes))
+
+    def sums_as(self, dtype: Any) -> Array:
+        """The sums in the dtype in which they were computed."""
+        sums: Array = self.sums.reshape(-1).view(dtype)[: self.sums.size].reshape(self.sums.shape)
+        return sums
 
 
-def _compute(x: Array, kappas: Array, ends: Array, matrix: CSR, weight: Array, bias: Array, out: Array) -> _Numbers:
-    """Midpoints plus bias, into `out`, and their numbers."""
+def compute(
+    x: Array, kappas: Array, ends: Array, matrix: CSR, weight: Array, bias: Array, out: Array, numbers: Numbers
+) -> Any:
+    """Midpoints plus bias, into `out`, and their numbers; returns the dtype of the sums."""
     (n, d), rows, count, far, single = x.shape, len(weight), len(kappas), np.zeros(1, np.bool_), x.dtype == np.float32
-    buffers, scratch, alone = Buffers(), Buffers(), max(n, rows) <= ALONE
-    factors, kept = buffers.empty((count, 3, n), np.float64), buffers.empty((count, 3, rows), np.float64)
-    own, target = (x, kappas, ends, factors), (kappas, ends, weight, bias, out)
+    scratch, alone, (factors, lowered, _) = Buffers(), max(n, rows) <= ALONE, numbers
+    sources, target = (x, kappas, ends, factors), (kappas, ends, weight, bias, out)
     lifted = scratch.empty((n, d + count), x.dtype)
-    run(_measure_in_team, _measure, *own, lifted, far, alone=alone)
+    run(_measure_in_team, _measure, *sources, lifted, far, alone=alone)
     if not (single and far[0]):
-        sums = buffers.empty((rows, d + count), x.dtype)
-        run(_sum_and_lower_in_team, _sum_and_lower, matrix, lifted, *target, sums, kept, far, alone=alone)
+        sums = numbers.sums_as(x.dtype)
+        run(_sum_and_lower_in_team, _sum_and_lower, matrix, lifted, *target, sums, lowered, far, alone=alone)
     if single and far[0]:  # with negative weights sums may lie farther out than all rows
-        sums = buffers.empty((rows, d + count), np.float64)
-        numbers = scratch.empty((n, 2 * count + (d + 2) // 2), np.float64)
-        packed = numbers.view(np.float32), numbers
-        run(_pack_in_team, _pack, *own, *packed, alone=alone)
-        run(_sum_packed_and_lower_in_team, _sum_packed_and_lower, matrix, *packed, *target, sums, kept, alone=alone)
-    return _Numbers(factors, kept, sums, buffers)
+        wide = scratch.empty((n, 2 * count + (d + 2) // 2), np.float64)
+        packed = wide.view(np.float32), wide
+        run(_pack_in_team, _pack, *sources, *packed, alone=alone)
+        sums = numbers.sums
+        run(_sum_packed_and_lower_in_team, _sum_packed_and_lower, matrix, *packed, *target, sums, lowered, alone=alone)
+    return sums.dtype
+
+
+def compute_gradients(
+    x: Array,
+    kappas: Array,
+    ends: Array,
+    transpose: CSR,
+    weight: Array,
+    numbers: Numbers,
+    dtype: Any,
+    grad: Array,
+    by_x: Array,
+    *,
+    biased: bool,
+) -> Array:
+    """Gradients with respect to the rows, into `by_x`, and to curvatures and bias; they take the place of the sums."""
+    (factors, lowered, _), sums = numbers, numbers.sums_as(dtype)
+    rows, count = max(len(sums), len(x)), len(kappas)
+    alone, totals = rows <= ALONE, block_sums(rows, count + (x.shape[1] if biased else 0), TILE)
+    run(_lower_backward_in_team, _lower_backward, sums, weight, lowered, kappas, ends, grad, totals, alone=alone)
+    arguments = transpose, x, factors, kappas, ends, sums, by_x, totals
+    run(_sum_and_lift_backward_in_team, _sum_and_lift_backward, *arguments, alone=alone)
+    total: Array = totals.sum(0)
+    return total
+
+
+@compiled
+def _entry_products(
+    by_sums: Array, lifted: Array, by_weight: Array, rows: Array, cols: Array, start: int, stop: int, out: Array
+) -> None:
+    for e in range(start, stop):
+        i, j, total = rows[e], cols[e], 0.0
+        for c in range(lifted.shape[1]):
+            total += by_sums[i, c] * lifted[j, c]
+        out[e] = total + by_weight[i]
+
+
+def entry_gradients(by_sums: Array, lifted: Array, by_weight: Array, rows: Array, cols: Array) -> Array:
+    """Gradients with respect to the entries of the matrix, ⟨∂/∂S_i, lift(v_j)⟩ + ∂/∂w_i with row sums w, (E,)."""
+    out = np.empty(len(rows), lifted.dtype)
+
+    def products(part: slice, _: int) -> None:
+        _entry_products(by_sums, lifted, by_weight, rows, cols, part.start, part.stop, out)
+
+    in_blocks(len(rows), products)
+    return out
 
 
 class _Midpoints(torch.autograd.Function):
-    """log_0(A ⊠ exp_0(V)) + b, (N, D), (F,), (D,) → (M, D); not differentiable by the matrix. Without b it is None."""
+    """log_0(A ⊠ exp_0(V)) + b, (N, D), (F,), (D,) → (M, D); not differentiable by the matrix. Without b it is None.
+
+    Tensors with the entries of the matrix are saved so that torch notices if they change before the backward pass. κ
+    and b, which are parameters, are copied: torch cannot free a parameter's memory (FSDP) after NumPy has seen it.
+    """
 
     @staticmethod
     def forward(
@@ -234,41 +302,44 @@ class _Midpoints(torch.autograd.Function):
         v: Tensor,
         k: Tensor,
         bias: Tensor | None,
+        entries: list[Tensor],
         matrix: CSR,
         dims: tuple[int, ...],
         transpose: CSR,
         weight: Array,
         twin: Callable[..., Tensor],
     ) -> Tensor:
-        out, ends, x = v.new_empty(len(weight), v.shape[1]), _bounds(dims), as_array(v)
-        shift = np.zeros(v.shape[1], x.dtype) if bias is None else as_array(bias)
-        ctx.numbers = _compute(x, as_array(k), ends, matrix, weight, shift, out.numpy())
-        ctx.space = ends, matrix, transpose, weight, shift
-        ctx.save_for_backward(v, k, *([] if bias is None else [bias]))
+        out, ends, x = v.new_empty(len(weight), v.shape[1]), bounds(dims), as_array(v)
+        shift = np.zeros(v.shape[1], x.dtype) if bias is None else as_array(bias.clone())
+        ctx.buffers = Buffers()  # keeps the memory of the numbers
+        ctx.numbers = Numbers.empty(x.shape, len(weight), len(dims), ctx.buffers.empty)
+        ctx.dtype = compute(x, as_array(k.clone()), ends, matrix, weight, shift, out.numpy(), ctx.numbers)
+        ctx.space = ends, matrix, transpose, weight
         ctx.inputs, ctx.twin = 2 if bias is None else 3, twin
+        ctx.save_for_backward(*(v, k, bias)[: ctx.inputs], *entries)
         return out
 
     @staticmethod
     @second_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         v, k, *_ = ctx.saved_tensors
-        ends, matrix, transpose, weight, shift = ctx.space
+        ends, matrix, transpose, weight = ctx.space
         by_v = torch.empty_like(v, memory_format=torch.contiguous_format)
-        x, kappas, g, by_x = map(as_array, (v, k, grad, by_v))
+        x, kappas, g, by_x = map(as_array, (v, k.clone(), grad, by_v))
         # Gradients take the place of the sums: a second pass through a retained graph computes these again.
-        numbers = ctx.numbers or _compute(x, kappas, ends, matrix, weight, shift, np.empty(g.shape, g.dtype))
-        ctx.numbers, (factors, kept, sums, _) = None, numbers
-        rows, count, biased = max(len(sums), len(x)), len(kappas), ctx.needs_input_grad[2]
-        alone, totals = rows <= ALONE, block_sums(rows, count + (x.shape[1] if biased else 0), TILE)
-        run(_lower_backward_in_team, _lower_backward, sums, weight, kept, kappas, ends, g, totals, alone=alone)
-        own = transpose, x, factors, kappas, ends, sums, by_x, totals
-        run(_sum_and_lift_backward_in_team, _sum_and_lift_backward, *own, alone=alone)
-        total = torch.from_numpy(totals.sum(0))
-        return by_v, total[:count], total[count:].to(v.dtype) if biased else None, None, None, None, None, None
+        numbers, count = ctx.numbers, len(kappas)
+        if numbers is None:
+            numbers, shift = Numbers.empty(x.shape, len(weight), count), np.zeros(x.shape[1], x.dtype)
+            ctx.dtype = compute(x, kappas, ends, matrix, weight, shift, np.empty(g.shape, g.dtype), numbers)
+        biased, ctx.numbers = ctx.needs_input_grad[2], None
+        total = compute_gradients(x, kappas, ends, transpose, weight, numbers, ctx.dtype, g, by_x, biased=biased)
+        ctx.buffers = None
+        by_k, by_bias = torch.from_numpy(total[:count]), torch.from_numpy(total[count:]).to(v.dtype)
+        return by_v, by_k, by_bias if biased else None, None, None, None, None, None, None
 
 
 @cache
-def _bounds(dims: tuple[int, ...]) -> Array:
+def bounds(dims: tuple[int, ...]) -> Array:
     """Bounds of the columns of factors of these dimensions."""
     bounds: Array = np.cumsum([0, *dims])
     return bounds

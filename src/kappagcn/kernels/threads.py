@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -15,7 +16,10 @@ __all__ = ["in_team", "loop_threads", "team_start", "threads_for"]
 ALONE = 2**16  # numbers that one thread updates before another one has started
 TeamLoop = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
-_loop_threads: int | None = None
+_lock = threading.Lock()
+_alone = 0  # threads of Python inside of `threads_for`
+_threads = 1  # number of torch's threads outside of it
+_here = threading.local()  # whether this thread is inside
 _owner = os.getpid()
 
 
@@ -60,7 +64,7 @@ def in_team(loop: Callable[[], object]) -> None:
 
 def loop_threads() -> int:
     """Number of threads of the compiled loops: that of torch outside of `threads_for`."""
-    return torch.get_num_threads() if _loop_threads is None else _loop_threads
+    return _threads if getattr(_here, "is_alone", False) else torch.get_num_threads()
 
 
 @contextmanager
@@ -69,21 +73,25 @@ def threads_for(numbers: int, alone: int = ALONE) -> Iterator[None]:
 
     Torch divides Adam's step and matrix products among all threads whatever their size. Waking them takes longer than
     a small operation, and afterwards they spin where other loops want to run: beside a busy core a step takes up to
-    sixty times as long. Compiled loops, whose threads sleep, keep theirs.
+    sixty times as long. Compiled loops, whose threads sleep, keep theirs. Several threads of Python may be inside at
+    once: torch's number is that of each thread, and new threads start with the one that was set last.
 
     >>> with threads_for(100):
     ...     torch.get_num_threads()
     1
     """
-    global _loop_threads
-    before, loops = torch.get_num_threads(), _loop_threads
-    if before == 1 or numbers >= alone:
+    global _alone, _threads
+    if numbers >= alone or getattr(_here, "is_alone", False):
         yield
         return
-    torch.set_num_threads(1)
-    _loop_threads = before
+    with _lock:
+        if not _alone:
+            _threads = torch.get_num_threads()
+        _alone, _here.is_alone = _alone + 1, True
+        torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
-        _loop_threads = loops
+        with _lock:
+            _alone, _here.is_alone = _alone - 1, False
+            torch.set_num_threads(_threads)

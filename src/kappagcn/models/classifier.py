@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
-from kappagcn.geometry.curvature import RelativeCurvature
 from kappagcn.nn import KappaDropout
 from kappagcn.nn.inputs import Adjacency, Features
 from kappagcn.sparse import SparseMatrix
@@ -152,7 +151,7 @@ class NodeClassifier(nn.Module):
 
     @property
     def is_same_in_training(self) -> bool:
-        """Whether outputs in training are those of evaluation: no dropout, no curvatures that follow the rows.
+        """Whether outputs in training are those of evaluation, without dropout.
 
         False for a class outside of this package with a `forward` of its own, unless it says otherwise.
 
@@ -163,9 +162,8 @@ class NodeClassifier(nn.Module):
         modules = list(self.modules())
         probabilities = (vars(module).get(name, 0.0) for module in modules for name in PROBABILITIES)
         drops = any(p > 0 for p in probabilities)
-        follows = any(isinstance(module, RelativeCurvature) for module in modules)
         is_known = type(self).forward.__module__.partition(".")[0] == __name__.partition(".")[0]
-        return is_known and not drops and not follows
+        return is_known and not drops
 
     @property
     def has_output(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from torch import Tensor, nn
@@ -20,7 +21,8 @@ DECODERS = ("fermi-dirac", "dot", "bilinear")
 class LinkPredictor(nn.Module):
     """Log-odds of links from the last hidden layer of a network, or from free points.
 
-    The last layer has no activation: a ReLU would place all points in one orthant of the space.
+    The last layer has no activation here: a ReLU would place all points in one orthant of the space. The encoder that
+    is given shares its layers with this network, and keeps its activation.
 
     Args:
         encoder: A network with ``num_classes=None``, or `FreePoints`.
@@ -50,11 +52,12 @@ class LinkPredictor(nn.Module):
         super().__init__()
         if decoder not in DECODERS:
             raise GraphError(f"decoder: expected {', '.join(DECODERS)}, found {decoder!r}.")
-        self.encoder, self.free = encoder, isinstance(encoder, FreePoints)
         if isinstance(encoder, NodeClassifier):
             if encoder.has_output:
                 raise GraphError("encoder: expected a network with num_classes=None, found one with classes.")
+            encoder = copy.copy(encoder)  # of the same layers
             encoder.activates_last = False
+        self.encoder, self.free = encoder, isinstance(encoder, FreePoints)
         dim = encoder.points.shape[1] if isinstance(encoder, FreePoints) else _width(encoder)
         flat = ProductManifold.from_signature(f"E{dim}")
         self.manifold: Stereographic | ProductManifold = flat if encoder.manifold is None else encoder.manifold

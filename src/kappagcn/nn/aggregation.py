@@ -15,14 +15,14 @@ from kappagcn.nn.inputs import factors_of
 from kappagcn.nn.midpoints import count_edge_rows, midpoints
 from kappagcn.nn.neighbourhoods import frechet, tangential_at_nodes
 from kappagcn.nn.precision import at_least_single, is_lowered, without_autocast
-from kappagcn.sparse import SparseMatrix
+from kappagcn.sparse import Matrix, SparseMatrix
 
 AGGREGATIONS = ("midpoint", "tangential", "tangential-node", "frechet")
 
 
 def aggregate(
     v: Tensor,
-    adjacency: SparseMatrix,
+    adjacency: Matrix,
     manifold: Manifold,
     *,
     aggregation: str = "midpoint",
@@ -49,8 +49,8 @@ def aggregate(
     Results of float32 rows have the precision of float32 at any distance from the origin: aggregation at the node,
     Fréchet means, and midpoints of which one lies farther than 2.2/√−κ from the origin are computed in float64
     internally, with their gradients. Under `torch.compile`, where values cannot be read, midpoints stay in float32
-    unless `double` is set; on devices other than the CPU, where reading a value would mean waiting, they are always
-    computed in float64.
+    unless `double` is set or compiled loops compute them, which need numba and weights without a gradient; on devices
+    other than the CPU, where reading a value would mean waiting, they are always computed in float64.
 
     Args:
         v: Tangent vectors at the origin, (N, D).
@@ -79,6 +79,8 @@ def aggregate(
     if aggregation == "tangential":
         dtype = torch.float64 if double else v.dtype
         return _shifted(adjacency.to(dtype).product(v.to(dtype)).to(v.dtype), bias)
+    if not isinstance(adjacency, SparseMatrix):
+        raise GraphError(f"expected a SparseMatrix for aggregation {aggregation}, found {type(adjacency).__name__}.")
     in_space = tangential_at_nodes if aggregation == "tangential-node" else frechet
     parts = zip(v.split(dims, -1), k.unbind(), strict=True)
     return _shifted(torch.cat([in_space(part, adjacency, kappa) for part, kappa in parts], -1), bias)
@@ -88,7 +90,7 @@ def _shifted(rows: Tensor, bias: Tensor | None) -> Tensor:
     return rows if bias is None else rows + bias
 
 
-def capped_rows(v: Tensor, adjacency: SparseMatrix, manifold: Manifold) -> int:
+def capped_rows(v: Tensor, adjacency: Matrix, manifold: Manifold) -> int:
     """Number of rows farther out than float64 resolves (κ < 0), before and after the product: midpoints cap them.
 
     >>> from kappagcn import Stereographic

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.nn.aggregation import aggregate
 from kappagcn.nn.inputs import Adjacency, Features, Space, as_adjacency, as_manifold, check_rows
-from kappagcn.sparse import NORMALIZATIONS, SparseMatrix
+from kappagcn.nn.prepared import prepared_adjacency
+from kappagcn.sparse import NORMALIZATIONS, Matrix, SparseMatrix
 
 
-class PageRank(SparseMatrix):
+class PageRank(Matrix):
     """The matrix of K steps Z ← (1 − α)·A·Z + α·Z⁽⁰⁾, which multiplies rows but is never stored.
 
     Args:
         steps: The matrix A, (N, N), of each step.
         alpha: Share α of the first rows in each step.
+        transposed: Whether it is the transpose of such a matrix, whose last step was the transpose of the first one.
 
     >>> pair = SparseMatrix(torch.tensor([0, 1]), torch.tensor([1, 0]), torch.ones(2), (2, 2))
     >>> PageRank([pair, pair], 0.5).product(torch.tensor([[1.0], [0.0]]))  # α + (1 − α)², α(1 − α)
@@ -24,44 +29,71 @@ class PageRank(SparseMatrix):
             [0.2500]])
     """
 
-    def __init__(self, steps: list[SparseMatrix], alpha: float) -> None:
-        first = steps[0]  # already checked
-        self.rows, self.cols, self.values, self.shape = first.rows, first.cols, first.values, first.shape
-        self.steps, self.alpha = steps, alpha
-        self._layout = None
-        self._clear_cache()
+    def __init__(self, steps: Sequence[Matrix], alpha: float, *, transposed: bool = False) -> None:
+        self.steps, self.alpha, self.shape = tuple(steps), alpha, steps[0].shape  # already checked
+        self.transposed = transposed
+        self._row_sums: Tensor | None = None
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Floating-point type of the entries."""
+        return self.steps[0].dtype
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether the entries get a gradient."""
+        return any(matrix.requires_grad for matrix in self.steps)
 
     def product(self, x: Tensor) -> Tensor:
         """The K steps from rows x, (N, D) → (N, D)."""
-        z, own = x, self.alpha * x
+        z, first = x, self.alpha * x
+        if self.transposed:
+            rows = torch.zeros_like(x)
+            for matrix in self.steps:
+                rows, z = torch.add(rows, z, alpha=self.alpha), (1 - self.alpha) * matrix.product(z)
+            return rows + z
         for matrix in self.steps:
-            z = torch.add(own, matrix.product(z), alpha=1 - self.alpha)
+            z = torch.add(first, matrix.product(z), alpha=1 - self.alpha)
         return z
+
+    def transpose(self) -> PageRank:
+        """The transpose, (N, N)."""
+        steps = [matrix.transpose() for matrix in reversed(self.steps)]
+        return PageRank(steps, self.alpha, transposed=not self.transposed)
+
+    def to(self, *args: Any, **kwargs: Any) -> PageRank:
+        """The matrix in another dtype or on another device; arguments are those of ``Tensor.to``."""
+        return self._with([matrix.to(*args, **kwargs) for matrix in self.steps])
+
+    def dropout(self, p: float) -> PageRank:
+        """The matrix with each entry of A left out with probability p, drawn for each of the K steps."""
+        return self._with([matrix.dropout(p) for matrix in self.steps])
+
+    def _with(self, steps: list[Matrix]) -> PageRank:
+        """The matrix of other steps; itself if they are the same."""
+        is_same = all(one is other for one, other in zip(steps, self.steps, strict=True))
+        return self if is_same else PageRank(steps, self.alpha, transposed=self.transposed)
 
     def row_sums(self) -> Tensor:
         """Sum of the weights of all nodes in each row, (N,), cached."""
-        ones = self.values.new_ones(self.shape[0], 1)
-        if self.values.requires_grad or torch.compiler.is_compiling():
-            return self.product(ones).squeeze(-1)
-        self._check_cache()
+        if self.requires_grad or torch.compiler.is_compiling():
+            return self._summed()
         if self._row_sums is None:
             with torch.inference_mode(False):
-                self._row_sums = self.product(ones).squeeze(-1)
+                self._row_sums = self._summed()
         return self._row_sums
+
+    def _summed(self) -> Tensor:
+        sums = self.steps[0].row_sums()
+        return self.product(torch.ones_like(sums).unsqueeze(1)).squeeze(1)
+
+    def is_non_negative(self) -> bool:
+        """Whether no entry of the steps is below 0."""
+        return all(matrix.is_non_negative() for matrix in dict.fromkeys(self.steps))
 
     def check(self, x: Tensor) -> None:
         """Refuse rows that cannot be multiplied by this matrix."""
         self.steps[0].check(x)
-
-    def to(self, dtype: torch.dtype) -> PageRank:
-        """The matrix in another dtype, or the matrix itself."""
-        if dtype == self.values.dtype:
-            return self
-        return PageRank([matrix.to(dtype) for matrix in self.steps], self.alpha)
-
-    def is_local(self) -> bool:
-        """Whether compiled loops can take the matrix; False, because it is several products."""
-        return False
 
     def any_rank(self, condition: bool) -> bool:
         """Whether the condition holds on any rank that has rows of the matrix."""
@@ -125,11 +157,13 @@ class KappaAPPNP(nn.Module):
         self.cached, self.double_precision = cached, double
         self.add_self_loops = self.normalize != "none" if add_self_loops is None else add_self_loops
         self.manifold = as_manifold(manifold, None)
-        self._cached: PageRank | None = None
+        self._adjacency: SparseMatrix | None = None
+        self._page_rank: PageRank | None = None
 
     def reset_parameters(self) -> None:
-        """Clear the cached adjacency; the curvature stays."""
-        self._cached = None
+        """Clear the cached adjacency; curvatures get their initial values."""
+        self.manifold.reset_parameters()
+        self._adjacency = self._page_rank = None
 
     def forward(self, x: Tensor, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """The propagated rows, (N, D) → (N, D)."""
@@ -139,22 +173,30 @@ class KappaAPPNP(nn.Module):
 
     def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> SparseMatrix:
         """The normalised matrix Â that each step multiplies with."""
-        dtype = x.values.dtype if isinstance(x, SparseMatrix) else x.dtype
-        if self.cached and self._cached is not None and self._cached.values.dtype == dtype:
-            return self._cached.steps[0]
+        if self.cached and self._adjacency is not None and self._adjacency.dtype == x.dtype:
+            return self._adjacency
+        if isinstance(edge_index, SparseMatrix):
+            return as_adjacency(x, edge_index, edge_weight)
         loops = 1.0 if self.add_self_loops else None
-        return as_adjacency(x, edge_index, edge_weight, normalization=self.normalize, loop_weight=loops, dtype=dtype)
+        matrix = prepared_adjacency(
+            x, edge_index, edge_weight, normalization=self.normalize, loop_weight=loops, dtype=x.dtype
+        )
+        if self.cached and not matrix.requires_grad:  # its autograd graph ends with the first backward pass
+            self._adjacency = matrix
+        return matrix
 
     def page_rank(self, adjacency: SparseMatrix) -> PageRank:
         """The K steps as one matrix, in training with entries left out."""
-        if self.training and self.dropout:
-            return PageRank([adjacency.dropout(self.dropout) for _ in range(self.K)], self.alpha)
-        if self._cached is None or self._cached.steps[0] is not adjacency:  # its row sums need K products
-            self._cached = PageRank([adjacency] * self.K, self.alpha)
-        return self._cached
+        if adjacency.requires_grad or torch.compiler.is_compiling():
+            steps = PageRank([adjacency] * self.K, self.alpha)
+        else:
+            if self._page_rank is None or self._page_rank.steps[0] is not adjacency:  # its row sums need K products
+                self._page_rank = PageRank([adjacency] * self.K, self.alpha)
+            steps = self._page_rank
+        return steps.dropout(self.dropout) if self.training else steps
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_cached": None}  # a copy of the layer does not contain the graph
+        return {**self.__dict__, "_adjacency": None, "_page_rank": None}  # a copy does not contain the graph
 
     def extra_repr(self) -> str:
         """Number of steps and α."""

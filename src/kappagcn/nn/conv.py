@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import UninitializedParameter
 from torch_geometric.nn import Linear
 from torch_geometric.nn.inits import zeros
 
@@ -14,10 +13,10 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.nn.aggregation import AGGREGATIONS
-from kappagcn.nn.functional import dropconnect, linear
+from kappagcn.nn.functional import dropconnect
 from kappagcn.nn.inputs import Adjacency, Features, NodeRows, Size, Space, as_adjacency, check_rows
-from kappagcn.nn.message_passing import CurvedMessagePassing
-from kappagcn.nn.prepared import prepared_adjacency, sparse_features
+from kappagcn.nn.message_passing import CurvedMessagePassing, materialize
+from kappagcn.nn.prepared import prepared_adjacency
 from kappagcn.nn.row_scale import RowScale, is_relative, observe_rows, space_of_layer
 from kappagcn.sparse import NORMALIZATIONS, SparseMatrix
 
@@ -28,7 +27,8 @@ class KappaGCNConv(CurvedMessagePassing):
         V' = log_0(Â ⊠ exp_0(V W)) + b,
 
     on tangent vectors at the origin: ordinary feature vectors go in and come out, and at κ = 0 it is ``GCNConv``, whose
-    arguments come first and whose state it loads. ``manifold.expmap0(out)`` gives points.
+    arguments come first and whose state it loads with
+    ``strict=False``, as it has no κ. ``manifold.expmap0(out)`` gives points.
 
     Args:
         in_channels: Columns of x; -1 to take them from the first x.
@@ -114,15 +114,16 @@ class KappaGCNConv(CurvedMessagePassing):
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.register_buffer("mask", self._shares() if split_input else None, persistent=False)
         self._cached_edge_index: SparseMatrix | None = None
-        self.reset_parameters()
+        self._reset_weights()
 
-    def reset_parameters(self) -> None:
-        """Initialise the weights as ``GCNConv`` does; the curvature stays."""
-        super().reset_parameters()
+    def _reset_weights(self) -> None:
         self.lin.reset_parameters()
         zeros(self.bias)
         if self.mask is not None:
+            self.mask = self._shares().to(self.mask.device)
             self.lin.weight.data *= self.mask
+        if self.row_scale is not None:
+            self.row_scale.reset_parameters()
         self._cached_edge_index = self._features = None
 
     def _shares(self) -> Tensor:
@@ -142,12 +143,18 @@ class KappaGCNConv(CurvedMessagePassing):
     ) -> Tensor:
         """The convolved features, (N, in_channels) → (M, out_channels); `size` is (N, M) if x is not a pair."""
         if isinstance(x, Tensor) and x.dim() == 3:  # signals on one graph
-            adjacency = self.adjacency(x[0], edge_index, edge_weight, size)
-            return torch.stack([self(rows, adjacency) for rows in x])
+            v, adjacency = self.linear(x.flatten(0, 1)), self.adjacency(x[0], edge_index, edge_weight, size)
+            if self.in_units:
+                observe_rows(v, self.manifold)
+            return torch.stack([self._combined(rows, adjacency) for rows in v.unflatten(0, x.shape[:2])])
         v = self.linear(x[0] if isinstance(x, tuple) else x)
         adjacency = self.adjacency(x, edge_index, edge_weight, size)
         if self.in_units:
             observe_rows(v, self.manifold, adjacency)
+        return self._combined(v, adjacency)
+
+    def _combined(self, v: Tensor, adjacency: SparseMatrix) -> Tensor:
+        """Sums over neighbours, in training without some entries of Â."""
         if self.training and self.adjacency_dropout:
             adjacency = adjacency.dropout(self.adjacency_dropout)
         return self.combine(v, adjacency, self.aggregation, self.double_precision, self.bias)
@@ -156,32 +163,23 @@ class KappaGCNConv(CurvedMessagePassing):
         """V W, with W masked and, in training, some of its entries left out."""
         if self.in_channels == -1:
             check_rows(x, None)
-            if isinstance(self.lin.weight, UninitializedParameter):  # unless a state has been loaded
-                self.lin.initialize_parameters(self.lin, (torch.empty(0, x.shape[1]),))
+            materialize(self.lin, x)
             self.in_channels = self.lin.in_channels
         check_rows(x, self.in_channels, self.lin.weight.dtype)
-        dropped = self.dropconnect > 0 and self.training
-        if isinstance(x, Tensor) and not self._is_lin_observed():
-            x = sparse_features(x)
-        if isinstance(x, Tensor) and x.layout == torch.strided and self.mask is None and not dropped:
-            product: Tensor = self.lin(x)
+        x = self.features(x)
+        if self.mask is None and not (self.dropconnect and self.training):
+            product = self.transformed(x, self.lin)
         else:
-            x = self.features(x)
             weight: Tensor = self.lin.weight if self.mask is None else self.lin.weight * self.mask
-            product = linear(x, dropconnect(weight, self.dropconnect, self.training).t())
+            product = self.transformed(x, dropconnect(weight, self.dropconnect, self.training))
         return product if self.row_scale is None else self.row_scale(x, product)
-
-    def _is_lin_observed(self) -> bool:
-        """Whether `lin` has to be called with the unchanged features: for hooks, or under autocast."""
-        hooks = self.lin._forward_hooks or self.lin._forward_pre_hooks or self.lin._backward_hooks
-        return bool(hooks) or torch.is_autocast_enabled("cpu")
 
     def adjacency(
         self, x: NodeRows, edge_index: Adjacency, edge_weight: Tensor | None = None, size: Size = None
     ) -> SparseMatrix:
         """The normalised matrix that `forward` multiplies with."""
         kept, dtype = self._cached_edge_index, self.lin.weight.dtype
-        if self.cached and kept is not None and kept.values.dtype == dtype:
+        if self.cached and kept is not None and kept.dtype == dtype:
             return kept
         if isinstance(edge_index, SparseMatrix):
             return as_adjacency(x, edge_index, edge_weight)
@@ -195,12 +193,12 @@ class KappaGCNConv(CurvedMessagePassing):
             flow=self.flow,
             dtype=dtype,
         )
-        if self.cached and not matrix.values.requires_grad:  # its autograd graph ends with the first call
+        if self.cached and not matrix.requires_grad:  # its autograd graph ends with the first call
             self._cached_edge_index = matrix
         return matrix
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
-        """Load a state; that of a ``GCNConv``, which does not scale rows, is also accepted."""
+        """Load a state; with that of a ``GCNConv`` (strict=False) rows are not scaled, as there."""
         if self.row_scale is not None and not any(key.startswith(f"{prefix}manifold.") for key in state_dict):
             state_dict[f"{prefix}row_scale.factor"] = torch.ones_like(self.row_scale.factor)
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
+from kappagcn.geometry.curvature import add_axis
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.nn.pair_distances import pair_squares
 
@@ -35,19 +37,34 @@ class FermiDiracDecoder(nn.Module):
         super().__init__()
         if not (math.isfinite(r) and 0 < t < math.inf):
             raise GraphError(f"expected r finite and t above 0, found r = {r} and t = {t}.")
-        self.manifold = manifold
-        self.radius = nn.Parameter(torch.tensor(float(r)), requires_grad=trainable)
-        self.log_temperature = nn.Parameter(torch.tensor(math.log(t)), requires_grad=trainable)
+        self.manifold, self._initial = manifold, (float(r), math.log(t))
+        self.radius = nn.Parameter(torch.empty(1), requires_grad=trainable)
+        self.log_temperature = nn.Parameter(torch.empty(1), requires_grad=trainable)
+        self._reset_weights()
+
+    def reset_parameters(self) -> None:
+        """Set r, t and curvatures to their initial values."""
+        self.manifold.reset_parameters()
+        self._reset_weights()
+
+    def _reset_weights(self) -> None:
+        radius, log_temperature = self._initial
+        nn.init.constant_(self.radius, radius)
+        nn.init.constant_(self.log_temperature, log_temperature)
 
     @property
     def r(self) -> Tensor:
-        """Squared distance at which p = ½."""
-        return self.radius
+        """Squared distance at which p = ½, as a tensor without axes."""
+        return self.radius.reshape(())
 
     @property
     def t(self) -> Tensor:
-        """Temperature, above 0."""
-        return self.log_temperature.exp()
+        """Temperature, above 0, as a tensor without axes."""
+        return self.log_temperature.exp().reshape(())
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
+        add_axis(state_dict, f"{prefix}radius", f"{prefix}log_temperature")
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
     def forward(self, v: Tensor, pairs: Tensor) -> Tensor:
         """Log-odds (r − d²)/t of links, (P,)."""
@@ -55,7 +72,8 @@ class FermiDiracDecoder(nn.Module):
 
     def extra_repr(self) -> str:
         """Radius and temperature."""
-        return f"r={self.r.item():.4g}, t={self.t.item():.4g}"
+        radius, log_temperature = self._initial
+        return f"initial r={radius:.4g}, t={math.exp(log_temperature):.4g}"
 
 
 class DotDecoder(nn.Module):
@@ -74,8 +92,19 @@ class DotDecoder(nn.Module):
 
     def __init__(self, dim: int, *, bilinear: bool = False) -> None:
         super().__init__()
-        self.bias = nn.Parameter(torch.zeros(()))
-        self.matrix = nn.Parameter(torch.eye(dim)) if bilinear else None
+        self.bias = nn.Parameter(torch.empty(1))
+        self.matrix = nn.Parameter(torch.empty(dim, dim)) if bilinear else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set b to 0 and M to the identity."""
+        nn.init.zeros_(self.bias)
+        if self.matrix is not None:
+            nn.init.eye_(self.matrix)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
+        add_axis(state_dict, f"{prefix}bias")
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
     def forward(self, v: Tensor, pairs: Tensor) -> Tensor:
         """Log-odds of links, (P,)."""

@@ -12,10 +12,12 @@ from torch_geometric.nn.inits import glorot, zeros
 from torch_geometric.utils import add_self_loops, remove_self_loops, softmax
 
 from kappagcn.errors import GraphError
-from kappagcn.nn.inputs import Space, check_rows
+from kappagcn.nn.inputs import Adjacency, Features, Space, check_rows
 from kappagcn.nn.message_passing import CurvedMessagePassing
-from kappagcn.nn.row_scale import observe_rows, space_of_layer
+from kappagcn.nn.prepared import prepared_adjacency
+from kappagcn.nn.row_scale import is_relative, observe_rows, space_of_layer
 from kappagcn.sparse import SparseMatrix
+from kappagcn.tracing import is_cheap_to_read
 
 SCORES = ("gat", "gatv2")
 
@@ -29,7 +31,7 @@ class KappaGATConv(CurvedMessagePassing):
     2019):
     ``"gat"`` s_ij = σ(⟨a, v_j W⟩ + ⟨a', v_i W⟩ + ⟨a'', e_ij U⟩), or ``"gatv2"`` s_ij = ⟨a, σ(v_j W + v_i W' + e_ij U)⟩,
     σ a leaky ReLU and e_ij features of the edge, if any. At κ = 0 it is PyG's ``GATConv`` or ``GATv2Conv``, whose
-    arguments come first and whose state it loads.
+    arguments come first and whose state it loads with ``strict=False``.
 
     Args:
         in_channels: Columns of x; -1 to take them from the first x.
@@ -86,6 +88,7 @@ class KappaGATConv(CurvedMessagePassing):
         self.negative_slope, self.dropout, self.score = negative_slope, dropout, score
         self.add_self_loops, self.edge_dim, self.fill_value = add_self_loops, edge_dim, fill_value
         self.manifold = space_of_layer(manifold, out_channels)
+        self.in_units = is_relative(self.manifold)
         width = heads * out_channels
         if score == "gat":
             self.lin = Linear(in_channels, width, bias=False, weight_initializer="glorot")
@@ -99,11 +102,9 @@ class KappaGATConv(CurvedMessagePassing):
         if edge_dim is not None:
             self.lin_edge = Linear(edge_dim, width, bias=False, weight_initializer="glorot")
         self.bias = nn.Parameter(torch.empty(width if concat else out_channels)) if bias else None
-        self.reset_parameters()
+        self._reset_weights()
 
-    def reset_parameters(self) -> None:
-        """Initialise the weights as PyG's layers do; the curvature stays."""
-        super().reset_parameters()
+    def _reset_weights(self) -> None:
         for module in self.children():
             if isinstance(module, Linear):
                 module.reset_parameters()
@@ -111,38 +112,47 @@ class KappaGATConv(CurvedMessagePassing):
             glorot(getattr(self, name, None))
         zeros(self.bias)
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
+    def forward(self, x: Features, edge_index: Adjacency, edge_attr: Tensor | None = None) -> Tensor:
         """The convolved features."""
         check_rows(x, None)
         if edge_attr is not None and self.edge_dim is None:
             raise GraphError("edge_attr: expected none, as the layer has no edge_dim; give it edge_dim.")
-        nodes = x.shape[0]
-        if self.add_self_loops:
+        add_loops = self.add_self_loops
+        if edge_attr is not None and add_loops:  # loops that are replaced take their features from other edges
             edge_index, edge_attr = remove_self_loops(edge_index, edge_attr)
-            edge_index, edge_attr = add_self_loops(edge_index, edge_attr, self.fill_value, nodes)
-        source, target = edge_index.unbind()
-        v, scores = self._scored(x, source, target, edge_attr)
+            edge_index, edge_attr = add_self_loops(edge_index, edge_attr, self.fill_value, x.shape[0])
+            add_loops = False
+        loops = 1.0 if add_loops else None
+        adjacency = prepared_adjacency(x, edge_index, normalization="none", loop_weight=loops, dtype=x.dtype)
+        v, scores = self._scored(x, adjacency.cols, adjacency.rows, edge_attr)
+        if add_loops and not is_cheap_to_read(adjacency.values):  # loops that were replaced stay, with weight 0
+            scores = scores.masked_fill((adjacency.values == 0).unsqueeze(1), torch.finfo(scores.dtype).min / 4)
         self.in_channels = x.shape[1]
-        observe_rows(v.flatten(0, 1), self.manifold)
-        weights = softmax(scores, target, num_nodes=nodes)
+        if self.in_units:
+            observe_rows(v.flatten(0, 1), self.manifold)
+        weights = softmax(scores, adjacency.rows, num_nodes=x.shape[0])
         weights = dropout(weights, self.dropout, self.training)
-        each = [
-            self.combine(rows, SparseMatrix(target, source, weight, (nodes, nodes)))
-            for rows, weight in zip(v.unbind(1), weights.unbind(1), strict=True)
-        ]
-        out = torch.cat(each, -1) if self.concat else torch.stack(each).mean(0)
+        rows = self._combined(v, adjacency, weights)
+        out = rows.flatten(1) if self.concat else rows.mean(1)
         return out if self.bias is None else out + self.bias
 
-    def _scored(self, x: Tensor, source: Tensor, target: Tensor, edge_attr: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _combined(self, v: Tensor, adjacency: SparseMatrix, weights: Tensor) -> Tensor:
+        """Midpoints of each head, (N, heads, out_channels)."""
+        if self._is_observed():
+            heads = zip(v.unbind(1), weights.unbind(1), strict=True)
+            return torch.stack([self.combine(rows, adjacency.with_values(weight)) for rows, weight in heads], 1)
+        return self.combine(v.flatten(0, 1), adjacency.with_heads(weights)).view(v.shape)
+
+    def _scored(self, x: Features, source: Tensor, target: Tensor, edge_attr: Tensor | None) -> tuple[Tensor, Tensor]:
         """Rows that are combined, (N, heads, out_channels), and scores of edges, (E, heads)."""
         shape = (-1, self.heads, self.out_channels)
         edge = None if edge_attr is None else self.lin_edge(edge_attr.view(len(edge_attr), -1)).view(shape)
         if self.score == "gatv2":
-            v, own = self.lin_l(x).view(shape), self.lin_r(x).view(shape)
+            v, own = self.transformed(x, self.lin_l).view(shape), self.transformed(x, self.lin_r).view(shape)
             both = own.index_select(0, target) + v.index_select(0, source)
             both = both if edge is None else both + edge
             return v, (leaky_relu(both, self.negative_slope) * self.att).sum(-1)
-        v = self.lin(x).view(shape)
+        v = self.transformed(x, self.lin).view(shape)
         as_source, as_target = (v * self.att_src).sum(-1), (v * self.att_dst).sum(-1)
         scores = as_source.index_select(0, source) + as_target.index_select(0, target)
         if edge is not None:

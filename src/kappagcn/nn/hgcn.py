@@ -86,10 +86,9 @@ class HGCNConv(CurvedMessagePassing):
         self.lin = Linear(in_channels, out_channels, bias=False, weight_initializer="glorot")
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.attention = nn.Parameter(torch.empty(2, out_channels)) if attention else None
-        self.reset_parameters()
+        self._reset_weights()
 
-    def reset_parameters(self) -> None:
-        """Initialise the weights; the curvature stays."""
+    def _reset_weights(self) -> None:
         self.lin.reset_parameters()
         zeros(self.bias)
         glorot(self.attention)

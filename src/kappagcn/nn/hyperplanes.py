@@ -19,7 +19,7 @@ def hyperplane_logits(v: Tensor, p: Tensor, a: Tensor, k: Tensor, dims: list[int
 def _in_one_space(v: Tensor, p: Tensor, a: Tensor, k: Tensor) -> Tensor:
     """κ-logits in one space; numbers per class are computed in float64."""
     dtype, a, kappa = v.dtype, a.double(), k.double()
-    on_plane = lift_rows(p.double(), kappa, ROW_EXPONENT[dtype])
+    on_plane = lift_rows(p.to(torch.float64, copy=True), kappa, ROW_EXPONENT[dtype])
     point, height = on_plane.split([v.shape[-1], 1], -1)
     factor = (height + 1).clamp(min=ROW_LEAST_LAMBDA)
     offset, length = dot(point, a), norm(a)

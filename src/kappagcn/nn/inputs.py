@@ -39,9 +39,12 @@ def as_manifold(space: Space, dim: int | None) -> Manifold:
 
 def space_name(space: Manifold) -> str:
     """The signature of a space of known dimension, or its curvature."""
-    if isinstance(space, Stereographic) and space.dim is not None:
+    if isinstance(space, Stereographic):
+        if space.dim is None:
+            return f"{space.curvature.value:.4g}"
         space = ProductManifold([space])
-    return space.signature if isinstance(space, ProductManifold) else f"{float(space.k):.4g}"
+    assert isinstance(space, ProductManifold)
+    return space.signature
 
 
 def factors_of(v: Tensor, manifold: Manifold) -> tuple[Tensor, list[int]]:

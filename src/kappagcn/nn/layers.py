@@ -123,10 +123,14 @@ class KappaLogits(nn.Module):
         self.normals = nn.Parameter(torch.empty(num_classes, in_channels))
         self.points = None if bias else nn.Parameter(torch.empty(num_classes, in_channels))
         self.bias = nn.Parameter(torch.empty(num_classes)) if bias else None
-        self.reset_parameters()
+        self._reset_weights()
 
     def reset_parameters(self) -> None:
-        """Initialise the weights, with all hyperplanes through the origin."""
+        """Initialise the weights, with all hyperplanes through the origin; curvatures get their initial values."""
+        self.manifold.reset_parameters()
+        self._reset_weights()
+
+    def _reset_weights(self) -> None:
         glorot(self.normals)
         if self.points is not None:
             self.normals.data /= 4

@@ -7,17 +7,27 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.parameter import UninitializedParameter
+from torch_geometric.nn import Linear
 from torch_geometric.nn.conv import MessagePassing
 
 from kappagcn.errors import GraphError
+from kappagcn.geometry import Curvature
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.nn.aggregation import aggregate
-from kappagcn.nn.inputs import SparseInput, factors_of, space_name
+from kappagcn.nn.inputs import Features, SparseInput, factors_of, space_name
 from kappagcn.nn.precision import at_least_single, without_autocast
+from kappagcn.nn.prepared import feature_product
 from kappagcn.nn.rows import lift_rows, lower_rows
 from kappagcn.sparse import SparseMatrix
 
 AGGR = ("add", "sum")
+
+
+def materialize(lin: Linear, x: Features) -> None:
+    """Give a linear layer of unknown size the number of columns of x, unless a state has been loaded into it."""
+    if isinstance(lin.weight, UninitializedParameter):
+        lin.initialize_parameters(lin, (torch.empty(0, x.shape[1]),))
 
 
 class CurvedMessagePassing(SparseInput, MessagePassing):
@@ -57,15 +67,33 @@ class CurvedMessagePassing(SparseInput, MessagePassing):
 
     def extra_repr(self) -> str:
         """Sizes, and the space where it is not flat."""
-        curved = not self.manifold.k.is_meta and bool((self.manifold.k != 0).any())
+        curved = any(module.value != 0 for module in self.manifold.modules() if isinstance(module, Curvature))
         return super().extra_repr() + (f", manifold={space_name(self.manifold)}" if curved else "")
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
-        """Load a state; that of PyG's layer, which has no κ, leaves κ unchanged."""
-        own = f"{prefix}manifold."
-        if not any(key.startswith(own) for key in state_dict):
-            state_dict.update(self.manifold.state_dict(prefix=own))
-        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+    def reset_parameters(self) -> None:
+        """Initialise the weights as PyG's layer does; curvatures get their initial values."""
+        super().reset_parameters()
+        self.manifold.reset_parameters()
+        self._reset_weights()
+
+    def _reset_weights(self) -> None:
+        """Initialise all but the space, which other layers may share."""
+
+    def transformed(self, x: Features, lin: Linear | Tensor) -> Tensor:
+        """x Wᵀ plus the layer's bias, (N, C) → (N, D), by a sparse product if the features are mostly zeros.
+
+        A linear layer is called itself where hooks or autocast ask for it; a weight W, (D, C), is not.
+        """
+        x = self.features(x)
+        if isinstance(lin, Tensor):
+            return x.product(lin.t()) if isinstance(x, SparseMatrix) else feature_product(x, lin.t())
+        hooks = lin._forward_hooks or lin._forward_pre_hooks or lin._backward_hooks
+        if isinstance(x, Tensor) and (hooks or torch.is_autocast_enabled("cpu")):
+            product: Tensor = lin(x)
+            return product
+        materialize(lin, x)
+        rows = self.transformed(x, lin.weight)
+        return rows if lin.bias is None else rows + lin.bias
 
     def combine(
         self,

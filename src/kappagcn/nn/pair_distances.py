@@ -82,17 +82,23 @@ class _Compiled(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, v: Tensor, length: Tensor, slope: Tensor, k: Tensor, pairs: Tensor) -> Tensor:
         ctx.kernels, (_, unit) = compiled("listed_distances", v), _directions(v)
-        rows = (t.contiguous().numpy() for t in (unit, length, slope))
-        ctx.rows = (*rows, k.item(), *(ends.contiguous().numpy() for ends in pairs))
-        squares, ctx.kept = ctx.kernels.listed_squares(*ctx.rows)
+        squares, kept = ctx.kernels.listed_squares(*_arrays(unit, length, slope, k, pairs))
+        ctx.save_for_backward(unit, length, slope, k, pairs, torch.from_numpy(kept))
         return torch.from_numpy(squares)
 
     @staticmethod
     @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
-        *by_rows, by_k = ctx.kernels.listed_gradients(*ctx.rows, ctx.kept, grad.contiguous().numpy())
+        *inputs, kept = ctx.saved_tensors
+        *by_rows, by_k = ctx.kernels.listed_gradients(*_arrays(*inputs), kept.numpy(), grad.contiguous().numpy())
         by_v, by_length, by_slope = (torch.from_numpy(by) for by in by_rows)
         return by_v, by_length, by_slope, grad.new_tensor(by_k), None
+
+
+def _arrays(unit: Tensor, length: Tensor, slope: Tensor, k: Tensor, pairs: Tensor) -> tuple[Any, ...]:
+    """Arguments of the compiled loops."""
+    rows = (t.contiguous().numpy() for t in (unit, length, slope))
+    return *rows, k.item(), *(ends.contiguous().numpy() for ends in pairs)
 
 
 class _DirectionGaps(torch.autograd.Function):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
-from kappagcn.geometry.curvature import RelativeCurvature
+from kappagcn.geometry.curvature import RelativeCurvature, set_once
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.geometry.signature import Factor, parse_signature
-from kappagcn.nn.inputs import Space, as_manifold
+from kappagcn.nn.inputs import Space, as_manifold, factors_of
 from kappagcn.sparse import SparseMatrix
 from kappagcn.tracing import is_concrete
 
@@ -49,7 +49,7 @@ class RowScale(nn.Module):
     """A factor that scales long rows to a median length of LIMIT, determined from the first rows that are seen.
 
     With long rows, one step of Adam, whose size is fixed, changes their product with the weights so much that layers
-    may never recover. The factor is part of the state, negative until the first rows are seen.
+    may never recover. The factor is a buffer, −1 until the first rows are seen and constant afterwards.
     """
 
     LIMIT = 4.0
@@ -59,29 +59,30 @@ class RowScale(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("factor", torch.tensor(-1.0))
-        self.pending = True
+
+    def reset_parameters(self) -> None:
+        """Forget the factor, which the next rows set again."""
+        self.factor.fill_(-1)
 
     def forward(self, x: Tensor | SparseMatrix, v: Tensor) -> Tensor:
         """V = XW of rows X, scaled."""
-        if self.pending and can_observe(v):
-            self.observe(x)
+        if can_observe(v):
+            if isinstance(x, SparseMatrix):
+                set_once(self.factor, partial(self._of_entries, count=x.shape[0]), x.values, x.rows)
+            else:
+                set_once(self.factor, self._of_rows, x)
         return v * self.factor.abs()
 
-    @torch.no_grad()
-    def observe(self, x: Tensor | SparseMatrix) -> None:
-        """Set the factor."""
-        if isinstance(x, SparseMatrix):
-            squares = x.values.detach().to(self.factor.dtype).square()
-            squares = squares.new_zeros(x.shape[0]).index_add(0, x.rows, squares)
-        else:
-            squares = x.detach().to(self.factor.dtype).square().sum(-1)
-        median = squares.masked_fill(squares == 0, torch.nan).nanmedian().sqrt()  # robust against a few very long rows
-        self.factor.copy_(self.LIMIT / median.nan_to_num(0.0).clamp(min=self.LIMIT))
-        self.pending = False
+    def _of_entries(self, values: Tensor, rows: Tensor, *, count: int) -> Tensor:
+        squares = values.double().square()
+        return self._of_lengths(squares.new_zeros(count).index_add(0, rows, squares).sqrt())
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
-        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
-        self.pending = not self.factor.is_meta and bool(self.factor < 0)
+    def _of_rows(self, rows: Tensor) -> Tensor:
+        return self._of_lengths(torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64))
+
+    def _of_lengths(self, lengths: Tensor) -> Tensor:
+        median = lengths.masked_fill(lengths == 0, torch.nan).nanmedian()  # robust against a few very long rows
+        return self.LIMIT / median.nan_to_num(0.0).clamp(min=self.LIMIT)
 
 
 def is_relative(manifold: Manifold) -> bool:
@@ -90,7 +91,7 @@ def is_relative(manifold: Manifold) -> bool:
 
 
 def observe_rows(v: Tensor, manifold: Manifold, adjacency: SparseMatrix | None = None) -> None:
-    """Pass rows, (N, D), to curvatures in units of rows: the first rows, and in training all rows.
+    """Set the scale of curvatures in units of rows by the first rows, (N, D).
 
     With the matrix that multiplies them, the rows of all ranks that share it count.
     """
@@ -98,11 +99,10 @@ def observe_rows(v: Tensor, manifold: Manifold, adjacency: SparseMatrix | None =
     if not (ready if adjacency is None else adjacency.any_rank(ready)):
         return
     mean = torch.mean if adjacency is None else adjacency.mean_over_ranks
-    curvatures = [module for module in manifold.modules() if isinstance(module, Curvature)]
-    parts = v.split(manifold.dims, -1) if isinstance(manifold, ProductManifold) else [v]
-    for curvature, part in zip(curvatures, parts, strict=True):
-        if isinstance(curvature, RelativeCurvature) and (curvature.pending or manifold.training):
-            curvature.observe(part, mean)
+    spaces = manifold.factors if isinstance(manifold, ProductManifold) else [manifold]
+    for space, part in zip(spaces, v.split(factors_of(v, manifold)[1], -1), strict=True):
+        if isinstance(space.curvature, RelativeCurvature):
+            space.curvature.observe(part, mean)
 
 
 def can_observe(v: Tensor) -> bool:

@@ -9,10 +9,10 @@ from torch.nn import functional
 from torch_geometric.nn import Linear
 
 from kappagcn.errors import GraphError
-from kappagcn.nn.functional import linear
-from kappagcn.nn.inputs import Adjacency, NodeRows, Size, Space, as_adjacency, check_rows
-from kappagcn.nn.message_passing import CurvedMessagePassing
-from kappagcn.nn.row_scale import observe_rows, space_of_layer
+from kappagcn.nn.inputs import Adjacency, NodeRows, Size, Space, check_rows
+from kappagcn.nn.message_passing import CurvedMessagePassing, materialize
+from kappagcn.nn.prepared import prepared_adjacency
+from kappagcn.nn.row_scale import is_relative, observe_rows, space_of_layer
 
 
 class KappaSAGEConv(CurvedMessagePassing):
@@ -20,7 +20,8 @@ class KappaSAGEConv(CurvedMessagePassing):
 
         v'_i = log_0(midpoint of exp_0(v_j W_l), j ∈ N(i)) + v_i W_r + b,
 
-    at κ = 0 PyG's ``SAGEConv`` with its mean, whose state it loads. Without neighbours the midpoint is the origin.
+    at κ = 0 PyG's ``SAGEConv`` with its mean, whose state it loads with ``strict=False``. Without neighbours the
+    midpoint is the origin.
 
     Args:
         in_channels: Columns of x, or a pair: columns of sources and of targets.
@@ -70,13 +71,12 @@ class KappaSAGEConv(CurvedMessagePassing):
         if project:
             self.lin = Linear(sources, sources)
         self.manifold = space_of_layer(manifold, out_channels)
+        self.in_units = is_relative(self.manifold)
         self.lin_l = Linear(sources, out_channels, bias=bias)
         if root_weight:
             self.lin_r = Linear(targets, out_channels, bias=False)
 
-    def reset_parameters(self) -> None:
-        """Initialise the weights as ``SAGEConv`` does; the curvature stays."""
-        super().reset_parameters()
+    def _reset_weights(self) -> None:
         if self.project:
             self.lin.reset_parameters()
         self.lin_l.reset_parameters()
@@ -90,13 +90,12 @@ class KappaSAGEConv(CurvedMessagePassing):
         sources, targets = x if isinstance(x, tuple) else (x, x)
         check_rows(sources, None, None)
         if self.in_channels == -1:
-            self.lin_l.initialize_parameters(self.lin_l, (sources,))
+            materialize(self.lin_l, sources)
             self.in_channels = self.lin_l.in_channels
         check_rows(sources, self.in_channels, self.lin_l.weight.dtype)
-        projected = self.lin(sources).relu() if self.project else self.features(sources)
-        v = linear(projected, self.lin_l.weight.t())
-        observe_rows(v, self.manifold)
-        adjacency = as_adjacency(
+        projected = self.transformed(sources, self.lin).relu() if self.project else sources
+        v = self.transformed(projected, self.lin_l.weight)
+        adjacency = prepared_adjacency(
             x,
             edge_index,
             edge_weight,
@@ -106,11 +105,11 @@ class KappaSAGEConv(CurvedMessagePassing):
             flow=self.flow,
             dtype=self.lin_l.weight.dtype,
         )
-        out = self.combine(v, adjacency)
-        if self.lin_l.bias is not None:
-            out = out + self.lin_l.bias
+        if self.in_units:
+            observe_rows(v, self.manifold, adjacency)
+        out = self.combine(v, adjacency, bias=self.lin_l.bias)
         if self.root_weight and targets is not None:
             if self.lin_r.in_channels == -1:
-                self.lin_r.initialize_parameters(self.lin_r, (targets,))
-            out = out + linear(self.features(targets), self.lin_r.weight.t())
+                materialize(self.lin_r, targets)
+            out = out + self.transformed(targets, self.lin_r)
         return functional.normalize(out, dim=-1) if self.normalize else out

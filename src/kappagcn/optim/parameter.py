@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from kappagcn.errors import GeometryError
 from kappagcn.geometry.manifold import Manifold
@@ -15,8 +16,10 @@ from kappagcn.geometry.manifold import Manifold
 class ManifoldParameter(nn.Parameter):
     """Points (..., D) as a `torch.nn.Parameter` that knows its space, for `RiemannianAdam` and `RiemannianSGD`.
 
-    Operations on it return ordinary tensors. Copies, pickles and conversions with ``module.to`` keep the space;
-    register the space in the module too, so that its curvature is converted and, where it is trainable, trained.
+    Operations on it return ordinary tensors. Copies, pickles, ``module.to``, ``module.to_empty`` and
+    ``module.load_state_dict``, also with ``assign=True``, keep the space; register the space in the module too, so that
+    its curvature is converted and, where it is trainable, trained. A plain parameter of the same shape that a module
+    gets in its place is on the space too.
 
     Args:
         data: Points of the space; refused if they are outside, see `kappagcn.geometry.project`.
@@ -69,3 +72,38 @@ class ManifoldParameter(nn.Parameter):
 
     def __repr__(self) -> str:  # type: ignore[override]
         return f"Parameter on {self.manifold} containing:\n{self.data!r}"
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Results are ordinary tensors, except where a module replaces its parameters to or from the meta device.
+
+        There ``module._apply`` wraps the result of `torch.Tensor.to` or `torch.empty_like` by ``nn.Parameter``, which
+        keeps a class whose ``detach`` does.
+        """
+        result = Tensor.__torch_function__(func, (), args, kwargs or {})
+        if func not in REPLACING or not isinstance(args[0], ManifoldParameter):
+            return result
+        source: ManifoldParameter = args[0]
+        if func is torch.Tensor.detach:
+            return cls._from(result, source.manifold, False) if vars(source).pop("is_replacing", False) else result
+        if source.is_meta == result.is_meta:
+            return result
+        replacing = cls._from(result, source.manifold, False)
+        vars(replacing)["is_replacing"] = True
+        return replacing
+
+
+REPLACING = (torch.Tensor.to, torch.empty_like, torch.Tensor.detach)
+
+
+def _keep_space(module: nn.Module, name: str, parameter: Any) -> Any:
+    """The plain parameter that takes the place of points of a space, on that space; None to leave it as it is."""
+    points = getattr(module, name, None)
+    if type(parameter) is not nn.Parameter or not isinstance(points, ManifoldParameter):
+        return None
+    if parameter.shape != points.shape:
+        return None
+    return ManifoldParameter._from(parameter.data, points.manifold, parameter.requires_grad)
+
+
+register_module_parameter_registration_hook(_keep_space)

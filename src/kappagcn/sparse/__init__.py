@@ -1,14 +1,18 @@
 """Sparse matrices: products with dense rows, the normalised adjacency, and the neighbour sampler."""
 
+from kappagcn.sparse.base import Matrix
+from kappagcn.sparse.compressed import CSR, multiply
 from kappagcn.sparse.loader import EdgeSampler, KappaNeighborLoader
-from kappagcn.sparse.matrix import SparseMatrix, multiply
+from kappagcn.sparse.matrix import SparseMatrix
 from kappagcn.sparse.normalization import NORMALIZATIONS, bipartite_adjacency, normalized_adjacency
 from kappagcn.sparse.sampler import NeighbourSampler, Sample, SparseRows
 
 __all__ = [
+    "CSR",
     "NORMALIZATIONS",
     "EdgeSampler",
     "KappaNeighborLoader",
+    "Matrix",
     "NeighbourSampler",
     "Sample",
     "SparseMatrix",

@@ -18,6 +18,8 @@ from kappagcn.sparse.sampler import Draws, SparseRows, checked_neighbours, exten
 
 __all__ = ["EdgeSampler", "KappaNeighborLoader"]
 
+COLUMN_LISTS = ("class_names", "attr_names")  # lists that do not belong to nodes, also if there are as many
+
 
 class EdgeSampler(Draws, BaseSampler):
     """Sampler for ``NodeLoader``: at most k of the edges that end in each node, uniformly and without replacement.
@@ -79,8 +81,8 @@ class KappaNeighborLoader(NodeLoader):
     """Mini-batches by neighbour sampling, in place of PyG's ``NeighborLoader``, which needs compiled packages.
 
     Batches are ``Data`` with the seeds first, `batch_size`, `n_id`, `e_id`, `input_id`, `num_sampled_nodes` and
-    `num_sampled_edges`; attributes of nodes and edges are restricted to those of the batch. Sparse features stay
-    sparse. For weights that make sums over sampled neighbours unbiased use `NeighbourSampler`.
+    `num_sampled_edges`; attributes of nodes and edges, lists of names too, are restricted to those of the batch. Sparse
+    features stay sparse. For weights that make sums over sampled neighbours unbiased use `NeighbourSampler`.
 
     Args:
         data: A graph with `edge_index`.
@@ -113,22 +115,30 @@ class KappaNeighborLoader(NodeLoader):
         draws = int(torch.randint(2**62, ())) if seed is None else seed
         sampler = EdgeSampler(edges, data.num_nodes, num_neighbors, seed=draws)
         self.sparse_x: SparseRows | None = None
-        x = data.get("x")
-        if isinstance(x, Tensor) and x.layout != torch.strided:  # NodeLoader cannot take rows of it
+        self.lists: dict[str, Any] = {key: value for key, value in data if isinstance(value, list | tuple)}
+        self.node_lists = [key for key in self.lists if data.is_node_attr(key) and key not in COLUMN_LISTS]
+        self.edge_lists = [key for key in self.lists if data.is_edge_attr(key) and key not in self.node_lists]
+        nodes, data, x = data.num_nodes, copy(data), data.get("x")
+        for key in self.lists:  # NodeLoader cannot take rows of lists and sparse matrices
+            del data[key]
+        if isinstance(x, Tensor) and x.layout != torch.strided:
             self.sparse_x = SparseRows(SparseMatrix.from_tensor(x))
-            nodes, data = data.num_nodes, copy(data)
             del data.x
-            data.num_nodes = nodes
+        data.num_nodes = nodes
         super().__init__(data, sampler, input_nodes=input_nodes, **kwargs)
 
     def filter_fn(self, out: SamplerOutput) -> Data:
         """A batch from the result of the sampler."""
-        if self.sparse_x is None:
+        if self.sparse_x is None and not self.lists:
             return super().filter_fn(out)
         transform, self.transform = self.transform, None
         try:
             batch: Data = super().filter_fn(out)
         finally:
             self.transform = transform
-        batch.x = self.sparse_x.take(out.node).matrices()[0]
+        if self.sparse_x is not None:
+            batch.x = self.sparse_x.take(out.node).to_csr()
+        for key, values in self.lists.items():
+            taken = out.node if key in self.node_lists else out.edge if key in self.edge_lists else None
+            batch[key] = values if taken is None else [values[place] for place in taken.tolist()]
         return batch if transform is None else transform(batch)

@@ -1,48 +1,29 @@
-"""Sparse matrices for training: CSR with 32-bit indices, and the transpose kept for the backward pass.
-
-torch's own backward of a CSR product sorts the transpose on every call, which costs more than the product.
-"""
+"""The matrix that is given by its entries."""
 
 from __future__ import annotations
 
-import warnings
-from copy import copy
-from typing import Any
+from typing import Any, Self, cast
 
 import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
-from kappagcn.tracing import is_autocast_on, is_cheap_to_read, is_concrete
+from kappagcn.sparse.base import Matrix
+from kappagcn.sparse.compressed import CSR, csr_product, product
+from kappagcn.sparse.positions import Positions, Prepared, versions_of
+from kappagcn.tracing import is_cheap_to_read, is_compiled_for_cpu, is_concrete
 
-__all__ = ["SparseMatrix", "check_range", "csr_tensor", "multiply"]
-
-
-def multiply(matrix: Tensor, x: Tensor) -> Tensor:
-    """The product of a CSR tensor and dense rows, in the rows' precision also under autocast."""
-    if is_autocast_on(x):
-        with torch.autocast(x.device.type, enabled=False):
-            return matrix @ x
-    return matrix @ x
+__all__ = ["SparseMatrix", "check_range"]
 
 
-class _Product(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, matrix: Tensor, transpose: Tensor, x: Tensor) -> Tensor:
-        ctx.matrices = matrix, transpose
-        return multiply(matrix, x)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, Tensor]:
-        matrix, transpose = ctx.matrices
-        return None, None, _Product.apply(transpose, matrix, grad)
-
-
-class SparseMatrix:
+class SparseMatrix(Matrix):
     """An (M, N) matrix that multiplies dense rows: ``matrix @ x``, (N, D) → (M, D), differentiable in x.
 
-    Repeated entries add up. If the values need a gradient, or under torch.compile, the product is a sum over entries
-    in place of a CSR product.
+    Repeated entries add up. The matrix cannot be changed; `with_values` gives another one with the same positions,
+    which shares their order. If the values need a gradient, the product is a sum over entries, not a CSR product.
+
+    The order of entries by row and by column is made at the first product, and again if one of the tensors was changed
+    in place since then; functions compiled by ``torch.compile`` do not notice such changes.
 
     Args:
         rows: Row of each entry, (E,).
@@ -59,30 +40,47 @@ class SparseMatrix:
     def __init__(self, rows: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int]) -> None:
         check_range(rows, shape[0], "rows: expected entries")
         check_range(cols, shape[1], "cols: expected entries")
-        self.rows, self.cols, self.values, self.shape = rows, cols, values, shape
-        self._layout: _Layout | None = None
-        self._clear_cache()
+        self._set(Positions(rows, cols, shape), values)
 
-    def _clear_cache(self) -> None:
-        self._csr: tuple[Tensor, Tensor] | None = None
-        self._csr_arrays: tuple[Any, Any, Any] | None = None
-        self._converted: SparseMatrix | None = None
-        self._row_sums: Tensor | None = None
-        self._coalesced: SparseMatrix | None = None
-        self._version = -1
+    def _set(self, positions: Positions, values: Tensor) -> None:
+        self._positions, self._values = positions, values
+        self._prepared: Prepared | None = None
 
-    def _check_cache(self) -> None:
-        """Clear the cache if the values have been changed in place."""
-        if not self.values.is_inference() and self._version != self.values._version:
-            self._clear_cache()
-            self._version = self.values._version
+    @property
+    def rows(self) -> Tensor:
+        """Row of each entry, (E,)."""
+        return self._positions.rows
+
+    @property
+    def cols(self) -> Tensor:
+        """Column of each entry, (E,)."""
+        return self._positions.cols
+
+    @property
+    def values(self) -> Tensor:
+        """Entries, (E,)."""
+        return self._values
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """(M, N)."""
+        return self._positions.shape
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Floating-point type of the entries."""
+        return self._values.dtype
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether the entries get a gradient."""
+        return self._values.requires_grad
 
     def __getstate__(self) -> dict[str, Any]:
         return {"rows": self.rows, "cols": self.cols, "values": self.values, "shape": self.shape}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _layout=None)
-        self._clear_cache()
+        self._set(Positions(state["rows"], state["cols"], state["shape"]), state["values"])
 
     @classmethod
     def from_tensor(cls, matrix: Tensor) -> SparseMatrix:
@@ -94,17 +92,70 @@ class SparseMatrix:
             )
         entries = matrix.to_sparse_coo().coalesce()
         rows, cols = entries.indices().clone()  # views of a sparse tensor cannot be compiled
-        return cls(rows, cols, entries.values().clone(), (matrix.shape[0], matrix.shape[1]))
+        return SparseMatrix(rows, cols, entries.values().clone(), (matrix.shape[0], matrix.shape[1]))
 
-    def __matmul__(self, x: Tensor) -> Tensor:
-        return self.product(x)
+    def _derived(self, positions: Positions, values: Tensor) -> Self:
+        """A matrix of the same kind with these entries."""
+        matrix = object.__new__(type(self))
+        matrix._set(positions, values)
+        return matrix
+
+    def with_values(self, values: Tensor) -> Self:
+        """A matrix with other values at the same positions."""
+        if values.shape != self.rows.shape:
+            raise GraphError(f"values: expected {tuple(self.rows.shape)}, found {tuple(values.shape)}.")
+        return self._derived(self._positions, values)
+
+    def with_heads(self, values: Tensor) -> Self:
+        """The block-diagonal matrix, (M·H, N·H), of one matrix for each column of values, (E, H).
+
+        Rows of nodes for each head, (N, H, D), are its rows as (N·H, D).
+        """
+        if values.shape[1] == 1:
+            return self.with_values(values.squeeze(1))
+        return self._derived(self._positions.repeated(values.shape[1]), values.flatten())
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """The matrix in another dtype or on another device; arguments are those of ``Tensor.to``."""
+        values = self.values.to(*args, **kwargs)
+        if values is self.values:
+            return self
+        if values.device != self.values.device:
+            return self._derived(self._positions.to(values.device), values)
+        if self.requires_grad or not is_concrete(values):
+            return self.with_values(values)
+        prepared = self._prepare()
+        if prepared.converted is None or prepared.converted.dtype != values.dtype:
+            with torch.inference_mode(False):
+                prepared.converted = self.with_values(self.values.to(values.dtype))
+        converted: Self = prepared.converted
+        return converted
+
+    def transpose(self) -> SparseMatrix:
+        """The transpose, (N, M), which shares the order of entries."""
+        return self._derived(self._positions.transpose(), self.values)
+
+    def dropout(self, p: float) -> Self:
+        """The matrix with each entry set to 0 with probability p, and the others divided by 1 − p."""
+        if not p:
+            return self
+        if self._is_in_steps() or torch.compiler.is_compiling():
+            return self.with_values(nn.functional.dropout(self.values, p))
+        prepared = self._prepare()
+        if prepared.coalesced is None:
+            with torch.inference_mode(False):
+                entries = self.to_coo()
+                rows, cols = entries.indices()
+                prepared.coalesced = self._derived(Positions(rows, cols, self.shape), entries.values())
+        coalesced: Self = prepared.coalesced
+        return coalesced.with_values(drop_values(coalesced.values, p))
 
     def product(self, x: Tensor) -> Tensor:
         """``matrix @ x`` as a method, which torch.compile can trace."""
         self.check(x)
         if x.dtype not in (torch.float32, torch.float64):  # half precision is multiplied in float32
             return self.to(torch.float32).product(x.float()).to(x.dtype)
-        if x.dtype != self.values.dtype:
+        if x.dtype != self.dtype:
             return self.to(x.dtype).product(x)
         return self._gather_and_multiply(x)
 
@@ -112,16 +163,17 @@ class SparseMatrix:
         return self._times(self.gather(x))
 
     def _times(self, x: Tensor) -> Tensor:
-        if self._is_traced(x):
+        if self._is_in_steps(x):
             terms = self.values.unsqueeze(-1) * x.index_select(0, self.cols)
             return x.new_zeros(self.shape[0], x.shape[1]).index_add(0, self.rows, terms)
-        matrix, transpose = self.matrices()
-        product: Tensor = _Product.apply(matrix, transpose, x)
-        return product
+        if torch.compiler.is_compiling():
+            return cast(Tensor, csr_product(*self.csr(), *self.csr_transpose(), x))
+        return product(*self.matrices(), x)
 
-    def _is_traced(self, *others: Tensor) -> bool:
-        """Whether a product has to be made of differentiable steps, and nothing may be cached."""
-        return self.values.requires_grad or not is_concrete(self.values, *others)
+    def _is_in_steps(self, *others: Tensor) -> bool:
+        """Whether a product has to be made of differentiable steps of torch, and nothing may be cached."""
+        tensors = (self.values, *others)
+        return self.requires_grad or not (is_concrete(*tensors) or is_compiled_for_cpu(*tensors))
 
     def gather(self, x: Tensor) -> Tensor:
         """The rows that the columns of the matrix refer to, differentiable: x itself, unless ranks share the matrix."""
@@ -129,109 +181,82 @@ class SparseMatrix:
 
     def is_local(self) -> bool:
         """Whether compiled loops can take the matrix: all its rows are in this process, its values have no gradient."""
-        return not self._is_traced()
+        return not self._is_in_steps()
 
-    def any_rank(self, condition: bool) -> bool:
-        """Whether the condition holds on any rank that has rows of the matrix."""
-        return condition
+    def is_non_negative(self) -> bool:
+        """Whether no entry is below 0."""
+        return bool((self.values >= 0).all())
 
-    def mean_over_ranks(self, values: Tensor) -> Tensor:
-        """The mean of one number for each node, (N,), over the nodes of all ranks."""
-        return values.mean()
+    def row_sums(self) -> Tensor:
+        """Row sums Σ_j A_ij, (M,), cached."""
+        if self._is_in_steps():
+            return self._summed()
+        prepared = self._prepare()
+        if prepared.row_sums is None:
+            with torch.inference_mode(False):
+                prepared.row_sums = self._summed()
+        return prepared.row_sums
 
-    def check(self, x: Tensor) -> None:
-        """Refuse rows that cannot be multiplied by this matrix."""
-        if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[0] != self.shape[1] or not x.is_floating_point():
-            value = f"{x.dtype} {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-            raise GraphError(
-                f"expected ({self.shape[1]}, D) of floating-point numbers for a matrix {self.shape}, found {value}."
-            )
+    def _summed(self) -> Tensor:
+        return self._times(self.values.new_ones(self.shape[1], 1)).squeeze(-1)
+
+    def with_arrays(self, csr: CSR, transpose: CSR, row_sums: Tensor) -> Self:
+        """The matrix with arrays that were made before, so that products do not sort its entries."""
+        matrix = self.with_values(self.values)
+        prepared = matrix._prepare()
+        prepared.csr, prepared.transpose, prepared.row_sums = csr, transpose, row_sums
+        return matrix
+
+    def csr(self) -> CSR:
+        """The entries by row, cached."""
+        prepared = self._prepare()
+        if prepared.csr is None:
+            prepared.csr = self._positions.compressed(self.values)
+        return prepared.csr
+
+    def csr_transpose(self) -> CSR:
+        """The entries of the transpose by row, cached."""
+        prepared = self._prepare()
+        if prepared.transpose is None:
+            prepared.transpose = self._positions.compressed_transpose(self.values)
+        return prepared.transpose
 
     def matrices(self) -> tuple[Tensor, Tensor]:
-        """The matrix and its transpose as CSR tensors, cached."""
-        self._check_cache()
-        if self._csr is None:
+        """The matrix and its transpose as CSR tensors of torch, without a gradient, cached."""
+        prepared = self._prepare()
+        if prepared.matrices is None:
             with torch.inference_mode(False):
-                layout, values = self._sorted()
-                self._csr = layout.matrices(values)
-        return self._csr
+                prepared.matrices = self.to_csr(), self.csr_transpose().tensor(self.shape[0])
+        return prepared.matrices
 
     def arrays(self) -> tuple[Any, Any, Any]:
-        """Row starts, columns and values of the matrix and of its transpose, and row sums, as NumPy arrays, cached."""
-        self._check_cache()
-        if self._csr_arrays is None:
-            one, other = (
-                (csr.crow_indices().numpy(), csr.col_indices().numpy(), csr.values().numpy()) for csr in self.matrices()
-            )
-            self._csr_arrays = one, other, self.row_sums().contiguous().numpy()
-        return self._csr_arrays
+        """`csr`, `csr_transpose` and `row_sums` as NumPy arrays, cached."""
+        prepared = self._prepare()
+        if prepared.arrays is None:
+            matrix, transpose = (tuple(map(Tensor.numpy, csr)) for csr in (self.csr(), self.csr_transpose()))
+            prepared.arrays = matrix, transpose, self.row_sums().contiguous().numpy()
+        return prepared.arrays
 
-    def _sorted(self) -> tuple[_Layout, Tensor]:
-        """The sorted positions of the entries and their values in this order, with repeated entries added up."""
-        if self._layout is not None:
-            return self._layout, self.values.detach()
-        entries = self.to_coo()
-        return _Layout(entries.indices(), self.shape), entries.values().clone()
+    def to_csr(self) -> Tensor:
+        """The matrix as a CSR tensor of torch, without a gradient."""
+        return self.csr().tensor(self.shape[1])
 
     def to_coo(self) -> Tensor:
         """The matrix as a coalesced COO tensor: entries sorted by row, repeated ones added up, without a gradient."""
         indices = torch.stack([self.rows, self.cols])
         return torch.sparse_coo_tensor(indices, self.values.detach(), self.shape, check_invariants=False).coalesce()
 
-    def coalesced(self) -> SparseMatrix:
-        """The matrix with its entries sorted by row and without repetitions; `with_values` then shares the layout."""
-        if self._layout is not None:
-            return self
-        with torch.inference_mode(False):
-            layout, values = self._sorted()
-            matrix = self.with_values(values)
-        matrix.rows, matrix.cols = layout.indices
-        matrix._layout = layout
-        return matrix
-
-    def with_values(self, values: Tensor) -> SparseMatrix:
-        """A matrix with other values at the same positions."""
-        changed = copy(self)
-        changed.values, changed._layout = values, self._layout
-        return changed
-
-    def dropout(self, p: float) -> SparseMatrix:
-        """The matrix with each entry set to 0 with probability p, and the others divided by 1 − p."""
-        if not p:
-            return self
-        if self._is_traced():
-            return self.with_values(nn.functional.dropout(self.values, p))
-        self._check_cache()
-        if self._coalesced is None:
-            self._coalesced = self.coalesced()
-        return self._coalesced.with_values(drop_values(self._coalesced.values, p))
-
-    def row_sums(self) -> Tensor:
-        """Row sums Σ_j A_ij, (M,), cached."""
-        if self._is_traced():
-            return self._times(self.values.new_ones(self.shape[1], 1)).squeeze(-1)
-        self._check_cache()
-        if self._row_sums is None:
-            with torch.inference_mode(False):
-                self._row_sums = self._times(self.values.new_ones(self.shape[1], 1)).squeeze(-1)
-        return self._row_sums
-
-    def to(self, dtype: torch.dtype) -> SparseMatrix:
-        """The matrix in another dtype, cached."""
-        if dtype == self.values.dtype:
-            return self
-        if self._is_traced():
-            return self.with_values(self.values.to(dtype))
-        self._check_cache()
-        if self._converted is None or self._converted.values.dtype != dtype:
-            with torch.inference_mode(False):
-                self._converted = self.with_values(self.values.to(dtype))
-        return self._converted
-
     def to_dense(self) -> Tensor:
         """The matrix as a dense tensor."""
         dense = self.values.new_zeros(self.shape)
         return dense.index_put((self.rows, self.cols), self.values, accumulate=True)
+
+    def _prepare(self) -> Prepared:
+        """What was computed from the entries, or nothing if these have been changed in place."""
+        versions = versions_of(self.rows, self.cols, self.values)
+        if self._prepared is None or versions not in (None, self._prepared.versions):
+            self._prepared = Prepared(versions)
+        return self._prepared
 
     def __repr__(self) -> str:
         return f"SparseMatrix({self.shape[0]} × {self.shape[1]}, {self.values.shape[0]} entries)"
@@ -251,36 +276,6 @@ def drop_values(values: Tensor, p: float) -> Tensor:
     bits = torch.empty(-(-values.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     kept = bits.view(torch.int16)[: values.numel()] >= dropped - 2**15
     return (values * kept).mul_(2**16 / (2**16 - dropped))
-
-
-class _Layout:
-    """Positions of a matrix's entries sorted by row, (2, E), and the permutation that sorts them by column."""
-
-    def __init__(self, indices: Tensor, shape: tuple[int, int]) -> None:
-        self.indices, self.shape = indices, shape
-        rows, cols = indices
-        self.order = cols.argsort(stable=True)
-        self.by_row = _row_starts(rows, shape[0]), cols.int()
-        self.by_column = _row_starts(cols[self.order], shape[1]), rows[self.order].int()
-
-    def matrices(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """The matrix with these values and its transpose as CSR tensors."""
-        rows, columns = self.shape
-        # index_select takes a tenth of the time of values[order]
-        turned = csr_tensor(*self.by_column, values.index_select(0, self.order), (columns, rows))
-        return csr_tensor(*self.by_row, values, self.shape), turned
-
-
-def csr_tensor(starts: Tensor, indices: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    """A CSR tensor that shares these tensors, unchecked."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-        return torch.sparse_csr_tensor(starts, indices, values, shape, check_invariants=False)
-
-
-def _row_starts(sorted_rows: Tensor, count: int) -> Tensor:
-    """The position of each row's first entry among sorted entries, (count + 1,)."""
-    return torch.searchsorted(sorted_rows, torch.arange(count + 1, device=sorted_rows.device), out_int32=True)
 
 
 def check_range(indices: Tensor, size: int, expected: str) -> None:
