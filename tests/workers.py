@@ -16,6 +16,8 @@ from pathlib import Path
 
 import torch.multiprocessing
 
+from shaking import shaken_as_parent
+
 STREAMS = ("out", "err")
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["kappagcn.cli", "kappagcn.distributed", "kappagcn.estimators", "kappagcn.paper"])
@@ -57,7 +59,8 @@ def _call(function, arguments, environment, folder):
         _redirect(number, folder / name)
     os.environ.update(environment)
     sys.argv = ["kappagcn"]
-    function(*arguments)
+    with shaken_as_parent():
+        function(*arguments)
 
 
 def _redirect(number, path):
@@ -79,7 +82,8 @@ def spawn_into(path):
 
 def _print_into(rank, path, function, *arguments):
     _redirect(1, path)
-    function(rank, *arguments)
+    with shaken_as_parent():
+        function(rank, *arguments)
 
 
 def execute(code, *arguments):

@@ -31,10 +31,10 @@ QUICK = "small_tree", "a tree of 85 nodes", 2
 QUICK_EPOCHS = 100
 SMALL_EPOCHS = 60  # κ is then near −1.2, where the disk still shows the whole tree
 DEPTH, BRANCHING = 5, 2
-SMALL = {
+SMALL: dict[str, tuple[str, float | str]] = {
     "sphere": ("S2(0.05)", 0.0),
     "plane": ("E2", 0.0),
-    "learned curvature": ("S2(0.3)", 0.03),
+    "learned curvature": ("S2(0.3)", "auto"),
 }  # initial space, learning rate of its curvature
 
 
@@ -105,8 +105,9 @@ def _classify(space: str, runs: Path, *, seed: int, epochs: int, splits: int) ->
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)
         summary = classify(classifier, data, splits_of("disease", data, splits), runs / f"disease-{space}")
-    accuracy, curved = summary["accuracy"], summary["learned_space"]
-    return {"space": space, "curved": curved, "accuracy": accuracy, "spread": summary["interval"][1] - accuracy}
+    low, high = summary["interval"]
+    record = {"space": space, "curved": summary["learned_space"], "accuracy": summary["accuracy"]}
+    return {**record, "spread": (high - low) / 2}
 
 
 def branches(branching: int, depth: int) -> torch.Tensor:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,29 +16,32 @@ if TYPE_CHECKING:
 __all__ = ["atomic_write", "save_arrays"]
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 @contextmanager
 def atomic_write(path: Path) -> Iterator[IO[Any]]:
     """Open a temporary binary file beside `path` that replaces it at the end: readers see the old or the new file.
 
     The folder is created if it does not exist. If writing fails, the old file stays and the temporary one is removed.
+    A file that is replaced passes its permissions on; of a symbolic link the file it points to is replaced. Devices and
+    pipes are written directly.
     """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
+    path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", suffix=".part", delete=False) as file:
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+    with temporary.open("xb") as file:
         try:
             yield file
             file.flush()
             os.fsync(file.fileno())
+            if path.exists():
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
             file.close()
-            os.chmod(file.name, 0o666 & ~_umask())  # a temporary file is readable by its owner only
-            os.replace(file.name, path)
+            os.replace(temporary, path)
         except BaseException:
-            Path(file.name).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
 
 

@@ -14,7 +14,7 @@ from rich.progress import Progress, TextColumn
 
 from kappagcn.objectives import METRICS
 
-__all__ = ["bar", "line", "reporting"]
+__all__ = ["bar", "line", "measures", "reporting"]
 
 LINE_SECONDS = 10.0
 MOST_CURVATURES = 3
@@ -60,7 +60,7 @@ def reporting(what: str, epochs: int) -> Iterator[Callable[[dict[str, Any]], Non
             if time.monotonic() - last > LINE_SECONDS:
                 last = time.monotonic()
                 where = f"epoch {record['epoch']:,} of at most {epochs:,}"
-                print(f"{what}: {where}, {_numbers(record)}, {speed:.0f} epochs/s, {left} left", file=sys.stderr)
+                print(f"{what}: {where}, {measures(record)}, {speed:.0f} epochs/s, {left} left", file=sys.stderr)
 
         yield show_line
         return
@@ -70,7 +70,7 @@ def reporting(what: str, epochs: int) -> Iterator[Callable[[dict[str, Any]], Non
 
         def show_bar(record: dict[str, Any]) -> None:
             speed, left = pace.after(record["epoch"])
-            now = f"{record['epoch']:,}/{epochs:,}  {_numbers(record)}  {speed:.0f}/s  {left} left"
+            now = f"{record['epoch']:,}/{epochs:,}  {measures(record)}  {speed:.0f}/s  {left} left"
             progress.update(task, completed=record["epoch"], now=now)
 
         yield show_bar
@@ -109,7 +109,12 @@ def line(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _numbers(record: dict[str, Any]) -> str:
+def measures(record: dict[str, Any]) -> str:
+    """The objective of an epoch, or loss and accuracy, with the first curvatures.
+
+    >>> measures({"distortion": 0.01, "curvatures": [-0.25]})
+    'distortion 0.01000, κ −0.25'
+    """
     kappas = [float(kappa) for kappa in record.get("curvatures") or () if kappa]
     shown = ", ".join(f"{kappa:.3g}" for kappa in kappas[:MOST_CURVATURES]).replace("-", "−")
     curvatures = f", κ {shown}{', …' if len(kappas) > MOST_CURVATURES else ''}" if kappas else ""

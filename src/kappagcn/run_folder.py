@@ -24,6 +24,7 @@ __all__ = [
     "Links",
     "SavedRun",
     "factor_name",
+    "holds_run",
     "plain_json",
     "principal",
     "read_json",
@@ -165,21 +166,31 @@ def plain_json(value: Any, **options: Any) -> str:
         raise CheckpointError(f"expected settings of plain numbers and words to write down, found {problem}.") from None
 
 
+def holds_run(path: Path, *, resume: bool) -> bool:
+    """Whether a run folder holds a run, which is to be resumed; the settings are not compared.
+
+    Raises:
+        CheckpointError: The folder holds a run and `resume` is False, or files of another kind.
+    """
+    if path.exists() and not path.is_dir():
+        raise CheckpointError(f"{path}: expected a folder for the run, found a file.")
+    if not (path / "config.json").exists():
+        _refuse_other_files(path)
+        return False
+    if not resume:
+        raise CheckpointError(f"{path}: holds a run already; resume it, or choose another folder.")
+    return True
+
+
 def should_resume(path: Path, config: dict[str, Any], *, resume: bool) -> bool:
     """Whether a run folder holds a run with this configuration that is to be resumed; False without a run.
 
     Raises:
         CheckpointError: The folder holds another run, or a run and `resume` is False.
     """
-    if path.exists() and not path.is_dir():
-        raise CheckpointError(f"{path}: expected a folder for the run, found a file.")
-    file = path / "config.json"
-    if not file.exists():
-        _refuse_other_files(path)
+    if not holds_run(path, resume=resume):
         return False
-    if not resume:
-        raise CheckpointError(f"{path}: holds a run already; resume it, or choose another folder.")
-    before = read_json(file, "the run's settings")
+    before = read_json(path / "config.json", "the run's settings")
     differences = _differences(before, json.loads(plain_json(config)))
     if differences:
         raise CheckpointError(

@@ -21,6 +21,13 @@ def is_concrete(*tensors: Tensor) -> bool:
     return not any(t.is_meta or _is_fake(t) for t in tensors)
 
 
+def is_compiled_for_cpu(*tensors: Tensor) -> bool:
+    """Whether ``torch.compile`` traces the running code for the CPU, where it calls registered operations."""
+    if not torch.compiler.is_compiling() or torch.compiler.is_exporting():
+        return False
+    return not torch._C._are_functorch_transforms_active() and all(t.is_cpu for t in tensors)
+
+
 def _is_fake(t: Tensor) -> bool:
     if type(t) is Tensor:
         return False

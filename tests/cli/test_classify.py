@@ -21,15 +21,12 @@ def test_an_interrupted_classification_resumes_to_the_same_numbers(tmp_path):
     assert resumed == whole
 
 
-BROKEN = [("record.json", b"{}"), ("metrics.jsonl", b"\xff\xfe"), ("record.json", b"[")]
-
-
-@pytest.mark.parametrize(("name", "content"), BROKEN)
-def test_a_broken_part_of_a_classification_is_named_when_it_is_taken_up(runs, tmp_path, name, content):
+@pytest.mark.parametrize("content", [b"{}", b"["])
+def test_a_broken_record_of_a_classification_is_named_when_it_is_resumed(runs, tmp_path, content):
     shutil.copytree(runs / "classes", tmp_path / "run")
-    (tmp_path / "run" / "runs" / "split0-run0" / name).write_bytes(content)
+    (tmp_path / "run" / "runs" / "split0-run0" / "record.json").write_bytes(content)
     command = ["classify", "disease", "--space", "H4", "--epochs", "3", "--resume", "--out", tmp_path / "run"]
-    assert f"{name}: expected" in message_of(run(*command))
+    assert "record.json: expected" in message_of(run(*command))
 
 
 def test_the_accuracy_stands_beside_baselines_and_a_verdict(tmp_path):
@@ -38,7 +35,10 @@ def test_the_accuracy_stands_beside_baselines_and_a_verdict(tmp_path):
     for words in ("test accuracy", "balanced accuracy", "AUC", "baseline majority", "baseline gcn", "verdict"):
         assert words in shown
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
-    assert set(summary["baselines"]) == {"majority", "features", "gcn"}
+    assert set(summary["baselines"]) == set(summary["differences"]) == {"majority", "propagation", "features", "gcn"}
+    assert "95 % interval" in shown
+    assert "this run less it" in shown
+    assert summary["interval_covers"] == "the draw of the test nodes, not splits or seeds"
     assert summary["verdict"]
     alone = json.loads(run(*command[:-1], tmp_path / "alone", "--no-baselines", "--json").stdout)
     assert alone["baselines"] == {}
@@ -53,3 +53,25 @@ def test_own_splits_and_another_network(tmp_path):
     split = ["--split", tmp_path / "mine.json", "--out", tmp_path / "run"]
     summary = json.loads(run(*command, *split).stdout)
     assert (summary["model"], summary["test_nodes"], summary["records"][0]["split_name"]) == ("appnp", 50, "mine")
+
+
+def test_edge_weights_are_used_or_not_as_the_command_line_says(tmp_path):
+    edges = [f"{a},{b},{1 + 999 * (a % 2)}" for a in range(40) for b in (a + 1, a + 2) if b < 40]
+    (tmp_path / "edges.csv").write_text("\n".join(["source,target,weight", *edges]))
+    (tmp_path / "labels.csv").write_text("\n".join(["node,label", *(f"{a},{'uv'[a // 20]}" for a in range(40))]))
+    command = [
+        "classify",
+        tmp_path / "edges.csv",
+        "--labels",
+        tmp_path / "labels.csv",
+        "--epochs",
+        "2",
+        "--space",
+        "H2",
+    ]
+    tried = json.loads(run(*command, "--json", "--out", tmp_path / "tried").stdout)
+    assert "(the largest is " in tried["edge_weights"]
+    assert "unweighted" in tried["baselines"]
+    shown = run(*command, "--edge-weights", "none", "--out", tmp_path / "without").stdout
+    assert "edge weights" in shown
+    assert "baseline unweighted" not in shown

@@ -1,6 +1,7 @@
 import json
 
 from command_runs import message_of, run
+from kappagcn.errors import DownloadError
 
 
 def test_data_list_and_path(tmp_path, monkeypatch):
@@ -15,6 +16,16 @@ def test_data_list_and_path(tmp_path, monkeypatch):
     result = run("info", "cora_ml")
     assert result.exit_code == 2
     assert "expected sha256" in result.stderr
+
+
+def test_a_missing_dataset_names_the_option_and_the_variable(tmp_path, monkeypatch):
+    def failing(*_, **__):
+        raise DownloadError("no network")
+
+    monkeypatch.delenv("KAPPAGCN_DATA", raising=False)
+    monkeypatch.setattr("kappagcn.graphs.datasets.graph_dataset.fetch", failing)
+    monkeypatch.setattr("kappagcn.graphs.datasets.graph_dataset.cache_folder", lambda: tmp_path)
+    assert "a folder named by --data or KAPPAGCN_DATA" in message_of(run("info", "cora_ml"), 1)
 
 
 def test_generated_graphs_have_no_file():

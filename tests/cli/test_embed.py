@@ -33,4 +33,6 @@ def test_points_for_other_tools(tmp_path):
     assert np.array_equal(np.loadtxt(table, delimiter=",", skiprows=1)[:, 1:], points)
     words = message_of(run("embed", "path", "--out", tmp_path / "other", "--export", tmp_path / "points.xlsx"))
     assert "expected a file ending in .csv" in words
+    words = message_of(run("embed", "path", "--out", tmp_path / "other", "--csv", tmp_path / "none" / "points.csv"))
+    assert "--csv: expected a file in a folder that exists, found no folder" in words
     assert not (tmp_path / "other").exists()

@@ -40,6 +40,32 @@ def test_classify_then_predict_for_the_same_and_for_new_nodes(tmp_path):
     assert again.stdout == run("predict", str(folder)).stdout, "the saved network gives the run's own numbers"
 
 
+def test_one_file_of_mixed_columns_and_weights_by_name(tmp_path):
+    """Labels, features and weights are columns by name, and another file is encoded as the first was."""
+    rng = np.random.default_rng(0)
+    kinds = np.arange(40) % 2
+    pairs = [(i, j) for i in range(40) for j in range(i) if rng.random() < (0.3 if kinds[i] == kinds[j] else 0.03)]
+    (tmp_path / "g.csv").write_text("day,payer,payee,amount\n" + "".join(f"1,c{i},c{j},{i + 1}\n" for i, j in pairs))
+    rows = [f"c{i},{i / 40 if i % 5 else ''},{('free', 'paid')[k]},{('low', 'high')[k]}" for i, k in enumerate(kinds)]
+    (tmp_path / "people.csv").write_text("id,age,plan,segment\n" + "\n".join(rows))
+    edges = [tmp_path / "g.csv", "--source", "payer", "--target", "payee"]
+    nodes = ["--nodes", tmp_path / "people.csv", "--label", "segment"]
+    common = ["--space", "H4", "--epochs", "30", "--no-baselines", "--out", tmp_path / "run"]
+    result = run("classify", *edges, "--weight", "amount", "--edge-weights", "raw", *nodes, *common)
+    assert result.exit_code == 0, result.output
+    assert "weighted" in result.stderr
+    assert "1 numeric column, 1 categorical column as 2 indicators" in result.stderr.replace("\n", " ")
+    (tmp_path / "others.csv").write_text("plan,id,age\n" + "".join(f"paid,c{i},0.5\n" for i in range(40)))
+    others = ["--nodes", tmp_path / "others.csv", "--json"]
+    without = run("predict", tmp_path / "run", *edges, "--no-weights", *others)
+    assert "expected a graph with edge weights, as in fit" in message_of(without)
+    result = run("predict", tmp_path / "run", *edges, "--weight", "amount", *others)
+    assert result.exit_code == 0, result.output
+    assert len(json.loads(result.stdout)["nodes"]) == 40
+    assert "found both" in message_of(run("info", *edges, "--weight", "amount", "--no-weights"))
+    assert "expected one column 'money'" in message_of(run("info", *edges, "--weight", "money"))
+
+
 def _graph(folder, name, edges, kinds, rng):
     (folder / f"{name}.csv").write_text("".join(f"{name}{i},{name}{j}\n" for i, j in edges))
     used = sorted({node for edge in edges for node in edge})

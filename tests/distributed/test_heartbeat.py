@@ -56,17 +56,6 @@ def test_a_killed_worker_is_named_and_other_numbers_of_workers_resume_to_the_sam
     agrees(json.loads(out), alone)
 
 
-def test_a_hanging_worker_is_named_after_the_timeout(tmp_path):
-    folder = tmp_path / "run"
-    witness, victim = started(folder, 2, "--timeout", "4", rank=1, epoch=5, by=signal.SIGSTOP)
-    try:
-        _, words, code = witness.ended()
-    finally:
-        victim.kill()
-    assert code == 1
-    assert f"worker 1 (process {victim.pid}" in words.strip().splitlines()[-1]
-
-
 @pytest.mark.parametrize(
     ("how", "witness", "words"), [("stuck", 0, "worker 1 (process "), ("keeper", 1, "worker 0, or")]
 )

@@ -218,7 +218,7 @@ def test_by_default_the_classifier_trains_on_the_whole_graph():
         ({"batch_size": 0}, "batch_size: expected a whole number in"),
         ({"batch_size": "some"}, "batch_size: expected a whole number in .* found 'some'"),
         ({"batch_size": 10, "num_neighbors": (10, 10), "num_layers": 2}, "num_neighbors: expected 3 numbers"),
-        ({"num_neighbors": 0}, "num_neighbors: expected a number from 1"),
+        ({"batch_size": 10, "num_neighbors": 0}, "num_neighbors: expected a number from 1"),
     ],
 )
 def test_the_classifier_refuses(options, message):

@@ -30,7 +30,9 @@ def test_the_run_that_is_kept_is_the_one_that_is_written(tmp_path):
     kept = summary["kept"]
     folder = tmp_path / "runs" / f"split{kept['split']}-run{kept['run']}"
     assert (tmp_path / "metrics.jsonl").read_bytes() == (folder / "metrics.jsonl").read_bytes()
-    assert json.loads((folder / "record.json").read_text()) in summary["records"]
+    record = json.loads((folder / "record.json").read_text())
+    assert len(record["test"].pop("correct")) == summary["test_nodes"]
+    assert record in summary["records"]
     assert [r["seed"] for r in summary["records"]] == [0, 1, 1000, 1001]
     again = KappaGCNClassifier.load(tmp_path / "model.safetensors")
     assert again.predict_proba(data).shape == (1000, 2)
@@ -70,7 +72,7 @@ def counted(monkeypatch, module, name):
 def test_one_split_builds_one_network_and_reads_the_graph_once(tmp_path, monkeypatch):
     data = disease(200)
     built = counted(monkeypatch, classifier_module.network, "build_network")
-    fits = counted(monkeypatch, classifier_module, "fit")
+    fits = counted(monkeypatch, classifier_module.network, "fit")
     assembled = [counted(monkeypatch, labelled_module, name) for name in ("from_pyg", "as_graph", "from_networkx")]
     classifier = KappaGCNClassifier("H4", epochs=2, verbose=False)
     classify(classifier, data, [random_split(data.y, 0)], tmp_path / "run")

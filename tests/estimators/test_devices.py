@@ -11,7 +11,9 @@ from kappagcn.estimators import (
     KappaGCNLinkPredictor,
     classifier,
     embedding_run,
+    link_network,
     link_predictor,
+    network,
 )
 from kappagcn.estimators.devices import resolve_device
 from kappagcn.graphs import path
@@ -61,7 +63,7 @@ def test_graph_and_network_are_moved(monkeypatch, data):
         tensors = [*model.parameters(), *(t for t in graph.to_dict().values() if isinstance(t, torch.Tensor))]
         raise Moved({t.device.type for t in tensors})
 
-    monkeypatch.setattr(classifier, "fit", stop)
+    monkeypatch.setattr(network, "fit", stop)
     monkeypatch.setattr(classifier, "resolve_device", lambda name, **_: torch.device("meta"))
     with pytest.raises(Moved, match=r"{'meta'}"):
         KappaGCNClassifier("H4", verbose=False).fit(data)
@@ -82,7 +84,7 @@ def test_a_link_predictor_is_moved(monkeypatch, data):
     def stop(model, graph, *_, **__):
         raise Moved({t.device.type for t in (*model.parameters(), graph.x, graph.edge_index)})
 
-    monkeypatch.setattr(link_predictor, "fit_links", stop)
+    monkeypatch.setattr(link_network, "fit_links", stop)
     monkeypatch.setattr(link_predictor, "resolve_device", lambda name, **_: torch.device("meta"))
     with pytest.raises(Moved, match=r"{'meta'}"):
         KappaGCNLinkPredictor("H4", verbose=False).fit(data)

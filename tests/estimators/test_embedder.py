@@ -37,7 +37,7 @@ def fitted(graph=TREE, space="H3", **options):
 
 
 def test_points_distances_and_distortion_belong_together():
-    embedder = fitted(space="H2xS2", epochs=80, lr=0.02)
+    embedder = fitted(space="H2xS2", epochs=80)
     manifold = embedder.manifold_.requires_grad_(False)
     points = torch.from_numpy(embedder.embedding_)
     there = torch.stack([manifold.dist(points[5], other) for other in points])
@@ -55,9 +55,10 @@ def test_points_distances_and_distortion_belong_together():
 def test_a_tree_fits_the_hyperbolic_space_better_than_plane_and_sphere(method):
     """A sphere whose curvature is held: a learned one may become hyperbolic itself. Bounds by what 20 seeds show."""
     held = {"S4": {"curvature_lr": 0.0}}
+    rates = {"lr": 0.02} if method == "kappa-gcn" else {}
     spaces = ("H4", "E4", "S4")
     results = {
-        space: fitted(space=space, method=method, epochs=400, lr=0.02, **held.get(space, {})) for space in spaces
+        space: fitted(space=space, method=method, epochs=400, **rates, **held.get(space, {})) for space in spaces
     }
     average = {space: each.distortion_ for space, each in results.items()}
     assert average["H4"] < 0.06
@@ -112,7 +113,7 @@ def test_units_of_length_do_not_matter(options):
 def test_components_are_left_out_and_said():
     graph = nx.disjoint_union(nx.path_graph(3), nx.cycle_graph(4))
     with pytest.warns(UserWarning, match="24 of 42 pairs of nodes have no path"):
-        embedder = GraphEmbedder("E2", epochs=600, lr=0.02, verbose=False).fit(graph)
+        embedder = GraphEmbedder("E2", epochs=600, verbose=False).fit(graph)
     assert embedder.unreachable_pairs_ == 24
     assert embedder.distances([0])[0, 1:3] == pytest.approx([1, 2], rel=0.05)
 
@@ -218,7 +219,7 @@ def test_a_folder_holds_points_and_summary(tmp_path):
 
 
 def test_a_curvature_that_crossed_zero_is_written_as_free():
-    embedder = fitted(cycle(8), "H2(-0.01)", epochs=400, lr=0.02, curvature_lr=0.1)
+    embedder = fitted(cycle(8), "H2(-0.01)", epochs=400)
     assert embedder.curvatures_[0] > 0
     assert embedder.space_.startswith("S2(")
     assert parse_signature(embedder.space_)[0].kappa == pytest.approx(embedder.curvatures_[0], rel=1e-4)
@@ -238,9 +239,9 @@ def test_nothing_is_drawn_without_progress(monkeypatch):
 
 def test_a_finished_run_that_is_resumed_is_not_timed_anew(tmp_path):
     folder = tmp_path / "run"
-    assert GraphEmbedder("E2", **QUICK).fit(TREE, folder=folder).summary()["seconds"] > 0
+    seconds = GraphEmbedder("E2", **QUICK).fit(TREE, folder=folder).summary()["seconds"]
     again = GraphEmbedder("E2", **QUICK).fit(TREE, folder=folder, resume=True)
-    assert again.summary()["seconds"] is None
+    assert again.summary()["seconds"] == seconds > 0
 
 
 def test_arguments_as_scikit_learn_asks_for_them():

@@ -11,7 +11,7 @@ TREE = balanced_tree(3, 2)
 
 
 def embedder(epochs, **more):
-    return GraphEmbedder("S2(0.3)", epochs=epochs, curvature_lr=0.03, intervals=False, verbose=False, **more)
+    return GraphEmbedder("S2(0.3)", epochs=epochs, intervals=False, verbose=False, **more)
 
 
 @pytest.fixture(scope="module")

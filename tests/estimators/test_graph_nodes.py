@@ -63,3 +63,14 @@ def test_wrong_nodes_and_labels_are_refused(data):
     for ask in (KappaGCNClassifier("H4", **FEW).fit, KappaGCNClassifier("H4", **FEW).fit(data).score):
         with pytest.raises(GraphError, match="expected labels of the nodes as y"):
             ask(bare)
+
+
+def test_what_there_is_to_say_of_tables(capsys, data):
+    edges, y = [("ann", "bob"), ("bob", "cem"), ("cem", "dan")], {"ann": -1, "bob": 0, "dan": 1}
+    KappaGCNClassifier("H4", epochs=2).fit(edges, y, x={name: [1.0] for name in ("ann", "bob", "cem", "dan")})
+    assert capsys.readouterr().err.splitlines()[:2] == [
+        "4 nodes, 3 edges; features: 1 numeric column; labels of 2 nodes",
+        "labels: −1 means no label, in 1 node. If it is a class, number the classes from 0.",
+    ]
+    KappaGCNClassifier("H4", epochs=2).fit(data)
+    assert not capsys.readouterr().err, "nothing, of a graph that brings its labels"

@@ -30,6 +30,8 @@ def test_nothing_is_left_to_choose():
     assert settings(None).inputs == "identity"
     with pytest.raises(GraphError, match="expected a graph with features for 'both'"):
         settings(None, inputs="both")
+    with pytest.raises(GraphError, match="feature_norm: expected auto for a graph without features, found 'rows'"):
+        settings(None, feature_norm="rows")
 
 
 def test_inputs_are_features_one_column_per_node_or_both():

@@ -4,11 +4,13 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from kappagcn import KappaGCNLinkPredictor
 from kappagcn.errors import CheckpointError, GraphError, SplitError, TrainingError
 from kappagcn.estimators import Link
 from kappagcn.graphs import classic, disease, edge_split, torus
+from kappagcn.graphs.datasets.preprocess import AIRPORT_NAMES, airport_features
 from kappagcn.graphs.negatives import pair_keys
 
 
@@ -83,6 +85,21 @@ def test_every_setting_gives_a_predictor_that_is_saved(options, tmp_path):
     assert loaded.top_links(4) == predictor.top_links(4)
     assert loaded.space_ == predictor.space_
     assert 0 <= predictor.score() <= 1
+
+
+def test_a_hidden_edge_removed_beforehand_changes_nothing_in_training():
+    """Airport's features count neighbours: those over hidden edges must not be among them."""
+    data = classic("karate")
+    split = edge_split(data, 0)
+    hidden = pair_keys(split.final_test_pairs().edges, 34)
+    histories = []
+    for edges in (data.edge_index, data.edge_index[:, ~torch.isin(pair_keys(data.edge_index, 34), hidden)]):
+        degree = torch.bincount(edges[0], minlength=34)
+        x = torch.from_numpy(airport_features(torch.eye(34, 4), degree, scaling="none")).float()
+        graph = Data(edge_index=edges, x=x, attr_names=list(AIRPORT_NAMES))
+        predictor = KappaGCNLinkPredictor("H2", epochs=3, verbose=False, negatives="degree").fit(graph, split=split)
+        histories.append([{**record, "seconds": 0} for record in predictor.history_])
+    assert histories[0] == histories[1]
 
 
 def test_names_weights_and_components(tmp_path):

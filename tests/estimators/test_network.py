@@ -5,8 +5,9 @@ import torch
 
 from kappagcn.estimators import ClassificationSettings
 from kappagcn.estimators.network import (
-    are_words,
     build_network,
+    default_normalization,
+    feature_statistics,
     network_options,
     prepare_features,
     training_config,
@@ -55,8 +56,15 @@ def test_training_takes_its_settings():
     assert (config.epochs, config.lr, config.l2, config.seed) == (7, 0.5, 0.1, 3)
 
 
-def test_sparse_measurements_are_not_words():
+def test_the_layout_of_features_does_not_change_their_normalisation():
     x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
-    assert not are_words(x)
-    assert not are_words(x.to_sparse_csr())
-    assert are_words(torch.eye(5).to_sparse_csr())
+    assert default_normalization(x) == default_normalization(x.to_sparse_csr()) == "columns"
+    assert default_normalization(torch.eye(5)) == default_normalization(torch.eye(5).to_sparse_csr()) == "lengths"
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR")
+def test_sparse_columns_are_standardised_when_asked():
+    x = disease().x
+    statistics = feature_statistics(settings(feature_norm="columns"), x.to_sparse_csr())
+    wanted = prepare_features(settings(feature_norm="columns"), x)
+    assert torch.equal(prepare_features(settings(feature_norm="columns"), x.to_sparse_csr(), statistics), wanted)

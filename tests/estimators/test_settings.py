@@ -9,12 +9,48 @@ from pathlib import Path
 import pytest
 
 import kappagcn
-from kappagcn import GraphEmbedder, KappaGCNClassifier
+from kappagcn import GraphEmbedder, KappaGCNClassifier, KappaGCNLinkPredictor
 from kappagcn.errors import ConfigError
-from kappagcn.estimators.settings import ClassificationSettings, EmbeddingSettings, as_settings, settings_table
+from kappagcn.estimators.link_network import build_link_predictor, resolved_links
+from kappagcn.estimators.network import build_network, network_options
+from kappagcn.estimators.setting_field import GIVEN, flag_of, idle_reason, settings_table
+from kappagcn.estimators.settings import (
+    ClassificationSettings,
+    EmbeddingSettings,
+    LinkPredictionSettings,
+    as_settings,
+)
 from workers import Worker, execute
 
-KINDS = {GraphEmbedder: EmbeddingSettings, KappaGCNClassifier: ClassificationSettings}
+KINDS = {
+    GraphEmbedder: EmbeddingSettings,
+    KappaGCNClassifier: ClassificationSettings,
+    KappaGCNLinkPredictor: LinkPredictionSettings,
+}
+OTHER = {  # a value of each setting that is not its default
+    "dim": 3, "hidden_channels": 3, "act": "relu", "num_layers": 2, "feature_norm": "rows", "curvature_lr": 0.5,
+    "num_neighbors": 3, "output": "paper", "self_features": "on", "propagation_steps": 3, "alpha": 0.5,
+    "split_input": True, "adjacency_norm": "none", "adjacency_dropout": 0.5, "inputs": "identity", "dropout": 0.25,
+    "train_decoder": False, "input_dropout": 0.25, "folds": 2, "dropconnect": 0.25, "edge_weights": "raw",
+}  # fmt: skip
+
+
+def idle_cases():
+    """Each setting with each choice of another one that it does not serve."""
+    cases = []
+    for estimator, kind in KINDS.items():
+        choices = {field.name: field.metadata["choices"] for field in fields(kind)}
+        for field in fields(kind):
+            for name, values in field.metadata["only"].items():
+                tried = {"space": ["H2"], "batch_size": [None] if values == GIVEN else [8]}
+                tried |= (
+                    {name: [choice for choice in choices[name] if choice not in values]} if choices.get(name) else {}
+                )
+                for value in tried.get(name, []):
+                    case = f"{estimator.__name__}-{name}-{value}-{field.name}"
+                    options = {name: value, field.name: OTHER[field.name]}
+                    cases.append(pytest.param(estimator, options, field, id=case))
+    return cases
 
 
 @pytest.mark.parametrize(("estimator", "kind"), KINDS.items())
@@ -30,7 +66,7 @@ def test_arguments_and_docstring_are_those_of_the_fields(estimator, kind):
 
 
 def test_text_of_the_command_line_becomes_settings():
-    values = {"seed": 3, "num_neighbors": "10,5", "dropout": "0.5", "l2": "auto", "space": "H2"}
+    values = {"seed": 3, "num_neighbors": "10,5", "batch_size": 8, "dropout": "0.5", "l2": "auto", "space": "H2"}
     settings = as_settings(ClassificationSettings, values)
     assert (settings.random_state, settings.num_neighbors) == (3, [10, 5])
     assert (settings.dropout, settings.l2, settings.space) == (0.5, "auto", "H2")
@@ -58,6 +94,43 @@ def test_values_that_a_field_does_not_allow_are_named(values, words):
         as_settings(ClassificationSettings, values)
 
 
+@pytest.mark.parametrize(("estimator", "values", "field"), idle_cases())
+def test_a_setting_that_the_choices_do_not_use_is_refused(estimator, values, field):
+    with pytest.raises(ConfigError, match=f"^{field.name}: expected its default .* does not use it, found"):
+        estimator(**values).check()
+    flags = {flag_of(each): values[each.name] for each in fields(KINDS[estimator]) if each.name in values}
+    with pytest.raises(ConfigError, match=f"^{field.name}: expected its default"):
+        as_settings(KINDS[estimator], flags)
+    estimator(**estimator(**values).changed()).check()
+
+
+@pytest.mark.parametrize("model", ["kappa-gcn", "appnp", "gcn", "hgcn", "mlp"])
+def test_the_settings_of_a_network_are_those_that_its_options_have(model):
+    plain = ClassificationSettings("H2xS2", model=model, dropout=0.0)
+    trained = any(curvature.trainable for curvature in build_network(plain, 4, 2).curvatures())
+    for field in fields(ClassificationSettings):
+        if field.name in ("feature_norm", "edge_weights", "num_neighbors") or field.name not in OTHER:
+            continue
+        changed = ClassificationSettings(**{**vars(plain), field.name: OTHER[field.name]})
+        used = trained if field.name == "curvature_lr" else network_options(changed) != network_options(plain)
+        assert used == (idle_reason(field, changed) is None), field.name
+
+
+@pytest.mark.parametrize("model", ["kappa-gcn", "gcn", "hgcn", "mlp", "free"])
+@pytest.mark.parametrize("decoder", ["fermi-dirac", "dot"])
+def test_the_settings_of_a_link_predictor_are_those_that_its_options_have(model, decoder):
+    plain = LinkPredictionSettings("H2", model=model, decoder=decoder)
+
+    def built(settings):
+        made = build_link_predictor(resolved_links(settings, None), 4, 4)
+        return [getattr(made.encoder, "options", None), {k: v.requires_grad for k, v in made.named_parameters()}]
+
+    for name in ("num_layers", "adjacency_norm", "dropout", "input_dropout", "train_decoder"):
+        changed = LinkPredictionSettings(**{**vars(plain), name: OTHER[name]})
+        field = next(each for each in fields(changed) if each.name == name)
+        assert (built(changed) != built(plain)) == (idle_reason(field, changed) is None), name
+
+
 LINE = '    dummy: float = setting(0.25, "A setting that a test adds.", range="[0, 1]")\n'
 SHOW = """
 import inspect, json, sys
@@ -67,7 +140,8 @@ for name in [name for name in sys.modules if name.partition(".")[0] == "kappagcn
 from typer.testing import CliRunner
 from kappagcn import KappaGCNClassifier
 from kappagcn.cli import app
-from kappagcn.estimators.settings import ClassificationSettings, settings_table
+from kappagcn.estimators.setting_field import settings_table
+from kappagcn.estimators.settings import ClassificationSettings
 commands = [["--help"], ["--dummy", "0.5", "--dry-run"], ["--config", sys.argv[2], "--dry-run"]]
 print(json.dumps({
     "commands": [CliRunner().invoke(app, ["classify", "disease", *words]).stdout for words in commands],

@@ -76,7 +76,7 @@ def test_a_long_run_starts_again_in_the_chosen_space():
 def test_the_choice_is_kept_and_taken_up_again(tmp_path, monkeypatch):
     folder = tmp_path / "run"
     first = GraphEmbedder("auto", dim=2, epochs=60, verbose=False).fit(cycle(12), folder=folder)
-    monkeypatch.setattr("kappagcn.estimators.embedder.choose_space", lambda *_: pytest.fail("chosen again"))
+    monkeypatch.setattr("kappagcn.estimators.space_choice.choose_space", lambda *_: pytest.fail("chosen again"))
     more = GraphEmbedder("auto", dim=2, epochs=80, verbose=False).fit(cycle(12), folder=folder, resume=True)
     assert more.choice_ == first.choice_
     assert SpaceChoice.from_dict(first.choice_.as_dict()) == first.choice_

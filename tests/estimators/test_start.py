@@ -58,6 +58,21 @@ def test_scaling_is_computed_once_for_all_spaces_of_a_dimension(monkeypatch):
     assert calls == [4, 3]
 
 
+@pytest.mark.parametrize(
+    ("space", "squares"),
+    [
+        ("H4", [[-0.01], [-10], [-100], [2.467]]),
+        ("S4", [[0.01], [2.467], [2.467]]),
+        ("S2xS2", [[0.01, 0.01], [4.935, 4.935]]),
+        ("H2xS2xE1", [[-0.01, 0.01, 0], [-10, 0.01, 0], [-10, 2.467, 0], [-100, -100, 0], [-100, -100, 0]]),
+        ("H2(-1)xE2", [[-9, 0]]),
+    ],
+)
+def test_a_network_starts_with_less_curved_factors_and_with_spheres_as_wide_as_the_graph(space, squares):
+    candidates = starts(space, SCALING, "graph", 0, network=True)
+    assert [[round(k * 3**2, 3) for k in curvatures(each)] for each in candidates] == squares
+
+
 def test_the_papers_start_is_small_and_random():
     (one,) = starts("H2xS2", SCALING, "paper", 0)
     assert curvatures(one) == [-1, 1]

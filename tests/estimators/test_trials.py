@@ -1,15 +1,22 @@
 """Trials of starts by successive halving."""
 
+import signal
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from kappagcn import GraphEmbedder
+from kappagcn.distributed import Communicator
 from kappagcn.drawing.film import read_film
+from kappagcn.errors import CheckpointError, ConfigError
 from kappagcn.estimators import embedding_run
 from kappagcn.estimators.embedding_run import EmbeddingRun
 from kappagcn.estimators.trials import Trial, best_trial
 from kappagcn.graphs import balanced_tree, path
 from kappagcn.run_folder import SavedRun
+from kappagcn.training import QuasiNewtonTrainer
 from kappagcn.training.stopping import EarlyStopping
 
 TREE = balanced_tree(3, 2)
@@ -18,7 +25,8 @@ TREE = balanced_tree(3, 2)
 class Falling:
     """A trainer whose losses are listed, and which is over after the last of them."""
 
-    model, solved = None, False
+    model, solved, seconds, communicator = None, False, 0.0, Communicator()
+    task = SimpleNamespace(watched=lambda record: (record["loss"], 0.0))
 
     def __init__(self, losses):
         self.losses, self.epoch, self.stopping = losses, 0, EarlyStopping(1000)
@@ -29,7 +37,7 @@ class Falling:
     def run_epoch(self):
         self.epoch += 1
         self.stopping.update(self.epoch, self.losses[self.epoch - 1], 0.0)
-        return {"epoch": self.epoch}
+        return {"epoch": self.epoch, "loss": self.losses[self.epoch - 1]}
 
 
 def falling(rate, start=1.0, floor=0.0):
@@ -39,10 +47,12 @@ def falling(rate, start=1.0, floor=0.0):
 def test_the_expected_loss_falls_as_in_the_second_half():
     trial = Trial(falling(0.9))
     trial.run(10)
-    assert trial.expected == pytest.approx(0.9**14)
+    assert trial.expected(10) == pytest.approx(0.9**14)
+    trial.run(20)
+    assert trial.expected(10) == pytest.approx(0.9**14), "as it was then"
     ended = Trial(Falling([3.0, 1.0]))
     ended.run(10)
-    assert ended.expected == 1.0, "nothing more is expected of training that is over"
+    assert ended.expected(10) == 1.0, "nothing more is expected of training that is over"
 
 
 def test_a_start_that_falls_later_and_lower_is_chosen():
@@ -59,7 +69,7 @@ def test_the_lowest_continues_though_others_fall_faster_at_first():
     trials = [Trial(trainer) for trainer in (fast, other, steady)]
     for trial in trials:
         trial.run(4)
-    assert max(trials, key=lambda trial: trial.expected).trainer is steady
+    assert max(trials, key=lambda trial: trial.expected(4)).trainer is steady
     assert min(trials, key=lambda trial: trial.trainer.stopping.lowest_loss).trainer is steady
     assert best_trial(trials, 4, 100).trainer is steady
 
@@ -109,3 +119,73 @@ def test_a_run_that_ends_within_its_trial_has_a_film_and_a_time(tmp_path, monkey
     assert fitted.result_.epochs < 400
     assert read_film(SavedRun(tmp_path / "run")).epochs[-1] == fitted.result_.best_epoch
     assert fitted.summary()["seconds"] is not None
+
+
+def stop_after(monkeypatch, count):
+    """Ctrl-C in the epoch with this number, counted over all trials; returns the list of epochs that were run."""
+    epochs, step = [], QuasiNewtonTrainer.run_epoch
+
+    def counted(trainer):
+        epochs.append(trainer.epoch)
+        if len(epochs) == count:
+            signal.raise_signal(signal.SIGINT)
+        return step(trainer)
+
+    monkeypatch.setattr(QuasiNewtonTrainer, "run_epoch", counted)
+    return epochs
+
+
+@pytest.fixture(scope="module", params=[{"space": "H2"}, {"space": "auto", "dim": 1}], ids=["H2", "auto"])
+def whole(request, tmp_path_factory):
+    """An embedder whose starts were tried, and the number of epochs of all trials."""
+    with pytest.MonkeyPatch.context() as patched:
+        epochs = stop_after(patched, -1)
+        embedder = GraphEmbedder(**request.param, epochs=150, verbose=False, intervals=False)
+        embedder.fit(TREE, folder=tmp_path_factory.mktemp("trials") / "run")
+    return embedder, len(epochs)
+
+
+@pytest.mark.parametrize("count", [1, 40, 100])
+def test_interrupted_trials_keep_the_best_and_are_continued_to_the_same_numbers(whole, count, tmp_path, monkeypatch):
+    (embedder, all_epochs), folder = whole, tmp_path / "run"
+    stop_after(monkeypatch, count)
+    with pytest.raises(KeyboardInterrupt, match="resume=True continues"):
+        clone(embedder).fit(TREE, folder=folder)
+    monkeypatch.undo()
+    assert (folder / "trials").is_dir()
+    loaded = GraphEmbedder.load(folder)
+    assert loaded.summary()["stopped_by"] == "interrupted"
+    assert loaded.embedding_.shape == embedder.embedding_.shape
+    assert len(loaded.history_) == loaded.result_.epochs <= count
+    assert read_film(SavedRun(folder)).epochs[-1] == loaded.result_.best_epoch
+    epochs = stop_after(monkeypatch, -1)
+    resumed = clone(embedder).fit(TREE, folder=folder, resume=True)
+    assert np.array_equal(resumed.embedding_, embedder.embedding_)
+    assert [each["distortion"] for each in resumed.history_] == [each["distortion"] for each in embedder.history_]
+    assert resumed.choice_ == embedder.choice_
+    assert len(epochs) == all_epochs - count, "no epoch is run twice"
+    assert not (folder / "trials").exists()
+
+
+def test_a_folder_with_a_run_is_refused_before_any_work(tmp_path, monkeypatch):
+    GraphEmbedder("E1", epochs=2, verbose=False).fit(TREE, folder=tmp_path / "run")
+    monkeypatch.setattr("kappagcn.estimators.embedder.EmbeddingRun", lambda *_: pytest.fail("distances were computed"))
+    with pytest.raises(CheckpointError, match="holds a run already"):
+        GraphEmbedder("H2", verbose=False).fit(TREE, folder=tmp_path / "run")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError, match="expected a folder for the run, found a file"):
+        GraphEmbedder("H2", verbose=False).fit(TREE, folder=tmp_path / "file")
+
+
+def test_every_trial_is_shown(capsys):
+    GraphEmbedder("H2", epochs=120, intervals=False).fit(TREE)
+    shown = capsys.readouterr().err
+    for place in (1, 2, 3):
+        assert f"start {place} of 4: distortion " in shown
+    assert "after 30 epochs" in shown
+
+
+def test_a_run_that_is_refused_leaves_no_folder(tmp_path):
+    with pytest.raises(ConfigError, match="lr: expected auto for points on all pairs"):
+        GraphEmbedder("H2", lr=0.5, verbose=False).fit(TREE, folder=tmp_path / "run")
+    assert not (tmp_path / "run").exists()

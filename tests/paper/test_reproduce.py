@@ -7,8 +7,9 @@ import pytest
 
 from kappagcn.errors import ConfigError
 from kappagcn.estimators import bootstrapped
-from kappagcn.estimators.network import are_words, default_normalization
+from kappagcn.estimators.network import default_normalization
 from kappagcn.graphs.datasets.benchmark import load_benchmark
+from kappagcn.graphs.io.node_data import are_words
 from kappagcn.paper import Cell, Experiment, Job, cells
 from kappagcn.paper.cells import record_file
 from kappagcn.paper.reproduce import FURTHER, MEASURED, Plan, line

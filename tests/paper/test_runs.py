@@ -11,6 +11,7 @@ import torch
 
 from kappagcn.errors import GraphError, RecordError
 from kappagcn.estimators import ClassificationSettings
+from kappagcn.estimators.provenance import commit
 from kappagcn.graphs import Split
 from kappagcn.paper import Experiment, Job, RecordFile, run, run_all, runs
 from kappagcn.paper.embeddings import EmbeddingExperiment, EmbeddingJob
@@ -43,6 +44,7 @@ def test_the_same_run_gives_the_same_digits_whatever_the_threads(monkeypatch):
     assert first["curvature_path"][-1][0] == 12
     assert len(first["curvatures"]) == 2
     assert set(first["versions"]) >= {"python", "torch", "kappagcn", "numba"}
+    assert first["commit"] == commit()
     other = run(Job(CURVED, 1, 0))
     assert other["test"] != first["test"] or other["curvatures"] != first["curvatures"]
 

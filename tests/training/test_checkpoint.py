@@ -1,5 +1,6 @@
 """Checkpoints in a run folder: damaged ones are named."""
 
+import contextlib
 import json
 
 import pytest
@@ -10,7 +11,7 @@ from kappagcn.training import (
     fit,
     load_model,
 )
-from small_networks import network
+from small_networks import network, same
 
 
 @pytest.mark.parametrize("damage", [b"", b"not a checkpoint", None])
@@ -28,11 +29,34 @@ def test_damaged_checkpoints_are_named(damage, data, split, tmp_path):
         load_model(tmp_path / "elsewhere")
 
 
-def test_garbage_in_the_metrics_is_named(data, split, tmp_path):
-    fit(network(), data, split, TrainingConfig(epochs=3), folder=tmp_path)
-    (tmp_path / "metrics.jsonl").write_text("{}\nnot json\n{}\n")
-    with pytest.raises(CheckpointError, match=r"metrics\.jsonl: expected one record per line"):
-        fit(network(), data, split, TrainingConfig(epochs=3), folder=tmp_path, resume=True)
+@pytest.mark.parametrize("damage", ["last lines", "half a line", "garbage", "the file", "twice"])
+def test_a_run_is_resumed_whatever_happened_to_its_metrics(damage, data, split, tmp_path):
+    config = TrainingConfig(epochs=12)
+    whole = fit(one := network(), data, split, config, folder=tmp_path / "whole")
+
+    def stop(record):
+        if record["epoch"] == 8:
+            raise InterruptedError
+
+    folder, path = tmp_path / "run", tmp_path / "run" / "metrics.jsonl"
+    with pytest.raises(InterruptedError):
+        fit(network(), data, split, config, folder=folder, callbacks=[stop], checkpoint_seconds=0)
+    lines = path.read_text().splitlines(keepends=True)
+    content = {
+        "last lines": lines[:-3], "half a line": [*lines[:-1], lines[-1][:20]], "garbage": ["{}\n", "not json\n"],
+        "the file": [], "twice": [*lines, *lines],
+    }[damage]  # fmt: skip
+    path.write_text("".join(content))
+    if damage == "the file":
+        path.unlink()
+    gap = contextlib.nullcontext() if damage == "twice" else pytest.warns(UserWarning, match="curves .* have a gap")
+    with gap:
+        resumed = fit(other := network(seed=5), data, split, config, folder=folder, resume=True)
+    same(dict(other.state_dict()), dict(one.state_dict()))
+    assert (resumed.epochs, resumed.best) == (whole.epochs, whole.best)
+    assert resumed.record().keys() == whole.record().keys()
+    assert [each["epoch"] for each in resumed.history][-5:] == [8, 9, 10, 11, 12][-len(resumed.history) :]
+    assert path.read_text() == "".join(json.dumps(each) + "\n" for each in resumed.history)
 
 
 def test_files_of_a_run_have_the_usual_mode(data, split, tmp_path):

@@ -102,6 +102,15 @@ def test_evaluations_every_few_epochs_choose_among_themselves(data, split):
     assert result.best_epoch in (1, 4, 7)
 
 
+def test_patience_waits_for_an_evaluation(data, split):
+    config = TrainingConfig(epochs=60, patience=4)
+    result = fit_links(link_worker.model(), data, split, config, evaluate_every=10)
+    aucs = {r["epoch"]: r["validation_auc"] for r in result.history if "validation_auc" in r}
+    assert len(aucs) > 1
+    assert result.epochs in (60, max(aucs))
+    assert aucs[result.best_epoch] == max(aucs.values())
+
+
 def test_two_workers_do_what_one_does(data, split, tmp_path):
     workers = [Worker(link_worker.share, rank, tmp_path) for rank in (0, 1)]
     outputs = []

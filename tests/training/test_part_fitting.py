@@ -13,7 +13,7 @@ from kappagcn.distributed import csr, halo_exchange, halo_file_exchange
 from kappagcn.errors import CheckpointError, TrainingError
 from kappagcn.graphs import TEST_SEEDS, random_split
 from kappagcn.models import GCN
-from kappagcn.sparse.matrix import multiply
+from kappagcn.sparse import multiply
 from kappagcn.training import (
     NodeColumns,
     TrainingConfig,

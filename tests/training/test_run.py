@@ -1,6 +1,7 @@
 """Whole runs and their directories: resumed, killed, damaged."""
 
 import signal
+import time
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from kappagcn.training import (
     TrainingConfig,
     fit,
 )
+from kappagcn.training.checkpoint import load_tensors
 from small_networks import network, same
 from workers import Worker
 
@@ -46,7 +48,9 @@ def test_a_killed_run_ends_in_the_same_bits(tmp_path, moment):
     assert not (tmp_path / "killed" / "model.safetensors").exists()
     for name in ("killed", "whole"):
         training_worker.train(tmp_path / name, 60)
-    for file in ("metrics.jsonl", "model.safetensors", "checkpoint.safetensors"):
+    killed, whole = (load_tensors(tmp_path / name / "checkpoint.safetensors")[0] for name in ("killed", "whole"))
+    same(killed, whole)
+    for file in ("metrics.jsonl", "model.safetensors"):
         assert (tmp_path / "killed" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes(), file
     assert len((tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()) == 60
     assert not list((tmp_path / "killed").glob("*.part"))
@@ -60,3 +64,21 @@ def test_ctrl_c_saves_the_last_whole_epoch(tmp_path):
     with pytest.raises(KeyboardInterrupt, match=r"after epoch 20, saved in .*; resume=True continues from there"):
         training_worker.train(tmp_path / "run", 100_000, [interrupt], checkpoint_seconds=1000)
     assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 20
+
+
+def test_the_time_of_a_resumed_run_is_that_of_all_its_epochs(data, split, tmp_path):
+    def stop(record):
+        time.sleep(0.001)
+        if record["epoch"] == 20:
+            raise InterruptedError
+
+    config = TrainingConfig(epochs=21)
+    slow = network()
+    slow.register_forward_hook(lambda *_: time.sleep(0.01))
+    with pytest.raises(InterruptedError):
+        fit(slow, data, split, config, folder=tmp_path, callbacks=[stop], checkpoint_seconds=0)
+    result = fit(network(), data, split, config, folder=tmp_path, resume=True)
+    assert result.seconds > 19 * 0.01, "of which the last epoch, which alone was resumed, is a small part"
+    assert result.record()["epoch_milliseconds"] >= 9
+    again = fit(network(), data, split, config, folder=tmp_path, resume=True)
+    assert again.seconds == result.seconds

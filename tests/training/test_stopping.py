@@ -18,7 +18,7 @@ def test_early_stopping_follows_the_appendix():
     for epoch, (loss, score) in enumerate(numbers, 1):
         if rule.update(epoch, loss, score):
             kept.append(epoch)
-        if rule.is_over(epoch):
+        if rule.is_over():
             break
     assert kept == [1, 2, 3, 4]  # epoch 4 has the score of 3 with a lower loss
     assert epoch == 5  # three epochs after the lowest loss, in epoch 2
@@ -32,9 +32,24 @@ def test_a_new_start_has_full_patience_by_its_own_scores():
     rule.start_again(1)
     assert not rule.update(2, 0.7, 0.3)
     assert not rule.update(3, 0.8, 0.4)
-    assert not rule.is_over(4)
-    assert rule.is_over(5)
+    assert not rule.update(4, 0.8, 0.4)
+    assert not rule.is_over()
+    assert not rule.update(5, 0.8, 0.4)
+    assert rule.is_over()
     assert (rule.best_epoch, rule.best_score) == (1, 0.9)
+
+
+def test_patience_runs_out_at_evaluations_only():
+    """With evaluations farther apart than the patience, the second one decides first."""
+    rule = EarlyStopping(patience=3)
+    rule.update(1, 0.9, 0.5)
+    assert not rule.is_over()
+    assert rule.update(9, 0.8, 0.6)
+    assert not rule.is_over()
+    rule.update(11, 0.85, 0.6)
+    assert not rule.is_over()  # 2 epochs after the lowest loss
+    rule.update(17, 0.85, 0.6)
+    assert rule.is_over()
 
 
 def test_patience_ends_a_run(data, split, monkeypatch):

@@ -40,7 +40,7 @@ class OneLineErrors(OneLineGroupHelp):
                 raise
             code = 2
             if type(error).__name__ != "NoArgsIsHelpError":  # Typer has already printed the help
-                message, context = error.format_message(), getattr(error, "ctx", None)
+                message, context = error.format_message().replace("Value error, ", ""), getattr(error, "ctx", None)
                 end = "" if message.endswith(("?", ".")) else "."
                 refuse(f"{message}{end} See {context.command_path if context else 'kappagcn'} --help.")
         sys.exit(code if isinstance(code, int) else 0)

@@ -21,7 +21,9 @@ def classify(
     graph: Graph,
     *,
     settings: ClassificationSettings,
-    splits: Annotated[int, typer.Option(min=1, max=20, help="Number of splits; several give an interval.")] = 1,
+    splits: Annotated[
+        int, typer.Option(min=1, max=20, help="Number of splits; the interval then covers splits and seeds.")
+    ] = 1,
     runs: Annotated[int, typer.Option(min=1, help="Number of runs on each split, each with its seed.")] = 1,
     split: Annotated[
         list[Path] | None,
@@ -43,11 +45,16 @@ def classify(
     from kappagcn.graphs import read_split
 
     classifier = KappaGCNClassifier.from_settings(settings)
+    directory = run.directory(graph, settings.space)
     if _is_partition(graph):
-        if splits * runs > 1 or split or files.features or files.labels or run.dry_run:
+        if splits * runs > 1 or split or files.tables or run.dry_run:
             raise refuse("expected one run on the split of the parts, found --splits, --runs, --split or files.")
-        _classify_parts(classifier, graph, run, scratch, as_json)
+        _classify_parts(classifier, graph, run, directory, scratch, as_json)
         return
+    if scratch is not None:
+        raise refuse(f"--scratch: expected a graph in parts beside it, found {graph}.")
+    if split and splits > 1:
+        raise refuse(f"--splits: expected 1 beside --split, found {splits}. Repeat --split for more splits.")
     loaded = files.load_labelled(graph)
     own = [read_split(path, loaded) for path in split or []]
     divisions = own or splits_of(graph, loaded, splits, files.data)
@@ -55,13 +62,12 @@ def classify(
         print_settings(context, _resolved(classifier, loaded), as_json=as_json, space=classifier.space)
         return
     configure_torch(run.threads)
-    directory = run.directory(graph, settings.space)
 
     def report(record: dict[str, Any], done: int, count: int) -> None:
         score = f"test accuracy {record['test']['accuracy']:.3f}" if "test" in record else "no test nodes"
         say(f"{done} of {count}: split {record['split']}, run {record['run']}: {score} after {record['epochs']} epochs")
 
-    baselines = None if no_baselines else partial(compare, classifier, loaded, divisions, directory, say)
+    baselines = None if no_baselines else partial(compare, classifier, loaded, divisions, directory, say, runs)
     with run.process_group(directory) as group:
         summary = cross_validate(
             classifier,
@@ -80,14 +86,15 @@ def classify(
     if as_json:
         print(json.dumps({"run": str(directory), **summary, "graph": graph}))
         return
-    compared = summary["baselines"]
     print_rows(
         [
             ("model", settings.model),
             ("space", f"{settings.space}, learned {summary['learned_space']}"),
             ("test accuracy", _accuracy(summary)),
+            *([] if summary["accuracy"] is None else [("95 % interval", _interval(summary))]),
             *([] if summary["accuracy"] is None else [("other measures", _measures(summary))]),
-            *((f"baseline {name}", f"{each['accuracy']:.3f}: {_measures(each)}") for name, each in compared.items()),
+            *([] if summary["edge_weights"] is None else [("edge weights", summary["edge_weights"])]),
+            *((f"baseline {name}", _beside(summary, name)) for name in summary["baselines"]),
             *([("verdict", summary["verdict"])] if summary["verdict"] else []),
             ("run", str(directory)),
         ]
@@ -101,7 +108,9 @@ def _is_partition(graph: str) -> bool:
     return Path(graph).is_dir() and is_partition(Path(graph))
 
 
-def _classify_parts(classifier: Any, parts: str, run: RunOptions, scratch: Path | None, as_json: bool) -> None:
+def _classify_parts(
+    classifier: Any, parts: str, run: RunOptions, directory: Path, scratch: Path | None, as_json: bool
+) -> None:
     """Train on a graph in parts; every process opens only its own parts."""
     from kappagcn.estimators.part_classifier import classify_parts
 
@@ -109,7 +118,6 @@ def _classify_parts(classifier: Any, parts: str, run: RunOptions, scratch: Path 
         import torch
 
         torch.set_num_threads(run.threads)
-    directory = run.directory(parts, classifier.space)
     with run.process_group(directory) as group:
         summary = classify_parts(classifier, parts, directory, resume=run.resume, group=group, scratch=scratch)
     if not summary:
@@ -145,9 +153,20 @@ def _measures(record: dict[str, Any]) -> str:
     return ", ".join(f"{title} {record[name]:.3f}" for name, title in names.items() if record.get(name) is not None)
 
 
+def _beside(summary: dict[str, Any], name: str) -> str:
+    """Accuracy of a baseline, the interval of the difference to it, and its other measures."""
+    each, difference = summary["baselines"][name], summary["differences"][name]
+    low, high = (f"{end:+.3f}".replace("-", "−") for end in difference["interval"])
+    return f"{each['accuracy']:.3f}; this run less it {low} to {high}; {_measures(each)}"
+
+
 def _accuracy(summary: dict[str, Any]) -> str:
     if summary["accuracy"] is None:
         return "no test nodes"
     runs = f"over {summary['splits']} splits, {summary['runs']} runs" if summary["runs"] > 1 else "on one split"
-    margin = f" ± {summary['interval'][1] - summary['accuracy']:.3f}" if summary["interval"] else ""
-    return f"{summary['accuracy']:.3f}{margin} {runs}, {summary['test_nodes']:,} test nodes"
+    return f"{summary['accuracy']:.3f} {runs}, {summary['test_nodes']:,} test nodes"
+
+
+def _interval(summary: dict[str, Any]) -> str:
+    low, high = summary["interval"]
+    return f"{low:.3f} to {high:.3f}, for {summary['interval_covers']}"

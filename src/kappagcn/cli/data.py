@@ -101,8 +101,7 @@ def data_partition(
     from kappagcn.training import write_parts
     from kappagcn.training.part_sources import open_part_source
 
-    options: dict[str, Any] = {"features": files.features, "labels": files.labels, "header": files.header}
-    source = open_part_source(graph, split=split, root=files.data, **options)
+    source = open_part_source(graph, split=split, root=files.data, **files.arguments())
     edges, columns, identity = source
     written = write_parts(
         edges, columns, out, parts, method=method.value, memory=int(memory * 2**30), source=identity, say=say

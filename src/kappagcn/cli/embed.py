@@ -1,6 +1,7 @@
 """`kappagcn embed`: a graph as points of a space."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,11 +9,11 @@ import typer
 
 from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
-from kappagcn.cli.output import messages, print_choice, print_rows, record_command, say
+from kappagcn.cli.output import messages, print_choice, print_rows, record_command, refuse, say
 from kappagcn.errors import GraphError
+from kappagcn.estimators.setting_field import flag_of
 from kappagcn.estimators.settings import EmbeddingSettings
 
-WEIGHTS_HELP = "Whether weights are lengths; edges are steps otherwise."
 ADD_HELP = "Run directory: add nodes of GRAPH that it does not have; the others stay where they are."
 EXPORT_HELP = "Also write the points: .vec, .parquet, .npy, .npz, .csv; word2vec and gensim read .vec."
 NAMED = 5  # largest number of coincident nodes that are printed by name
@@ -25,7 +26,6 @@ def embed(
     *,
     settings: EmbeddingSettings,
     run: RunOptions,
-    weights: Annotated[bool, typer.Option("--weights/--no-weights", help=WEIGHTS_HELP)] = True,
     csv: Annotated[Path | None, typer.Option(help="Also write the points as a table to this file.")] = None,
     export: Annotated[Path | None, typer.Option(help=EXPORT_HELP)] = None,
     add: Annotated[Path | None, typer.Option(help=ADD_HELP)] = None,
@@ -40,22 +40,30 @@ def embed(
         from kappagcn.estimators.embedding_files import check_ending
 
         check_ending(export)
+    for name, file in (("csv", csv), ("export", export)):
+        if file is not None and (file.is_dir() or not file.parent.is_dir()):
+            problem = "a folder" if file.is_dir() else f"no folder {str(file.parent)!r}"
+            raise refuse(f"--{name}: expected a file in a folder that exists, found {problem}.")
+    if add is not None:
+        _refuse_settings(settings, run, add)
+        directory = Path(f"{add}-added") if run.out is None else run.out
+    else:
+        directory = run.directory(graph, settings.space)
     loaded = files.load(graph)
     if not loaded.num_edges:
         raise GraphError(f"{graph}: expected a graph with edges, found {loaded.num_nodes} nodes and no edge.")
-    if loaded.get("edge_weight") is not None and weights:
+    if loaded.get("edge_weight") is not None:
         say("Weights are taken as lengths of edges; --no-weights counts edges as steps.")
-    elif not weights:
-        loaded.edge_weight = None
     if run.dry_run:
+        from kappagcn.estimators.embedding_run import source_count
+
+        source_count(settings, loaded.num_nodes)
         print_settings(context, settings, as_json=as_json)
         return
     configure_torch(run.threads)
     if add is not None:
-        directory = Path(f"{add}-added") if run.out is None else run.out
         _add(add, loaded, directory, as_json=as_json)
     else:
-        directory = run.directory(graph, settings.space)
         with run.process_group(directory) as group:
             embedder.fit_graph(loaded, folder=directory, resume=run.resume, group=group)
         if messages.quiet:
@@ -77,6 +85,14 @@ def _export(run: Path, file: Path, ending: str) -> None:
 
     embedded = SavedRun(run).embedded
     export_vectors(file, [embedded.name(i) for i in range(len(embedded.points))], embedded.points, ending)
+
+
+def _refuse_settings(settings: EmbeddingSettings, run: RunOptions, add: Path) -> None:
+    """Refuse settings beside --add, which takes those of the run."""
+    changed = [flag_of(each) for each in fields(settings) if getattr(settings, each.name) != each.default]
+    changed += [name for name in ("resume", "distributed") if getattr(run, name)]
+    if changed:
+        raise refuse(f"--add: expected the settings of {add} alone, found --{changed[0].replace('_', '-')} beside it.")
 
 
 def _add(run: Path, new: Any, directory: Path, *, as_json: bool) -> None:

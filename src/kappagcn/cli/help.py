@@ -63,7 +63,7 @@ def print_help(command: Any, ctx: Any, panel_rows: dict[str, list[tuple[str, str
 def panels(params: list[Any]) -> dict[str, list[Any]]:
     """Arguments and options by the panel they are in, without empty panels."""
     titles = ("Arguments", "Common", "Training", "Files", "Machine", "Other")
-    files = {each.name for each in fields(FileOptions)} | {"weights", "csv", "export", "add"}
+    files = {each.name for each in fields(FileOptions)} | {"csv", "export", "add"}
     trains = any(each.name == "epochs" for each in params)
     inside: dict[str, list[Any]] = {title if trains or title != "Training" else "Options": [] for title in titles}
     for each in params:

@@ -34,6 +34,10 @@ def link(
     predictor = KappaGCNLinkPredictor.from_settings(settings)
     if edge_split is not None and splits > 1:
         raise refuse(f"--splits: expected 1 beside --edge-split, found {splits}.")
+    for name in ("validation", "test") if edge_split is not None else ():
+        if getattr(settings, name) != getattr(LinkPredictionSettings, name):
+            raise refuse(f"--{name}: expected no share of edges beside --edge-split, found {getattr(settings, name)}.")
+    directory = run.directory(graph, f"links-{settings.space}")
     loaded = files.load(graph)
     if run.dry_run:
         print_settings(context, predictor.settings(loaded.get("x")), as_json=as_json, space=predictor.space)
@@ -43,7 +47,6 @@ def link(
     else:
         divisions = [read_edge_split(edge_split, loaded, seed=predictor.random_state)]
     configure_torch(run.threads)
-    directory = run.directory(graph, f"links-{settings.space}")
 
     def report(record: dict[str, Any], done: int, count: int) -> None:
         score = f"test AUC {record['test']['roc_auc']:.3f}" if "test" in record else "no test edges"
@@ -68,5 +71,7 @@ def result_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         if name in summary["metrics"] and (name != "hits@10" or summary["test_pairs"] >= 20):  # else always 1
             low, high = summary["intervals"][name]
             rows.append((word, f"{summary['metrics'][name]:.3f} (95 % interval {low:.3f} to {high:.3f})"))
+    if summary["edge_weights"] is not None:
+        rows.append(("edge weights", summary["edge_weights"]))
     rows += [(f"AUC of {name}", f"{each['roc_auc']:.3f}") for name, each in summary["baselines"].items()]
     return [*rows, ("result", summary["verdict"])]

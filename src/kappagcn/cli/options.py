@@ -15,8 +15,10 @@ import typer
 
 from kappagcn.cli.output import messages, one_line_errors, refuse, say
 from kappagcn.errors import WorkerLostError
-from kappagcn.estimators.settings import Settings, as_settings, flag_of, interval
+from kappagcn.estimators.setting_field import flag_of, idle_reason, interval
+from kappagcn.estimators.settings import Settings, as_settings
 
+SILENCE = 60.0  # default seconds until a silent process counts as lost
 NOT_SETTINGS = ("config", "help", "dry_run", "as_json")  # flags that a settings file must not contain
 
 
@@ -28,13 +30,13 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
         from kappagcn.estimators.settings import read_toml
 
         values = {name.replace("-", "_"): value for name, value in read_toml(path).items()}
-        known = [str(each.name) for each in context.command.params if each.name not in NOT_SETTINGS]
+        known = {str(each.name): each for each in context.command.params if each.name not in NOT_SETTINGS}
         for name, value in values.items():
             if name not in known:
                 raise refuse(f"{path}: expected {', '.join(known).replace('_', '-')}, found {name!r}.")
-            if isinstance(value, dict | list):
+            if isinstance(value, dict) or (isinstance(value, list) and not known[name].multiple):
                 raise refuse(f"{path}: {name}: expected a word or a number, found {value!r}.")
-        words = {name: value if isinstance(value, bool) else str(value) for name, value in values.items()}
+        words = {name: value if isinstance(value, bool | list) else str(value) for name, value in values.items()}
         context.default_map = {**(context.default_map or {}), **words}  # checked in the same way as the values of flags
     return path
 
@@ -46,8 +48,17 @@ DataFolder = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all random numbers.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads; all cores by default.")]
-_FeaturesHelp = "File with node features; for GraphML and GML names of attributes, separated by commas."
+_FeaturesHelp = (
+    "File with node features; with --nodes names of columns, for GraphML and GML of attributes, with commas between."
+)
+_NodesHelp = "File with a row for each node; its columns are features, but for the label."
+_LabelHelp = "Column with the label, in the file of nodes or labels."
+_SourceHelp = "Column of sources in a table of edges; the first without a usual name."
+_TargetHelp = "Column of targets in a table of edges; the second without a usual name."
+_WeightHelp = "Column of weights in a table of edges; an attribute in GraphML and GML."
+_WeightsHelp = "Whether to use weights of edges; embed takes them as lengths."
 _HeaderHelp = "Whether an edge list has a heading; detected by default."
+_MatrixHelp = "Whether a table of numbers is a matrix; detected by default."
 _ConfigHelp = "TOML file of settings; flags override it."
 
 
@@ -59,24 +70,52 @@ class FileOptions:
     labels: Annotated[
         str | None, typer.Option(help="File with node labels; for GraphML and GML the name of an attribute.")
     ] = None
+    nodes: Annotated[Path | None, typer.Option(help=_NodesHelp)] = None
+    label: Annotated[str | None, typer.Option(help=_LabelHelp)] = None
+    source: Annotated[str | None, typer.Option(help=_SourceHelp)] = None
+    target: Annotated[str | None, typer.Option(help=_TargetHelp)] = None
+    weight: Annotated[str | None, typer.Option(help=_WeightHelp)] = None
+    weights: Annotated[bool, typer.Option("--weights/--no-weights", help=_WeightsHelp)] = True
     header: Annotated[bool | None, typer.Option("--header/--no-header", help=_HeaderHelp)] = None
+    matrix: Annotated[bool | None, typer.Option("--matrix/--no-matrix", help=_MatrixHelp)] = None
     data: DataFolder = None
 
-    def load(self, graph: str) -> Any:
-        """Load the graph, and print one line about it on standard error."""
+    def __post_init__(self) -> None:
+        """Refuse a column of weights that are not used."""
+        if self.weight is not None and not self.weights:
+            raise refuse("expected --weight or --no-weights, found both.")
+
+    @property
+    def tables(self) -> bool:
+        """Whether files or columns of nodes are named."""
+        return any((self.features, self.labels, self.nodes, self.label))
+
+    def arguments(self) -> dict[str, Any]:
+        """The options as arguments of `kappagcn.graphs.load_graph`."""
+        names = ("features", "labels", "nodes", "label", "source", "target", "header", "matrix")
+        weight = self.weight if self.weights else False
+        return {"weight": weight, **{name: getattr(self, name) for name in names}}
+
+    def load(self, graph: str, column_rules: Any = None) -> Any:
+        """Load the graph, and print one line about it on standard error.
+
+        Args:
+            graph: A built-in name or a file.
+            column_rules: How columns of nodes become features, for a network that was trained on others.
+        """
         from kappagcn.graphs import load_graph
 
-        files: dict[str, Any] = {"features": self.features, "labels": self.labels, "header": self.header}
-        loaded = load_graph(graph, root=self.data, sparse=True, progress=True, **files)
+        options = {**self.arguments(), "column_rules": column_rules}
+        loaded = load_graph(graph, root=self.data, sparse=True, progress=True, **options)
         say(f"{graph}: {loaded.report}")
         return loaded
 
-    def load_labelled(self, graph: str) -> Any:
+    def load_labelled(self, graph: str, column_rules: Any = None) -> Any:
         """The graph with its labels; the features of a built-in one are prepared as for the paper's tables."""
         from kappagcn.estimators.cross_validation import load_labelled
 
-        loaded = None if self.features or self.labels else load_labelled(graph, self.data)
-        return self.load(graph) if loaded is None else loaded
+        loaded = None if self.tables else load_labelled(graph, self.data)
+        return self.load(graph, column_rules) if loaded is None else loaded
 
 
 @dataclass(frozen=True)
@@ -87,7 +126,7 @@ class RunOptions:
     distributed: Annotated[bool, typer.Option("--distributed", help="Train with the other processes of torchrun.")] = (
         False
     )
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds until a silent process counts as lost.")] = 60.0
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds until a silent process counts as lost.")] = SILENCE
     out: Annotated[Path | None, typer.Option(help="Run directory; runs/GRAPH-SPACE by default.")] = None
     resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out, if there is one.")] = False
     dry_run: Annotated[
@@ -99,6 +138,8 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         """Refuse --distributed without torchrun, and torchrun without --distributed; only rank 0 prints."""
+        if self.timeout != SILENCE and not self.distributed:
+            raise refuse(f"--timeout: expected --distributed beside it, found {self.timeout:g} for one process.")
         if not self.distributed and int(os.environ.get("WORLD_SIZE", "1")) > 1:
             messages.quiet = os.environ.get("RANK", "0") != "0"
             raise refuse("expected --distributed for several processes, found none: each would do the same run.")
@@ -110,8 +151,13 @@ class RunOptions:
         messages.quiet = self.distributed and os.environ["RANK"] != "0"
 
     def directory(self, graph: str, space: str) -> Path:
-        """The run directory, by default named after the graph and the space."""
-        return Path("runs") / f"{Path(graph).stem}-{space}" if self.out is None else self.out
+        """The run directory, by default named after the graph and the space; it must be free for this run."""
+        directory = Path("runs") / f"{Path(graph).stem}-{space}" if self.out is None else self.out
+        if not (self.dry_run or self.distributed):  # of several processes the first may have started the run
+            from kappagcn.run_folder import holds_run
+
+            holds_run(directory, resume=self.resume)
+        return directory
 
     @contextmanager
     def process_group(self, directory: Path) -> Iterator[Any]:
@@ -144,20 +190,24 @@ def configure_torch(threads: int | None) -> None:
 
 
 def print_settings(context: typer.Context, settings: Any, *, as_json: bool, **resolved: Any) -> None:
-    """Print the flags of a command that change its numbers, as TOML, which --config reads, or as JSON."""
+    """Print the flags of a command that change its numbers, as TOML, which --config reads, or as JSON.
+
+    Settings without an effect are left out.
+    """
+    idle = [flag for flag, each in _flags(type(settings)).items() if idle_reason(each, settings) is not None]
     resolved = {**_flag_values(settings), **resolved}
-    names = [str(each.name) for each in context.command.params]
+    names = [str(each.name) for each in context.command.params if each.name not in idle]
     values = {
         name: resolved.get(name, context.params.get(name))
         for name in names
-        if name not in (*NOT_SETTINGS, "resume", "out", "data")
+        if name not in (*NOT_SETTINGS, "resume", "out", "data", "csv", "export")
     }
     values = {name: value for name, value in values.items() if value not in (None, [], ())}
     if as_json:
-        print(json.dumps(values))
+        print(json.dumps(values, default=str))
         return
     for name, value in values.items():
-        print(f"{name.replace('_', '-')} = {json.dumps(value, ensure_ascii=False)}")
+        print(f"{name.replace('_', '-')} = {json.dumps(value, ensure_ascii=False, default=str)}")
 
 
 def _flag_values(settings: Any) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def one_line_errors() -> Iterator[None]:
             warnings.showwarning = lambda message, *_: say(f"kappagcn: {message}")
             yield
     except (DownloadError, DivergedError, EmbeddingFailedError, WorkerLostError) as error:
-        raise refuse(str(error), 1) from None
+        raise refuse(str(error).replace("that is passed as root", "named by --data or KAPPAGCN_DATA"), 1) from None
     except KappaGCNError as error:
         raise refuse(str(error)) from None
     except KeyboardInterrupt as stop:

@@ -43,15 +43,15 @@ def predict(
 
     saved = SavedRun(run)
     if saved.kind == "links":
-        if graph is not None or files.features or files.labels:
+        if graph is not None or files.tables:
             raise refuse(f"{run}: expected --pairs or --top for links of its own graph, found another graph.")
-        predict_links(run, pairs, top, out, as_json=as_json)
+        predict_links(run, pairs, top, out, header=files.header, as_json=as_json)
         return
     if pairs is not None or top is not None:
         raise refuse(f"{run}: expected a run of kappagcn link for --pairs and --top, found one of another kind.")
     if saved.kind != "classification":
         raise refuse(f"{run}: expected a run of kappagcn classify or link, found an embedding without predictions.")
-    if graph is None and (files.features or files.labels):
+    if graph is None and files.tables:
         raise refuse("expected features and labels only beside a graph, found them alone.")
     if graph is not None and saved.summary.get("features") is False:
         raise refuse(
@@ -60,7 +60,7 @@ def predict(
         )
     if out is not None:
         make_folder(out)
-    predictions = _stored(saved) if graph is None else _predict(run, files.load_labelled(graph))
+    predictions = _stored(saved) if graph is None else _predict(run, graph, files)
     nodes, classes, labels, probabilities = predictions
     places = probabilities.argmax(1)
     if as_json:
@@ -86,12 +86,13 @@ def _stored(saved: Any) -> Predictions:
     return Predictions(nodes, classes, [classes[i] if i >= 0 else "" for i in embedded.labels], embedded.probabilities)
 
 
-def _predict(run: Path, data: Any) -> Predictions:
+def _predict(run: Path, graph: str, files: FileOptions) -> Predictions:
     """Predictions for another graph; if it has labels, print the accuracy."""
     from kappagcn.errors import KappaGCNError
     from kappagcn.estimators.classifier import KappaGCNClassifier
 
     classifier = KappaGCNClassifier.load(run / "model.safetensors")
+    data = files.load_labelled(graph, classifier.column_rules_)
     probabilities = classifier.predict_proba(data)
     y = [-1] * data.num_nodes if data.get("y") is None else data.y.tolist()
     if known := [node for node, label in enumerate(y) if label >= 0]:

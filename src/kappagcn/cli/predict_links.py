@@ -11,14 +11,16 @@ from kappagcn.cli.output import make_folder, refuse, say
 DEFAULT_TOP = 10
 
 
-def predict_links(run: Path, pairs: Path | None, top: int | None, out: Path | None, *, as_json: bool) -> None:
+def predict_links(
+    run: Path, pairs: Path | None, top: int | None, out: Path | None, *, header: bool | None = None, as_json: bool
+) -> None:
     """Print pairs of nodes with the probability of a link, as CSV or JSON, or write them to ``out/links.csv``."""
     from kappagcn.estimators.link_predictor import KappaGCNLinkPredictor
 
     if pairs is not None and top is not None:
         raise refuse("expected --pairs or --top, found both.")
     predictor = KappaGCNLinkPredictor.load(run / "model.safetensors")
-    rows = _top(predictor, top or DEFAULT_TOP) if pairs is None else _pairs(predictor, pairs)
+    rows = _top(predictor, top or DEFAULT_TOP) if pairs is None else _pairs(predictor, pairs, header)
     if caution := _caution(run):
         say(caution)
     if out is not None:
@@ -48,11 +50,11 @@ def _top(predictor: Any, count: int) -> list[tuple[str, str, float]]:
     return [(str(link.source), str(link.target), link.probability) for link in predictor.top_links(count)]
 
 
-def _pairs(predictor: Any, path: Path) -> list[tuple[str, str, float]]:
+def _pairs(predictor: Any, path: Path, header: bool | None) -> list[tuple[str, str, float]]:
     from kappagcn.graphs.io.pair_list import read_pairs
 
     names = list(predictor.node_index())
-    numbers = read_pairs(path, predictor.node_index()).pairs
+    numbers = read_pairs(path, predictor.node_index(), header=header).pairs
     loops = numbers[0, numbers[0] == numbers[1]].tolist()
     if loops:
         raise refuse(

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from kappagcn import sparse
 from kappagcn.distributed.halo_exchange import Exchange
 from kappagcn.distributed.matrix import PartMatrix
-from kappagcn.sparse.matrix import SparseMatrix, csr_tensor, multiply
+from kappagcn.sparse.compressed import multiply
+from kappagcn.sparse.positions import Prepared
 
 __all__ = ["CSR", "CSRPartMatrix", "normalized_rows"]
 
@@ -87,12 +89,12 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, matrix: CSRPartMatrix, exchange: Exchange) -> Tensor:
         ctx.matrix, ctx.exchange = matrix, exchange
-        return exchange.product(matrix.csr(), x)
+        return exchange.product(matrix.to_csr(), x)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        return ctx.exchange.product_backward(ctx.matrix.transpose(), grad), None, None
+        return ctx.exchange.product_backward(ctx.matrix.csr_transpose().tensor(ctx.matrix.shape[0]), grad), None, None
 
 
 class CSRPartMatrix(PartMatrix):
@@ -114,34 +116,33 @@ class CSRPartMatrix(PartMatrix):
         transpose: CSR | None = None,
         sums: Array | None = None,
     ) -> None:
-        self.shape, self.exchange, self._layout = shape, exchange, None
-        self.values, self._arrays, self._transpose = torch.from_numpy(matrix.values), matrix, transpose
-        self._coordinates: tuple[Tensor, Tensor] | None = None
-        self._clear_cache()
-        self._version = self.values._version
-        self._row_sums = None if sums is None else torch.from_numpy(sums)
+        self._shape, self.exchange, self._arrays, self._transpose = shape, exchange, matrix, transpose
+        self._values, self._prepared = torch.from_numpy(matrix.values), None
+        self._part: PartMatrix | None = None
+        if sums is not None:
+            self._prepare().row_sums = torch.from_numpy(sums)
 
     def _gather_and_multiply(self, x: Tensor) -> Tensor:
-        if self._is_traced(x):
+        if self._is_in_steps(x):
             return super()._gather_and_multiply(x)
         product: Tensor = _Product.apply(x, self, self.exchange.next_gather())
         self._release_pages()
         return product
 
     def _times(self, x: Tensor) -> Tensor:
-        if torch.is_grad_enabled() or self._is_traced(x):
+        if torch.is_grad_enabled() or self._is_in_steps(x):
             return super()._times(x)
-        return multiply(self.csr(), x)
+        return multiply(self.to_csr(), x)
 
-    def csr(self) -> Tensor:
-        """The matrix as a CSR tensor."""
-        return _tensor(self._arrays, self.shape)
+    def csr(self) -> sparse.CSR:
+        """The entries by row."""
+        return _tensors(self._arrays)
 
-    def transpose(self) -> Tensor:
-        """The transpose as a CSR tensor."""
+    def csr_transpose(self) -> sparse.CSR:
+        """The entries of the transpose by row."""
         if self._transpose is None:
             self._transpose = transposed(self._arrays, self.shape[1])
-        return _tensor(self._transpose, self.shape[::-1])
+        return _tensors(self._transpose)
 
     def _release_pages(self) -> None:
         """Give the memory of mapped arrays back to the system until the next product; it stays in the disk's cache."""
@@ -150,49 +151,60 @@ class CSRPartMatrix(PartMatrix):
             if pages is not None and hasattr(mmap, "MADV_DONTNEED"):
                 pages.madvise(mmap.MADV_DONTNEED)
 
-    def matrices(self) -> tuple[Tensor, Tensor]:
-        """The matrix and its transpose as CSR tensors."""
-        return self.csr(), self.transpose()
-
-    def _pairs(self) -> tuple[Tensor, Tensor]:
-        if self._coordinates is None:
-            counts = torch.from_numpy(np.diff(self._arrays.indptr))
-            rows = torch.arange(self.shape[0]).repeat_interleave(counts)
-            self._coordinates = rows, torch.from_numpy(self._arrays.indices).long()
-        return self._coordinates
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """(own, own + halo)."""
+        return self._shape
 
     @property
-    def rows(self) -> Tensor:  # type: ignore[override]
+    def rows(self) -> Tensor:
         """Row of each entry, (E,)."""
-        return self._pairs()[0]
+        return self._plain().rows
 
     @property
-    def cols(self) -> Tensor:  # type: ignore[override]
+    def cols(self) -> Tensor:
         """Column of each entry, (E,)."""
-        return self._pairs()[1]
-
-    def to(self, dtype: torch.dtype) -> SparseMatrix:
-        """The matrix in another dtype, cached."""
-        if dtype == self.values.dtype:
-            return self
-        if self._converted is None or self._converted.values.dtype != dtype:
-            matrix = self._arrays._replace(values=self.values.to(dtype).numpy())
-            turned = self._transpose
-            if turned is not None:
-                turned = turned._replace(values=torch.from_numpy(turned.values).to(dtype).numpy())
-            self._converted = CSRPartMatrix(matrix, self.shape, self.exchange, turned)
-        return self._converted
+        return self._plain().cols
 
     def _plain(self) -> PartMatrix:
-        return PartMatrix(self.rows, self.cols, self.values, self.shape, self.exchange)
+        """The matrix with coordinates."""
+        if self._part is None:
+            counts = torch.from_numpy(np.diff(self._arrays.indptr))
+            rows = torch.arange(self.shape[0]).repeat_interleave(counts)
+            cols = torch.from_numpy(self._arrays.indices).long()
+            self._part = PartMatrix(rows, cols, self.values, self.shape, self.exchange)
+        return self._part
 
-    def with_values(self, values: Tensor) -> SparseMatrix:
+    def _prepare(self) -> Prepared:
+        """What products have computed from the entries, which are never changed in place."""
+        if self._prepared is None:
+            self._prepared = Prepared(None)
+        return self._prepared
+
+    def to(self, *args: Any, **kwargs: Any) -> PartMatrix:  # type: ignore[override]
+        """The matrix in another dtype, cached, or on another device; arguments are those of ``Tensor.to``."""
+        values = self.values.to(*args, **kwargs)
+        if values is self.values:
+            return self
+        if not values.is_cpu:
+            return self._plain().to(*args, **kwargs)
+        prepared = self._prepare()
+        if prepared.converted is None or prepared.converted.dtype != values.dtype:
+            turned = self._transpose
+            if turned is not None:
+                turned = turned._replace(values=torch.from_numpy(turned.values).to(values.dtype).numpy())
+            matrix = self._arrays._replace(values=values.numpy())
+            prepared.converted = CSRPartMatrix(matrix, self.shape, self.exchange, turned)
+        converted: CSRPartMatrix = prepared.converted
+        return converted
+
+    def with_values(self, values: Tensor) -> PartMatrix:  # type: ignore[override]
         """A matrix with other values at the same positions."""
         return self._plain().with_values(values)
 
-    def coalesced(self) -> SparseMatrix:
-        """The matrix with its entries sorted by row; `with_values` then shares the layout."""
-        return self._plain().coalesced()
+    def dropout(self, p: float) -> PartMatrix:  # type: ignore[override]
+        """The matrix with each entry set to 0 with probability p, and the others divided by 1 − p."""
+        return self._plain().dropout(p) if p else self
 
     def __getstate__(self) -> dict[str, Any]:
         return {"arrays": self._arrays, "shape": self.shape, "exchange": self.exchange}
@@ -201,6 +213,5 @@ class CSRPartMatrix(PartMatrix):
         self.__init__(state["arrays"], state["shape"], state["exchange"])  # type: ignore[misc]
 
 
-def _tensor(matrix: CSR, shape: tuple[int, int]) -> Tensor:
-    starts, indices, values = map(torch.from_numpy, matrix)
-    return csr_tensor(starts, indices, values, shape)
+def _tensors(matrix: CSR) -> sparse.CSR:
+    return sparse.CSR(*map(torch.from_numpy, matrix))

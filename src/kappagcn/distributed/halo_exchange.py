@@ -9,7 +9,7 @@ from torch import Tensor
 
 from kappagcn.distributed.communicator import Communicator
 from kappagcn.distributed.part_folder import Part
-from kappagcn.sparse.matrix import multiply
+from kappagcn.sparse import multiply
 
 __all__ = ["Exchange", "gather"]
 

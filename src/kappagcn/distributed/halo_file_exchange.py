@@ -21,7 +21,7 @@ from kappagcn.distributed.communicator import Communicator
 from kappagcn.distributed.halo_exchange import Exchange
 from kappagcn.distributed.part_folder import Part
 from kappagcn.errors import TrainingError
-from kappagcn.sparse.matrix import multiply
+from kappagcn.sparse import multiply
 
 __all__ = ["FileExchange", "TurnPause", "TurnState"]
 

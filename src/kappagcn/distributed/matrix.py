@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -28,6 +28,19 @@ class PartMatrix(SparseMatrix):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "exchange": self.exchange}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.exchange = state["exchange"]
+
+    def _derived(self, *entries: Any) -> Self:
+        matrix = super()._derived(*entries)
+        matrix.exchange = self.exchange
+        return matrix
+
+    def transpose(self) -> SparseMatrix:
+        """Raise an error: other ranks have parts of the transpose."""
+        raise GraphError("expected a matrix whose rows are all in this process, found the rows of one rank.")
 
     def gather(self, x: Tensor) -> Tensor:
         """Own rows, then those of other ranks, differentiable."""

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kappagcn.errors import GraphFileError
-from kappagcn.sparse.matrix import csr_tensor
+from kappagcn.sparse.compressed import csr_tensor
 
 __all__ = ["FORM", "Part", "hash_files", "is_partition", "part_path"]
 

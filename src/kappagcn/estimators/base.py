@@ -12,7 +12,7 @@ from kappagcn.errors import TrainingError
 from kappagcn.estimators.devices import resolve_device
 from kappagcn.estimators.settings import Settings
 from kappagcn.estimators.sklearn_base import BaseEstimator, SparseCopies, graph_tags
-from kappagcn.progress import reporting
+from kappagcn.progress import line, reporting
 
 __all__ = ["Estimator"]
 
@@ -34,6 +34,7 @@ class Estimator(SparseCopies, BaseEstimator, Settings):
     def check(self) -> None:
         """Refuse arguments that are wrong for any graph, or for this machine."""
         super().check()
+        self.check_effects()
         resolve_device(self.device)
 
     @classmethod
@@ -51,6 +52,11 @@ class Estimator(SparseCopies, BaseEstimator, Settings):
             return
         with reporting(what, self.epochs) as report:
             yield [report]
+
+    def say(self, text: str, communicator: Communicator) -> None:
+        """Print text on standard error, on rank 0 and if verbose."""
+        if text and self.verbose and communicator.rank == 0:
+            line(text)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments by name, as in scikit-learn."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,23 +16,24 @@ from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
 from kappagcn.errors import ConfigError, GraphError, SplitError, TrainingError
-from kappagcn.estimators import network
+from kappagcn.estimators import labelled, network
 from kappagcn.estimators.base import Estimator
+from kappagcn.estimators.classifier_files import restore_classifier, save_classifier
 from kappagcn.estimators.curvature_interval import CurvatureInterval
 from kappagcn.estimators.curvature_profile import classifier_intervals
 from kappagcn.estimators.devices import resolve_device
-from kappagcn.estimators.graph_nodes import GraphNodes, as_indices, chosen_rows
-from kappagcn.estimators.labelled import encode_labels, label_array, mask_split, read_labelled, unlabelled
+from kappagcn.estimators.edge_weights import in_units, usage
+from kappagcn.estimators.graph_nodes import GraphNodes, as_indices, chosen_rows, training_graph
+from kappagcn.estimators.node_frames import node_frame, node_names
 from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.estimators.sklearn_base import ClassifierMixin, NotFittedError
 from kappagcn.estimators.threads import threads_for_graph
 from kappagcn.geometry.signature import Factor, learned_signature, parse_signature
 from kappagcn.graphs import Split
-from kappagcn.graphs.datasets.preprocess import column_statistics
-from kappagcn.graphs.io.node_data import one_hot
-from kappagcn.models import NodeClassifier, build_model
-from kappagcn.training import FullGraph, MiniBatch, Partitioned, Strategy, fit, layerwise, seeded
-from kappagcn.training.checkpoint import load_state, loading, save_tensors, state_tensors
+from kappagcn.graphs.io.node_data import compact_features, one_hot
+from kappagcn.graphs.io.undirected import node_index
+from kappagcn.models import NodeClassifier
+from kappagcn.training import FullGraph, MiniBatch, Partitioned, Strategy, layerwise
 from kappagcn.training.minibatch import check_neighbors
 from kappagcn.training.tasks import inputs
 
@@ -48,8 +48,13 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
     A graph is PyG's ``Data``; a SciPy or NumPy adjacency matrix, a data frame or list of edges with labels `y` (N,) and
     features `x` (N, D); a NetworkX graph with `y` as the name of a node attribute and `x` as names of some; a path; or
     `GraphNodes`, some nodes of a graph, which scikit-learn can divide. Directed edges count in both directions. Labels
-    may be numbers or words; −1, None, NaN, "" and "NA" mean that there is none. Without features nodes get
-    one-hot features, and the classifier cannot predict for other graphs.
+    may be numbers or words; −1, None, NaN, "" and "NA" mean that there is none (−1 and 1 alone are two classes).
+    Without features nodes get one-hot features, and the classifier cannot predict for other graphs.
+
+    Features and labels in a data frame, a Series or a dict belong to the nodes that its index, its keys, or a column
+    such as "id" name; nodes of them that no edge names are added to a graph of edges. Those in arrays, lists and
+    tensors belong to the nodes in the order of `node_names_`. Columns of a data frame may be numbers, categories or
+    dates, with missing values, see `kappagcn.graphs.columns.encode_columns`.
 
     Nodes of ``data.train_mask`` train, those of ``val_mask`` decide when to stop, those of ``test_mask`` do neither.
     Without masks all labelled nodes train, except a tenth of each class, which decides when to stop; without stopping
@@ -59,7 +64,11 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         classes_: Labels in the order of `predict_proba`'s columns.
         model_: The network.
         curvatures_: Learned curvatures, one per factor of the space.
+        node_names_: Names of the fitted nodes, in the order of predictions; None where they are numbered, or loaded.
+        feature_names_: Names of the features, where they have some.
+        column_rules_: How columns of a table became features, for `kappagcn.graphs.columns.encode_columns`; or None.
         labels_: Labels of the fitted nodes, as indices into `classes_`, −1 for none.
+        edge_weights_: How edge weights are used, in words; None for a graph without them.
         history_: Metrics of each epoch.
 
     >>> from kappagcn.graphs import disease
@@ -100,18 +109,19 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
 
         Args:
             graph: The graph, or `GraphNodes` of it with their labels as `y`.
-            y: Labels, where the graph does not have them.
+            y: Labels, where the graph does not have them; or the column of x that holds them, by name.
             x: Features, where the graph does not have them.
             folder: Run folder; None to keep nothing.
             resume: Continue the run in `folder`, if there is one, to the same numbers as without the interruption.
             group: Process group of torch.distributed; None for one process.
         """
         self._source = graph.data if isinstance(graph, GraphNodes) else None
-        nodes = isinstance(graph, GraphNodes)
-        data, labels = graph.training_data(y) if nodes else read_labelled(graph, x, y)
-        if labels is None:
-            raise GraphError("expected labels, data.y or y, found none.")
-        return self.fit_split(data, labels, None, folder=folder, resume=resume, group=group)
+        data, labels, notes = training_graph(graph, x, y)
+        communicator = Communicator.of(group)
+        self.say(notes, communicator)
+        self.fit_split(data, labels, None, folder=folder, resume=resume, group=communicator)
+        self.say(f"edge weights: {self.edge_weights_}" if self.edge_weights_ else "", communicator)
+        return self
 
     def fit_split(self, data: Data, labels: Array, split: Split | None, *, group: Any = None, **run: Any) -> Self:
         """Train on a graph as `kappagcn.graphs` reads it, without reading it again.
@@ -129,26 +139,32 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
 
     def _fit(self, data: Data, labels: Array, split: Split | None, communicator: Communicator, **run: Any) -> Self:
         device = resolve_device(self.device, on_cpu="several processes" if communicator.world_size > 1 else None)
-        data = copy(data)  # features and labels are replaced below, tensors are shared
+        self._given, data = data, copy(data)  # features, labels and weights are replaced below, tensors are shared
         own_features = data.get("x") is not None
-        data.x = data.x.float() if own_features else one_hot(data.num_nodes)
+        data.x = compact_features(data.x.float()) if own_features else one_hot(data.num_nodes)
         settings = self.settings(data.x)
-        classes, data.y = encode_labels(labels, data.get("class_names"))
-        split = mask_split(data, self.random_state) if split is None else split
-        statistics = column_statistics(data.x) if settings.feature_norm == "columns" else None
+        classes, data.y = labelled.encode_labels(labels, data.get("class_names"))
+        split = labelled.mask_split(data, self.random_state) if split is None else split
+        statistics = network.feature_statistics(settings, data.x)
         data.x = network.prepare_features(settings, data.x, statistics)
         settings = network.decide_self_features(settings, data, split, own_features)
-        with seeded(self.random_state):
-            model = network.build_network(settings, data.num_features, len(classes))
-        config, strategy = network.training_config(settings, self.random_state), self._strategy(communicator)
+        options: dict[str, Any] = {
+            "seed": self.random_state,
+            "strategy": self._strategy(communicator),
+            "device": device,
+        }
         with self.progress("training", communicator) as callbacks:
-            placed = data if device.type == "cpu" else copy(data).to(device)
-            self.result_ = fit(model.to(device), placed, split, config, strategy=strategy, callbacks=callbacks, **run)
-            model.cpu()
+            run["callbacks"] = callbacks
+            model, self.result_, self._unit = network.train(settings, len(classes), data, split, run=run, **options)
+        self.edge_weights_ = usage(settings, data.get("edge_weight"), self._unit)
+        self._is_weighted = self.edge_weights_ is not None and self._unit is not None
+        data = in_units(data, self._unit)
         self.classes_, self.model_, self.history_ = classes, model, self.result_.history
         self._data: Data | None = data
         self._validation = split.validation if len(split.validation) else split.stopping
         self.labels_: Array = data.y.numpy()
+        self.node_names_ = node_names(data)
+        self.feature_names_, self.column_rules_ = data.get("attr_names"), data.get("column_rules")
         self._params = self.get_params()
         self._settings, self._statistics, self._own_features = settings, statistics, own_features
         return self
@@ -204,15 +220,15 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
                 raise TrainingError("expected a graph, which a saved classifier does not hold, found none.")
             if x is not None:
                 raise GraphError("expected a graph with the features x, found features alone.")
-            return self._data, None if y is None else label_array(y, self._data.num_nodes)
+            return self._data, None if y is None else labelled.node_labels(y, node_index(self._data))
         if isinstance(graph, GraphNodes):
-            featureless = not self._own_features and self._data is not None and graph.is_of(self._data)
+            featureless = not self._own_features and self._data is not None and graph.is_of(self._given)
             if self._data is not None and (graph.data is self._source or featureless):
                 return self._data, None
             data, labels = copy(graph.data), None
         else:
-            data, labels = read_labelled(graph, x, y)
-            if self._data is not None and data.get("x") is None and GraphNodes(data).is_of(self._data):
+            data, labels = labelled.read_labelled(graph, x, y, self.column_rules_)
+            if self._data is not None and data.get("x") is None and GraphNodes(data).is_of(self._given):
                 return self._data, labels
         if not self._own_features:
             raise GraphError(
@@ -221,8 +237,14 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         expected, width = self.model_.options["in_channels"], "none" if data.get("x") is None else data.x.shape[1]
         if width != expected:
             raise GraphError(f"expected {expected} features, as in fit, found {width}.")
+        network.check_feature_names(self.feature_names_, data.get("attr_names"))
+        if self._is_weighted and data.get("edge_weight") is None:
+            raise GraphError(
+                "expected a graph with edge weights, as in fit, found none. Name their column: --weight, or weight= of "
+                "load_graph."
+            )
         data.x = network.prepare_features(self._settings, data.x, self._statistics)
-        return data, labels
+        return in_units(data, self._unit), labels
 
     @torch.no_grad()
     def _rows(self, data: Data) -> Tensor:
@@ -237,16 +259,28 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         scores: Tensor = chosen_rows(self._rows(self._graph(graph, x)[0]), graph)
         return scores
 
-    def predict_proba(self, graph: Any = None, x: Any = None) -> Array:
-        """Probabilities of the classes, (N, C): for the fitted graph, or another with the same features."""
-        probabilities: Array = self.scores(graph, x).softmax(1).numpy()
-        return probabilities
+    def predict_proba(self, graph: Any = None, x: Any = None, *, as_frame: bool = False) -> Any:
+        """Probabilities of the classes, (N, C): for the fitted graph, or another with the same features.
 
-    def predict(self, graph: Any = None, x: Any = None) -> Array:
-        """The most probable label of every node, (N,)."""
-        indices = self.predict_proba(graph, x).argmax(axis=1)
-        labels: Array = self.classes_[indices]
-        return labels
+        With `as_frame` they are a pandas data frame, with names of nodes as index and classes as columns.
+        """
+        data, _ = self._graph(graph, x)
+        probabilities: Array = chosen_rows(self._rows(data), graph).softmax(1).numpy()
+        if not as_frame:
+            return probabilities
+        rows = chosen_rows(np.arange(data.num_nodes), graph)
+        return node_frame(node_names(data), rows, self.classes_.tolist(), list(probabilities.T))
+
+    def predict(self, graph: Any = None, x: Any = None, *, as_frame: bool = False) -> Any:
+        """The most probable label of every node, (N,).
+
+        With `as_frame` labels and their probabilities are columns of a pandas data frame, with names of nodes as index.
+        """
+        probabilities = self.predict_proba(graph, x, as_frame=as_frame)
+        labels: Array = self.classes_[np.asarray(probabilities).argmax(axis=1)]
+        if not as_frame:
+            return labels
+        return probabilities.assign(label=labels, probability=probabilities.max(axis=1))[["label", "probability"]]
 
     @torch.no_grad()
     def embed(self, graph: Any = None, x: Any = None) -> Array:
@@ -278,10 +312,8 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
             nodes: Nodes to compare, as indices or a mask.
         """
         if isinstance(graph, GraphNodes):
-            labels = graph.labels if y is None else label_array(y, len(graph))
-            if labels is None:
-                raise GraphError("expected labels of the nodes as y, found none.")
-            return float((self.scores(graph).argmax(1).numpy() == self._class_indices(labels)).mean())
+            indices = labelled.class_indices(graph.labels_of(y), self.classes_)
+            return float((self.scores(graph).argmax(1).numpy() == indices).mean())
         data, labels = self._graph(graph, x, y)
         if labels is None and graph is None:
             labels = np.array([None, *self.classes_], object)[data.y.numpy() + 1]
@@ -294,19 +326,11 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         elif graph is None:
             raise SplitError("expected nodes that did not train, as nodes= or data.test_mask, found neither.")
         else:
-            where = np.flatnonzero(~unlabelled(labels))
-        if not len(where) or unlabelled(labels)[where].any():
+            where = np.flatnonzero(~labelled.unlabelled(labels, self.classes_))
+        if not len(where) or labelled.unlabelled(labels, self.classes_)[where].any():
             raise GraphError("expected nodes that all have a label, found some without, or no nodes.")
-        return float((self.predict_proba(graph, x).argmax(axis=1)[where] == self._class_indices(labels[where])).mean())
-
-    def _class_indices(self, labels: Array) -> Array:
-        """Indices of labels in the classes, −1 for others."""
-        known = {label: i for i, label in enumerate(self.classes_.tolist())}
-        indices = np.array([known.get(label, -1) for label in labels.tolist()])
-        if (indices < 0).all():
-            one, other = self.classes_.tolist()[0], labels.tolist()[0]
-            raise GraphError(f"expected labels such as {one!r}, as in fit, found none of those, but {other!r}.")
-        return indices
+        indices = labelled.class_indices(labels[where], self.classes_)
+        return float((self.predict_proba(graph, x).argmax(axis=1)[where] == indices).mean())
 
     @property
     def can_be_saved(self) -> bool:
@@ -315,34 +339,11 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
 
     def save(self, path: str | Path) -> Path:
         """Write the classifier, without the graph, to a safetensors file."""
-        model = self._fitted()
-        if not self.can_be_saved:
-            raise GraphError("expected features: fitted without them, a classifier can predict for its own graph only.")
-        about = {
-            "classifier": self._params,
-            "classes": self.classes_.tolist(),
-            "settings": asdict(self._settings),
-            "options": model.options,
-        }
-        tensors = state_tensors(model)
-        if self._statistics is not None:
-            tensors |= {"features/mean": self._statistics[0], "features/spread": self._statistics[1]}
-        return save_tensors(Path(path), tensors, about)
+        self._fitted()
+        return save_classifier(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> KappaGCNClassifier:
         """A saved classifier, which predicts for graphs with the same features."""
-        with loading(Path(path), "a classifier") as (tensors, about):
-            classifier = cls(**about["classifier"])
-            model = build_model(about["settings"].get("model", "kappa-gcn"), **about["options"])
-            load_state(model, tensors)
-            settings = ClassificationSettings(**about["settings"])
-            columns = settings.feature_norm == "columns"
-            statistics = (tensors["features/mean"], tensors["features/spread"]) if columns else None
-            classes = np.array(about["classes"])
-            if len(classes) != about["options"]["num_classes"]:
-                raise ValueError(f"{len(classes)} classes for a network of {about['options']['num_classes']}")
-        classifier.classes_, classifier.model_, classifier.history_ = classes, model.eval(), []
-        classifier._data, classifier._params = None, classifier.get_params()
-        classifier._settings, classifier._statistics, classifier._own_features = settings, statistics, True
+        classifier: KappaGCNClassifier = restore_classifier(cls, Path(path))
         return classifier

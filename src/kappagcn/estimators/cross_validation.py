@@ -17,17 +17,18 @@ from torch_geometric.data import Data
 from kappagcn._version import __version__
 from kappagcn.distributed import Communicator
 from kappagcn.errors import CheckpointError, GraphError, PrecisionWarning, SplitError
+from kappagcn.estimators.accuracy import covered, mean_accuracy, paired_difference, run_metrics
 from kappagcn.estimators.baselines import verdict
 from kappagcn.estimators.classifier import KappaGCNClassifier
+from kappagcn.estimators.edge_weights import weights_of_runs
 from kappagcn.estimators.embedding_arrays import node_columns
-from kappagcn.estimators.estimate import bootstrapped, mean_overlap
 from kappagcn.estimators.labelled import read_labels
 from kappagcn.estimators.provenance import provenance
 from kappagcn.graphs import BUILT_IN, TEST_SEEDS, Split, catalogue, random_split
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.run_folder import Embedded, read_json, save_embedded, save_json, should_resume, writing
-from kappagcn.training import final_evaluation
 from kappagcn.training.checkpoint import fingerprint
+from kappagcn.training.run_lock import locked
 
 __all__ = ["classify", "load_labelled", "splits_of"]
 
@@ -60,7 +61,10 @@ def splits_of(graph: str, data: Data, count: int, root: str | Path | None = None
     Split(random 2144199730: 600 train, 100 stopping, 100 validation, 200 test)
     """
     if data.get("y") is None:
-        raise GraphError(f"{graph}: expected a graph with labels to learn from, found none. Name them with --labels.")
+        raise GraphError(
+            f"{graph}: expected a graph with labels to learn from, found none. Name them with --labels "
+            "FILE, or --nodes FILE --label COLUMN."
+        )
     if graph in BUILT_IN or graph in catalogue():
         return [load_benchmark(graph, root).split(number) for number in range(count)]
     if data.get("train_mask") is not None:
@@ -108,9 +112,21 @@ def classify(
         "data": fingerprint(data.edge_index, data.get("edge_weight"), data.get("x"), data.y),
     }
     communicator = Communicator.of(group)
-    communicator.run_on_rank0(lambda: _start(folder, about, resume=resume))
     validation = _CrossValidation(classifier, data, read_labels(data), folder, communicator)
     split_runs = [SplitRun(number, split, run) for number, split in enumerate(splits) for run in range(runs)]
+    with locked(folder, communicator):
+        communicator.run_on_rank0(lambda: _start(folder, about, resume=resume))
+        return _run_splits(validation, split_runs, report, baselines)
+
+
+def _run_splits(
+    validation: _CrossValidation,
+    split_runs: list[SplitRun],
+    report: Callable[[Record, int, int], None] | None,
+    baselines: Callable[[], dict[str, list[Record]]] | None,
+) -> Record:
+    """The summary of all runs, or on ranks above 0 an empty one."""
+    classifier, data, communicator = validation.classifier, validation.data, validation.communicator
     records: list[Record] = []
     best, best_fit = 0, None
     for done, split_run in enumerate(split_runs, 1):
@@ -132,8 +148,8 @@ def classify(
             stacklevel=2,
         )
     compared = baselines() if baselines is not None and all("test" in record for record in records) else {}
-    overlap = mean_overlap([set(split.final_test_nodes().tolist()) for split in splits])
-    return validation.finish(fitted, split_runs[best], records, compared, overlap)
+    tested = [set(split_run.split.final_test_nodes().tolist()) for split_run in split_runs]
+    return validation.finish(fitted, split_runs[best], records, compared, tested)
 
 
 def _start(folder: Path, about: Record, *, resume: bool) -> None:
@@ -169,7 +185,7 @@ class _CrossValidation:
 
     def fit(self, split_run: SplitRun) -> KappaGCNClassifier:
         """Train on a split, or resume the run in its folder."""
-        seed = self.classifier.random_state + 1000 * split_run.number + split_run.run
+        seed = self.classifier.run_seed(1000 * split_run.number + split_run.run)
         fitted = type(self.classifier)(**{**self.classifier.get_params(), "random_state": seed})
         options: dict[str, Any] = {"folder": self._run_folder(split_run), "resume": True, "group": self.communicator}
         with warnings.catch_warnings():
@@ -192,8 +208,8 @@ class _CrossValidation:
         record: Record = {"split": number, "split_name": split.name, "run": run, "seed": fitted.random_state}
         if len(split.final_test_nodes()):
             assert fitted._data is not None
-            record["test"] = final_evaluation(fitted.model_, fitted._data, split, scores=fitted.scores())
-        record |= fitted.result_.record()
+            record["test"] = run_metrics(fitted.scores(), fitted._data, split)
+        record |= {"edge_weights": fitted.edge_weights_} | fitted.result_.record()
         save_json(path, record)
         return record, fitted
 
@@ -203,7 +219,7 @@ class _CrossValidation:
         best: SplitRun,
         records: list[Record],
         baselines: dict[str, list[Record]],
-        overlap: float,
+        tested: list[set[int]],
     ) -> Record:
         """Write network, metrics and arrays of the best run, and the summary of all runs."""
         names = ["metrics.jsonl"]
@@ -215,32 +231,54 @@ class _CrossValidation:
             with writing(self.folder / name) as target, (self._run_folder(best) / name).open("rb") as source:
                 shutil.copyfileobj(source, target)
         save_embedded(self.folder / "embedding.npz", _embedded(fitted, self.data, best.split))
-        tests = [record["test"] for record in records if "test" in record]
-        accuracy = bootstrapped([test["accuracy"] for test in tests]) if tests else None
+        splits = len({record["split"] for record in records})
         summary: Record = {
             "graph": str(self.data.get("name") or "graph"),
             "model": fitted.model,
             "space": fitted.space,
             "learned_space": fitted.space_,
-            "accuracy": accuracy and accuracy.mean,
-            "interval": accuracy and accuracy.bounds,
-            **_means(tests, ("balanced_accuracy", "macro_f1", "auc")),
-            "baselines": {name: _means(each, METRICS) for name, each in baselines.items()},
-            "verdict": _verdict(records, baselines, len(best.split.final_test_nodes()), fitted.model, overlap),
-            "splits": len({record["split"] for record in records}),
+            **_measured(records, baselines, tested, splits),
+            "splits": splits,
             "runs": len(records),
             "test_nodes": len(best.split.final_test_nodes()),
             "features": fitted.can_be_saved,
+            "edge_weights": weights_of_runs([record.get("edge_weights") for record in records]),
             "kept": {"split": best.number, "run": best.run},
             "curvatures": fitted.curvatures_,
             "curvature_intervals": [each and each.as_dict() for each in fitted.curvature_intervals()],
             "epochs": fitted.result_.epochs,
             "best_epoch": fitted.result_.best_epoch,
             "seconds": round(sum(record["seconds"] for record in records), 2),
-            "records": records,
+            "records": [_without_marks(record) for record in records],
         }
         save_json(self.folder / "summary.json", summary | provenance(self.classifier))
         return summary
+
+
+def _measured(records: list[Record], baselines: dict[str, list[Record]], tested: list[set[int]], splits: int) -> Record:
+    """Test metrics with the interval of the accuracy, baselines, paired differences to them, and the verdict."""
+    tests, nodes = [r["test"] for r in records if "test" in r], [t for t in tested if t]
+    if not tests:
+        return {"accuracy": None, "interval": None, **_means([], METRICS[1:]), "baselines": {}, "verdict": None}
+    accuracy, means = mean_accuracy(tests, nodes), _means(tests, METRICS[1:])
+    compared = {name: _means(each, METRICS) for name, each in baselines.items()}
+    differences = {name: paired_difference(tests, each, nodes) for name, each in baselines.items()}
+    accuracies = {name: float(np.mean([each["accuracy"] for each in rows])) for name, rows in baselines.items()}
+    return {
+        "accuracy": accuracy.mean,
+        "interval": np.clip(accuracy.bounds or [], 0, 1).tolist(),
+        "interval_covers": covered(splits, len(tests)),
+        **means,
+        "baselines": compared,
+        "differences": {name: {"mean": each.mean, "interval": each.bounds} for name, each in differences.items()},
+        "verdict": verdict(accuracy.mean, accuracies, differences, means["auc"], len(nodes[0])) if baselines else None,
+    }
+
+
+def _without_marks(record: Record) -> Record:
+    """A record without the marks of its test nodes, which stay in the folder of the run."""
+    test = {name: value for name, value in record.get("test", {}).items() if name != "correct"}
+    return {**record, "test": test} if test else record
 
 
 def _means(records: Sequence[Record], names: Sequence[str]) -> dict[str, float | None]:
@@ -249,23 +287,13 @@ def _means(records: Sequence[Record], names: Sequence[str]) -> dict[str, float |
     return {name: float(np.mean(each)) if each else None for name, each in values.items()}
 
 
-def _verdict(
-    records: list[Record], baselines: dict[str, list[Record]], test_nodes: int, model: str, overlap: float
-) -> str | None:
-    if not baselines:
-        return None
-    splits = sorted({record["split"] for record in records})
-    accuracies = [float(np.mean([r["test"]["accuracy"] for r in records if r["split"] == split])) for split in splits]
-    auc = _means([record["test"] for record in records], ("auc",))["auc"]
-    return verdict(accuracies, baselines, test_nodes, model, overlap, auc)
-
-
 def _read_record(path: Path) -> Record | None:
     """The record of a finished run."""
     if not path.exists():
         return None
     record = read_json(path, "the record of a run")
-    if not {"stopping_accuracy", "stopping_loss", "seconds", "capped_rows"} <= set(record):
+    complete = {"stopping_accuracy", "stopping_loss", "seconds", "capped_rows"} <= set(record)
+    if not complete or "correct" not in record.get("test", {"correct": ""}):
         raise CheckpointError(f"{path}: expected the record of a run, found another. Remove it to repeat the run.")
     return record
 

@@ -23,19 +23,20 @@ from kappagcn.estimators.embedding_measures import best_scale, check_result, coi
 from kappagcn.estimators.embedding_run import AUTO, EmbeddingRun, curvature_values
 from kappagcn.estimators.film_recorder import FilmRecorder
 from kappagcn.estimators.graph_nodes import GraphNodes, chosen_rows
+from kappagcn.estimators.node_frames import node_names
 from kappagcn.estimators.settings import EmbeddingSettings
 from kappagcn.estimators.sklearn_base import NotFittedError, TransformerMixin
-from kappagcn.estimators.space_choice import SpaceChoice, choose_space
+from kappagcn.estimators.space_choice import SpaceChoice, first_trial, unfinished_choice
 from kappagcn.estimators.threads import threads_for_pairs
 from kappagcn.estimators.trials import Trial
 from kappagcn.geometry import Curvature, ProductManifold
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import as_graph, components
 from kappagcn.models.points import FreePoints, NetworkPoints
-from kappagcn.progress import line
-from kappagcn.run_folder import read_json
+from kappagcn.run_folder import holds_run
 from kappagcn.training import GraphDistances, TrainingResult, mean_average_precision, measure
 from kappagcn.training.pair_objectives import distances_from
+from kappagcn.training.run_lock import locked
 
 __all__ = ["GraphEmbedder"]
 
@@ -111,48 +112,47 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
             return self._fit(data, Communicator.of(group), folder=folder, resume=resume)
 
     def _fit(self, data: Data, communicator: Communicator, *, folder: Any, resume: bool) -> GraphEmbedder:
-        films = folder is not None and communicator.rank == 0
-        run = EmbeddingRun(self, data, communicator, FilmRecorder if films else None)
-        names = data.get("node_names")
-        self.node_names_: list[str] | None = None if names is None else [str(name) for name in names]
-        resumed = resume and folder is not None and (Path(folder) / "config.json").exists()
-        self.choice_, trial = self._choose(run, Path(folder) if resumed and folder is not None else None)
-        if self.choice_ is not None:
-            run = run.in_space(self.choice_.space)
-        with self.progress("embedding", communicator) as callbacks:
-            trial = run.trial(resumed=resumed) if trial is None else trial
-            trainer, film = trial.trainer, trial.film
-            if film is not None:
-                callbacks.append(film.writing_to(Path(folder), resumed=resumed))
-            identity = run.identity()
-            identity["options"]["space"] = self.space  # the space that "auto" chose is a result, not a setting
+        path = None if folder is None else Path(folder)
+        communicator.run_on_rank0(lambda: path is not None and holds_run(path, resume=resume))
+        self.node_names_ = node_names(data)
+        self.choice_: SpaceChoice | None = None
+        with locked(path, communicator):
+            run = EmbeddingRun(self, data, communicator, path, FilmRecorder)
+            communicator.run_on_rank0(lambda: run.open(resume=resume))
             try:
-                result = trial.finish(identity, folder=folder, resume=resume, callbacks=callbacks)
-            except KeyboardInterrupt:
-                if folder is not None and communicator.rank == 0 and trainer.epoch > 0:
-                    trainer.take_best()
-                    so_far = TrainingResult(trainer.epoch, trainer.stopping.best_epoch, "interrupted", 0.0, [])
-                    self._finish(trainer.model, run, so_far, film)
-                raise
-        self._finish(trainer.model, run, result, film)
+                self.choice_, trial = first_trial(run)
+                with self.progress("embedding", communicator) as callbacks:
+                    result = trial.finish(run.identity(), callbacks=callbacks)
+            except KeyboardInterrupt as stop:
+                raise self._interrupted(run, stop) from None
+            self._finish(trial, run.in_space(trial.space), result)
         check_result(self, run)
         return self
 
-    def _choose(self, run: EmbeddingRun, resumed: Path | None) -> tuple[SpaceChoice | None, Trial | None]:
-        if self.space != AUTO:
-            return None, None
-        if resumed is not None and (resumed / "choice.json").exists():
-            return SpaceChoice.from_dict(read_json(resumed / "choice.json")), None
-        return choose_space(run, self.dim, line if self.verbose and run.communicator.rank == 0 else None)
+    def _interrupted(self, run: EmbeddingRun, stop: KeyboardInterrupt) -> KeyboardInterrupt:
+        """Keep the best trial so far in the run folder; returns the interrupt with the epoch and the folder."""
+        trials = [trial for trial in run.trials if trial.trainer.epoch > 0]
+        if run.folder is None or run.communicator.rank > 0 or not trials:
+            return stop
+        best = min(trials, key=lambda trial: trial.trainer.stopping.lowest_loss)
+        trainer = best.trainer
+        trainer.take_best()
+        if self.space == AUTO and self.choice_ is None:
+            self.choice_ = unfinished_choice(run, best)
+        so_far = TrainingResult(trainer.epoch, trainer.stopping.best_epoch, "interrupted", trainer.seconds, [])
+        self._finish(best, run.in_space(best.space), so_far)
+        where = f"saved in {run.folder}; resume=True continues from there"
+        return KeyboardInterrupt(f"after epoch {trainer.epoch}, {where}")
 
-    def _finish(self, points: Any, run: EmbeddingRun, result: TrainingResult, film: FilmRecorder | None) -> None:
+    def _finish(self, trial: Trial, run: EmbeddingRun, result: TrainingResult) -> None:
         """Measure the points, and write them where there is a folder, with the film of their training."""
-        points = points.cpu()
+        points: Any = trial.trainer.model.cpu()
         self.result_, self.history_ = result, result.history
         v = self._keep(points, run)
-        if film is not None:
-            write_run(self, film.folder, run, ratio_histogram(v, points.manifold, run.distances))
-            film.finish(self.tangent_, self.curvatures_, result)
+        if run.folder is not None and trial.film is not None:
+            write_run(self, run.folder, run, ratio_histogram(v, points.manifold, run.distances))
+            trial.copy_metrics(run.folder)
+            trial.film.finish(run.folder, self.tangent_, self.curvatures_, result)
 
     def fit_transform(
         self, graph: Any, y: Any = None, *, folder: str | Path | None = None, resume: bool = False

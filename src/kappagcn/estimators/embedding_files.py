@@ -101,7 +101,6 @@ def _word2vec_names(names: Sequence[str]) -> list[str]:
 def summary_of(embedder: Any) -> dict[str, Any]:
     """Results of a fitted embedder as plain values; None for those that are not finite or were not measured."""
     result, intervals = embedder.result_, embedder.curvature_intervals_
-    own = result.epochs - result.resumed_after  # a resumed run is timed from its last start
     values = {
         "space": embedder.space,
         "learned_space": embedder.space_,
@@ -113,7 +112,7 @@ def summary_of(embedder: Any) -> dict[str, Any]:
         "epochs": result.epochs,
         "best_epoch": result.best_epoch,
         "stopped_by": result.stopped_by,
-        "seconds": round(result.seconds * result.epochs / own, 2) if own else None,
+        "seconds": round(result.seconds, 2),
     }
     if embedder.choice_ is not None:
         values |= {"chosen_space": embedder.choice_.space, "choice": embedder.choice_.as_dict()}
@@ -126,8 +125,6 @@ def write_run(embedder: Any, folder: Path, run: EmbeddingRun, counted: tuple[Arr
         run, embedder.manifold_.dims, embedder.curvatures_, embedder.tangent_, embedder.embedding_, counted
     )
     save_embedded(folder / "embedding.npz", embedded)
-    if embedder.choice_ is not None:
-        save_json(folder / "choice.json", embedder.choice_.as_dict())
     name = str(run.data.get("name") or "graph")
     summary = {"graph": name, "edge_unit": run.unit, **summary_of(embedder), **provenance(embedder)}
     save_json(folder / "summary.json", summary)

@@ -7,20 +7,22 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import GraphError, TrainingError
+from kappagcn.errors import ConfigError, GraphError, TrainingError
 from kappagcn.estimators.devices import resolve_device
 from kappagcn.estimators.settings import EmbeddingSettings
 from kappagcn.estimators.start import Scaling, Start, in_units, scaled, starts
-from kappagcn.estimators.trials import MakeFilm, Trial, best_trial
+from kappagcn.estimators.trials import TRIALS, MakeFilm, Trial, best_trial
 from kappagcn.geometry import Curvature, ProductManifold
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.models.points import FreePoints, NetworkPoints
+from kappagcn.run_folder import save_json, should_resume
 from kappagcn.sparse import SparseMatrix, normalized_adjacency
 from kappagcn.training import (
     EmbeddingTask,
@@ -38,7 +40,7 @@ from kappagcn.training import (
 from kappagcn.training.checkpoint import fingerprint
 from kappagcn.training.smoothed import SmoothedTask, SmoothedTrainer
 
-__all__ = ["AUTO", "EmbeddingRun", "curvature_values"]
+__all__ = ["AUTO", "EmbeddingRun", "curvature_values", "source_count"]
 
 AUTO = "auto"
 ALL_PAIRS = 5000  # nodes up to which every step takes all pairs
@@ -63,9 +65,11 @@ class EmbeddingRun:
         settings: Settings of the embedding.
         graph: The graph.
         communicator: Connects the processes that share sampled pairs.
+        folder: Run folder, which has the files of the trials too; None to keep nothing.
         make_film: As in `Trial`.
 
     Attributes:
+        trials: Trials that may still be chosen.
         data: The graph with edges in units of their mean length.
         unit: Mean length of the edges in the graph's own unit.
         distances: Distances between all nodes, or from the nodes of the final measurement.
@@ -73,14 +77,21 @@ class EmbeddingRun:
     """
 
     def __init__(
-        self, settings: EmbeddingSettings, graph: Data, communicator: Communicator, make_film: MakeFilm | None = None
+        self,
+        settings: EmbeddingSettings,
+        graph: Data,
+        communicator: Communicator,
+        folder: Path | None = None,
+        make_film: MakeFilm | None = None,
     ) -> None:
-        self.settings, self.communicator, self.make_film = settings, communicator, make_film
+        self.settings, self.communicator, self.folder = settings, communicator, folder
+        self.make_film = make_film if communicator.rank == 0 else None
+        self.trials: list[Trial] = []
         alone = "several processes" if communicator.world_size > 1 else None
         alone = "the method kappa-gcn" if settings.method != "free" else alone
         self.device = resolve_device(settings.device, on_cpu=alone)
         self.data, self.unit = in_units(graph)
-        self.sources = self._sources(self.data.num_nodes)
+        self.sources = source_count(settings, self.data.num_nodes)
         drawn = held_out(self.data.num_nodes, settings.random_state) if self.sources else None
         self.watched = None if drawn is None else drawn[:WATCHED]
         self.measured = None if drawn is None else drawn[WATCHED:]
@@ -93,19 +104,21 @@ class EmbeddingRun:
                 "sources: expected sampled pairs for several processes, found all pairs. Set a number of sources."
             )
 
-    def _sources(self, nodes: int) -> int:
-        """Number of sources in each step; 0 for all pairs."""
-        if nodes < 1:
-            raise GraphError("expected a graph with nodes, found none.")
-        if self.settings.sources == "auto":
-            return 0 if nodes <= ALL_PAIRS else SOURCES
-        return 0 if int(self.settings.sources) >= nodes or nodes <= 2 * WATCHED else int(self.settings.sources)
-
-    def in_space(self, space: str) -> EmbeddingRun:
-        """The same graph and settings in another space."""
+    def in_space(self, space: str, *, candidate: bool = False) -> EmbeddingRun:
+        """The same graph and settings in another space; as a candidate in a folder of its own."""
         other = copy.copy(self)
         other.settings, other.space = replace(self.settings, space=space), scaled(space, self.unit)
+        if candidate and self.folder is not None:
+            other.folder = self.folder / TRIALS / space
         return other
+
+    def open(self, *, resume: bool) -> None:
+        """Write the configuration to the run folder, if there is one; that of a run to resume must be the same."""
+        if self.folder is None:
+            if resume:
+                raise TrainingError("resume: expected the folder of the run to continue, found none.")
+        elif not should_resume(self.folder, self.identity(), resume=resume):
+            save_json(self.folder / "config.json", self.identity())
 
     def learned_space(self, manifold: ProductManifold) -> str:
         """The space with its current curvatures, in the graph's own unit of length."""
@@ -136,45 +149,63 @@ class EmbeddingRun:
             "data": fingerprint(self.data.edge_index, self.data.get("edge_weight")),
         }
 
-    def trial(self, *, resumed: bool = False) -> Trial:
-        """Training from the best of the starts, after the trials; a resumed run, which loads its state, needs none."""
-        candidates = self._starts(self.trial_epochs)
-        if resumed or not self._needs_trials(candidates):
-            return Trial(self._trainer(candidates[0]), self.make_film)
-        most = int(MOST_TRIED * self.settings.epochs)
-        return best_trial(self._trials(candidates), self.trial_epochs, most)
+    def trial(self) -> Trial:
+        """Training from the best of the starts, after their trials."""
+        shown = bool(self.settings.verbose)
+        return self._best(self.trial_epochs, int(MOST_TRIED * self.settings.epochs), shown=shown)
 
     def short_trial(self) -> Trial:
-        """The best start after the shortest trial; without a trial, if there is one start."""
-        candidates = self._starts(TRIAL)
-        if not self._needs_trials(candidates):
-            return Trial(self._trainer(candidates[0]), self.make_film)
-        return best_trial(self._trials(candidates), TRIAL, TRIAL)
+        """Training from the start that is best after the shortest trial."""
+        return self._best(TRIAL, TRIAL)
+
+    def _best(self, epochs: int, most: int, *, shown: bool = False) -> Trial:
+        """Training from the best start; a single one, and a run with a checkpoint, which it loads, need no trials."""
+        candidates, earlier = self._starts(epochs), len(self.trials)
+        if self.has_checkpoint() or not self._needs_trials(candidates):
+            first = min(candidates)
+            chosen = Trial(self._trainer(candidates[first]), self.folder, self.make_film, space=self.settings.space)
+        else:
+            chosen = best_trial(self._trials(candidates), epochs, most, shown=shown)
+            if self.folder is not None:
+                chosen.move_to(self.folder)
+        self.trials[earlier:] = [chosen]
+        return chosen
+
+    def has_checkpoint(self) -> bool:
+        """Whether the run folder has a state to continue from."""
+        folder = self.folder
+        return folder is not None and self.communicator.run_on_rank0((folder / "checkpoint.safetensors").exists)
 
     @property
     def trial_epochs(self) -> int:
         """Epochs after which starts are compared for the first time."""
         return max(TRIAL, int(TRIAL_SHARE * self.settings.epochs))
 
-    def _needs_trials(self, candidates: list[Start]) -> bool:
+    def _needs_trials(self, candidates: dict[int, Start]) -> bool:
         return len(candidates) > 1 and self.settings.epochs > TRIAL and not self.sources
 
-    def _trials(self, candidates: list[Start]) -> Iterator[Trial]:
+    def _trials(self, candidates: dict[int, Start]) -> Iterator[Trial]:
         """A trial of each start, without those that are not better than the first one from the outset."""
         outset = math.inf
-        for number, start in enumerate(candidates):
-            trial = Trial(self._trainer(start), self.make_film)
-            value = float(trial.trainer.task.loss().detach())
-            outset = value if number == 0 else outset
+        for place, (number, start) in enumerate(candidates.items(), 1):
+            trainer = self._trainer(start)
+            value = float(trainer.task.loss().detach())
+            outset = value if place == 1 else outset
             if not start.if_better or value < outset:
-                yield trial
+                folder = None if self.folder is None else self.folder / TRIALS / str(number)
+                name, space = f"start {place} of {len(candidates)}", self.settings.space
+                self.trials.append(Trial(trainer, folder, self.make_film, name=name, space=space))
+                yield self.trials[-1]
 
-    def _starts(self, trial_epochs: int) -> list[Start]:
-        """Starts that a trial of this length can compare: fixed curvatures need further epochs after they are freed."""
+    def _starts(self, trial_epochs: int) -> dict[int, Start]:
+        """Starts that a trial of this length can compare, by number; fixed curvatures need more epochs when freed."""
         settings = self.settings
         held = settings.curvature_lr == 0
-        candidates = starts(self.space, self.scaling, settings.start, settings.random_state, held=held)
-        return [each for each in candidates if FIXED_SHARE * trial_epochs >= each.fixed_epochs]
+        network = settings.method != "free"
+        candidates = starts(self.space, self.scaling, settings.start, settings.random_state, held=held, network=network)
+        return {
+            number: each for number, each in enumerate(candidates) if FIXED_SHARE * trial_epochs >= each.fixed_epochs
+        }
 
     def _trainer(self, start: Start) -> Trainer:
         config, objective = self.config(), self.settings.objective
@@ -238,6 +269,32 @@ class EmbeddingRun:
     def adjacency(self) -> SparseMatrix:
         """Normalised adjacency of the graph, for the κ-GCN."""
         return normalized_adjacency(self.data.edge_index, self.data.get("edge_weight"), self.data.num_nodes)
+
+
+def source_count(settings: EmbeddingSettings, nodes: int) -> int:
+    """Number of sources in each step for a graph with so many nodes; 0 for all pairs.
+
+    Raises:
+        ConfigError: There are learning rates, but points on all pairs are trained by L-BFGS.
+
+    >>> source_count(EmbeddingSettings("H2"), 5000), source_count(EmbeddingSettings("H2"), 5001)
+    (0, 64)
+    """
+    if nodes < 1:
+        raise GraphError("expected a graph with nodes, found none.")
+    if settings.sources == "auto":
+        sources = 0 if nodes <= ALL_PAIRS else SOURCES
+    else:
+        sources = 0 if int(settings.sources) >= nodes or nodes <= 2 * WATCHED else int(settings.sources)
+    if settings.method == "free" and not sources:
+        rates = {"lr": ("auto", ("auto",)), "curvature_lr": ("auto, or 0 to keep them,", ("auto", 0))}
+        for name, (expected, used) in rates.items():
+            if getattr(settings, name) not in used:
+                raise ConfigError(
+                    f"{name}: expected {expected} for points on all pairs, which L-BFGS trains without learning rates, "
+                    f"found {getattr(settings, name)}. Leave it out, or take sampled pairs (sources)."
+                )
+    return sources
 
 
 def curvature_values(manifold: ProductManifold) -> list[float]:

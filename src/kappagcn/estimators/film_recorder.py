@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -34,52 +35,43 @@ def frames_per_doubling(numbers: int) -> int:
 
 
 class FilmRecorder:
-    """A callback of training that keeps frames in memory until it has a run folder, and then writes them there.
+    """A callback of training that appends frames to a file; a resumed run continues the file.
 
     Args:
         points: Trained module that returns tangent vectors and has a `manifold`.
+        folder: Folder of the file, which need not exist yet.
     """
 
-    folder: Path
-
-    def __init__(self, points: Any) -> None:
-        self.points = points
+    def __init__(self, points: Any, folder: Path) -> None:
+        self.points, self.folder = points, folder
         with torch.no_grad():
             self.size = points().numel()
         self.frames = frames_per_doubling(self.size)
         self.first = [self._row(0, float("nan"))] if self.frames else []
-        self.in_folder, self.resumed, self.started = False, False, False
+        self.started = False
 
-    def writing_to(self, folder: Path, *, resumed: bool) -> FilmRecorder:
-        """This recorder, which writes to a folder from the next epoch on.
-
-        Args:
-            folder: Run folder, which need not exist yet.
-            resumed: Whether the frames in the folder are to be continued, in the place of those in memory.
-        """
-        self.folder, self.in_folder, self.resumed = folder, True, resumed
-        return self
+    def move_to(self, folder: Path) -> None:
+        """Continue the film in another folder; the file so far is copied there."""
+        if (self.folder / RAW).exists():
+            shutil.copyfile(self.folder / RAW, folder / RAW)
+        self.folder = folder
 
     def __call__(self, record: dict[str, Any]) -> None:
         """Record the positions after an epoch if the film has a frame for it."""
         epoch = int(record["epoch"])
         if not self.frames:
             return
-        if self.in_folder and not self.started:
+        if not self.started:
             self._start(epoch)
         stride = 2 ** max(0, (epoch // self.frames).bit_length() - 1)
         if epoch % stride == 0:
             value = next((record[name] for name in METRICS.values() if name in record), float("nan"))
-            row = self._row(epoch, value)
-            if not self.in_folder:
-                self.first.append(row)
-                return
             with (self.folder / RAW).open("ab") as file:
-                file.write(row.tobytes())
+                file.write(self._row(epoch, value).tobytes())
 
     def _start(self, epoch: int) -> None:
-        """Write the frames before this epoch: those of an interrupted run, or those in memory."""
-        rows = [row for row in self._read() if row[0] < epoch] if self.resumed else self.first
+        """Write the frames before this epoch: those of an interrupted run, or the start."""
+        rows = [row for row in self._read() if row[0] < epoch] if epoch > 1 else self.first
         (self.folder / RAW).write_bytes(b"".join(row.tobytes() for row in rows))
         self.started = True
 
@@ -106,8 +98,8 @@ class FilmRecorder:
         columns = (film.epochs[:, None], film.values[:, None], film.curvatures * film.scale**2, tangent)
         return np.concatenate(columns, axis=1).astype(np.float32)
 
-    def finish(self, tangent: NDArray[Any], curvatures: list[float], result: TrainingResult) -> None:
-        """Write the film in the result's unit of length; its last frame is the result.
+    def finish(self, folder: Path, tangent: NDArray[Any], curvatures: list[float], result: TrainingResult) -> None:
+        """Write the film to a run folder in the result's unit of length; its last frame is the result.
 
         The file of frames is removed, unless the run was interrupted and can continue it.
         """
@@ -131,6 +123,6 @@ class FilmRecorder:
             tangent=np.concatenate([frames, tangent[None]]).astype(np.float32),
             scale=np.array(scale),
         )
-        save_film(self.folder, film)
+        save_film(folder, film)
         if result.stopped_by != "interrupted":
             (self.folder / RAW).unlink(missing_ok=True)

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.estimators.labelled import label_array, read_labelled, unlabelled
+from kappagcn.estimators.labelled import label_array, node_labels, note_of_unlabelled, read_labelled, unlabelled
+from kappagcn.graphs.io.undirected import node_index
+from kappagcn.graphs.node_rows import has_rows
 
-__all__ = ["GraphNodes", "as_indices", "chosen_rows"]
+__all__ = ["GraphNodes", "as_indices", "chosen_rows", "training_graph"]
 
 Array = NDArray[Any]
 MASKS = ("train_mask", "val_mask", "test_mask")
@@ -54,10 +56,11 @@ class GraphNodes:
         Args:
             graph: Any graph that the estimators take.
             x: Features, where the graph does not have them.
-            y: Labels, where the graph does not have them; −1, None, NaN and "" mean that there is none.
+            y: Labels, where the graph does not have them; −1, None, NaN and "" mean that there is none. A Series, a
+                data frame or a dict names its nodes.
         """
         nodes = cls(graph, x)
-        labels = nodes._labels if y is None else label_array(y, nodes.data.num_nodes)
+        labels = nodes._labels if y is None else nodes.labels_of(y)
         if labels is None:
             raise GraphError("expected labels, data.y or y, found none.")
         known = np.flatnonzero(~unlabelled(labels))
@@ -68,11 +71,19 @@ class GraphNodes:
         """Labels of these nodes, where the graph has some."""
         return None if self._labels is None else self._labels[self.indices]
 
-    def training_data(self, y: Any) -> tuple[Data, Array]:
-        """The graph without masks, and labels of all its nodes: `y` for these nodes, None for all others."""
+    def labels_of(self, y: Any) -> Array:
+        """Labels of these nodes: their own, or `y` in their order or by their names."""
+        if has_rows(y):
+            names = list(node_index(self.data))
+            return node_labels(y, {names[i]: place for place, i in enumerate(self.indices)})
         labels = self.labels if y is None else label_array(y, len(self))
         if labels is None:
             raise GraphError("expected labels of the nodes as y, found none.")
+        return labels
+
+    def training_data(self, y: Any) -> tuple[Data, Array]:
+        """The graph without masks, and labels of all its nodes: `y` for these nodes, None for all others."""
+        labels = self.labels_of(y)
         data = copy(self.data)
         for name in (*MASKS, "y"):
             if name in data:
@@ -114,6 +125,18 @@ class GraphNodes:
 
     def __repr__(self) -> str:
         return f"GraphNodes({len(self)} of {self.data.num_nodes} nodes)"
+
+
+def training_graph(graph: Any, x: Any, y: Any) -> tuple[Data, Array, str]:
+    """The graph that a classifier is fitted to, labels of all its nodes, and what there is to say of them."""
+    if isinstance(graph, GraphNodes):
+        data, labels = graph.training_data(y)
+        return data, labels, ""
+    data, given = read_labelled(graph, x, y)
+    if given is None:
+        raise GraphError("expected labels, data.y or y, found none.")
+    notes = [data.report if has_rows(x) or has_rows(y) else None, note_of_unlabelled(given)]
+    return data, given, "\n".join(note for note in notes if note)
 
 
 def chosen_rows(rows: Any, graph: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import copy
 from dataclasses import fields, replace
 from typing import Any
 
@@ -12,32 +14,26 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.estimators.network import are_words, default_normalization, start_space
-from kappagcn.estimators.settings import LinkPredictionSettings
+from kappagcn.estimators.edge_weights import TRIAL_EPOCHS, choose_unit, in_units
+from kappagcn.estimators.network import default_normalization, start_space
+from kappagcn.estimators.settings import ON_GRAPHS, LinkPredictionSettings
 from kappagcn.geometry.signature import parse_signature
-from kappagcn.graphs import normalize_rows, standardize_columns
-from kappagcn.graphs.io.node_data import as_features, from_tensor, one_hot
+from kappagcn.graphs import EdgeSplit, normalize_rows, standardize_columns
+from kappagcn.graphs.io.node_data import are_words, as_features, from_tensor, one_hot
 from kappagcn.models import FreePoints, LinkPredictor, build_model
 from kappagcn.nn.features import tangent_features
-from kappagcn.training import TrainingConfig
+from kappagcn.training import TrainingConfig, TrainingResult, fit_links, seeded
 
-__all__ = ["build_link_predictor", "link_inputs", "link_training", "readable_features", "resolved_links"]
+__all__ = [
+    "build_link_predictor",
+    "link_inputs",
+    "link_training",
+    "resolved_links",
+    "train_links",
+]
 
 WORDS = {"input_dropout": 0.5, "l2": 5e-4}
 OTHERS = {"input_dropout": 0.0, "l2": 0.0}
-FULL = 0.2  # share of non-zero entries from which features count as dense
-
-
-def readable_features(x: Tensor | None) -> Tensor | None:
-    """Features as float32; sparse tensors with mostly non-zero entries become dense.
-
-    >>> readable_features(torch.ones(2, 3).to_sparse_csr()).layout
-    torch.strided
-    """
-    if x is None:
-        return None
-    filled = x.layout == torch.sparse_csr and len(x.values()) > FULL * x.numel()
-    return (x.to_dense() if filled else x).float()
 
 
 def resolved_links(settings: LinkPredictionSettings, x: Tensor | None) -> LinkPredictionSettings:
@@ -54,6 +50,8 @@ def resolved_links(settings: LinkPredictionSettings, x: Tensor | None) -> LinkPr
         inputs = "identity" if x is None else "features"
     if x is None and inputs in ("features", "both"):
         raise GraphError(f"inputs: expected a graph with features for {inputs!r}, found one without.")
+    if x is None and plain.feature_norm not in ("auto", "none"):
+        raise GraphError(f"feature_norm: expected auto for a graph without features, found {plain.feature_norm!r}.")
     words = x is not None and inputs != "identity" and are_words(x)
     norm = "none" if x is None or inputs == "identity" else default_normalization(x)
     chosen: dict[str, Any] = {**(WORDS if words else OTHERS), "feature_norm": norm}
@@ -105,3 +103,31 @@ def link_training(settings: LinkPredictionSettings, seed: int) -> TrainingConfig
     """Training configuration of the settings."""
     names = ("epochs", "patience", "lr", "curvature_lr", "l2")
     return TrainingConfig(**{name: getattr(settings, name) for name in names}, seed=seed)
+
+
+def train_links(
+    settings: LinkPredictionSettings,
+    data: Data,
+    split: EdgeSplit,
+    *,
+    seed: int,
+    device: torch.device,
+    run: Mapping[str, Any],
+    **options: Any,
+) -> tuple[LinkPredictor, TrainingResult, float | None]:
+    """A new predictor, trained on a device and then on the CPU; how, and the unit of edge weights by `choose_unit`."""
+
+    def fitted(graph: Data, config: TrainingConfig, **run: Any) -> tuple[LinkPredictor, TrainingResult]:
+        with seeded(seed):
+            model = build_link_predictor(settings, graph.num_features, graph.num_nodes)
+        placed = graph if device.type == "cpu" else copy(graph).to(device)
+        result = fit_links(model.to(device), placed, split, config, **options, **run)
+        return model.cpu(), result
+
+    def trial(graph: Data) -> float:
+        result = fitted(graph, replace(config, epochs=min(TRIAL_EPOCHS, config.epochs)))[1]
+        return -float(result.best["validation_auc"])
+
+    config = link_training(settings, seed)
+    unit = choose_unit(settings.edge_weights, data, settings.model in ON_GRAPHS, trial)
+    return *fitted(in_units(data, unit), config, **run), unit

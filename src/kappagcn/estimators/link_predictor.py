@@ -18,15 +18,16 @@ from kappagcn.distributed import Communicator
 from kappagcn.errors import GraphError, SplitError, described
 from kappagcn.estimators.base import Estimator
 from kappagcn.estimators.devices import resolve_device
+from kappagcn.estimators.edge_weights import in_units, usage
 from kappagcn.estimators.labelled import read_labelled
 from kappagcn.estimators.link_network import (
     build_link_predictor,
     link_inputs,
-    link_training,
-    readable_features,
     resolved_links,
+    train_links,
 )
 from kappagcn.estimators.link_search import top_pairs
+from kappagcn.estimators.node_frames import node_names
 from kappagcn.estimators.settings import LinkPredictionSettings
 from kappagcn.estimators.sklearn_base import NotFittedError
 from kappagcn.estimators.threads import threads_for_graph
@@ -34,10 +35,12 @@ from kappagcn.geometry import Curvature
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import EdgeSplit, edge_split
 from kappagcn.graphs.datasets.edge_splits import undirected_edges
+from kappagcn.graphs.io.node_data import compact_features
 from kappagcn.graphs.io.pair_list import as_pairs
 from kappagcn.graphs.io.undirected import node_index
+from kappagcn.graphs.node_rows import has_rows
 from kappagcn.models import FreePoints, LinkPredictor
-from kappagcn.training import fit_links, layerwise, link_metrics, link_task, roc_auc, seeded
+from kappagcn.training import layerwise, link_metrics, link_task, roc_auc
 from kappagcn.training.checkpoint import load_state, loading, save_tensors, state_tensors
 from kappagcn.training.minibatch import check_neighbors
 
@@ -73,6 +76,8 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
         model_: Encoder and decoder.
         split_: The edges for training, validation and test.
         curvatures_: Learned curvatures of the space in which distances are measured.
+        node_names_: Names of the nodes; None where they are numbered.
+        edge_weights_: How edge weights are used, in words; None for a graph without them.
         history_: Metrics of each epoch.
 
     >>> from kappagcn.graphs import disease
@@ -89,7 +94,7 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
 
     def settings(self, x: Tensor | None) -> LinkPredictionSettings:
         """All settings for a graph with these features: every "auto" resolved, initial curvatures filled in."""
-        return resolved_links(self, readable_features(x))
+        return resolved_links(self, None if x is None else compact_features(x.float()))
 
     def fit(
         self,
@@ -109,14 +114,18 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
         Args:
             graph: The graph.
             y: Ignored; scikit-learn passes it.
-            x: Features, where the graph does not have them.
+            x: Features, where the graph does not have them; a data frame names its nodes, as in `KappaGCNClassifier`.
             split: Edges for training, validation and test; by default drawn at random by `kappagcn.graphs.edge_split`.
             folder: Run folder; None to keep nothing.
             resume: Continue the run in `folder`, if there is one, to the same numbers as without the interruption.
             group: Process group of torch.distributed; None for one process.
         """
         data = read_labelled(graph, x, None)[0]
-        return self.fit_split(data, split, group=group, folder=folder, resume=resume)
+        communicator = Communicator.of(group)
+        self.say(data.report if has_rows(x) else "", communicator)
+        self.fit_split(data, split, group=communicator, folder=folder, resume=resume)
+        self.say(f"edge weights: {self.edge_weights_}" if self.edge_weights_ else "", communicator)
+        return self
 
     def fit_split(self, data: Data, split: EdgeSplit | None, *, group: Any = None, **run: Any) -> Self:
         """Train on a graph as `kappagcn.graphs` reads it, without reading it again; arguments as in `fit`."""
@@ -129,26 +138,19 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
         if split is None:
             split = edge_split(data, self.random_state, validation=self.validation, test=self.test)
         data = copy(data)
-        data.x = readable_features(data.get("x"))
+        x = split.training_view(data).get("x")  # degrees among its columns reveal no hidden edge
+        data.x, data.attr_names = None if x is None else compact_features(x.float()), None
         settings = self.settings(data.x)
         data.x = link_inputs(settings, data)
-        with seeded(self.random_state):
-            model = build_link_predictor(settings, data.num_features, data.num_nodes)
+        options = {**self._options(), "seed": self.random_state, "device": device, "group": communicator}
         with self.progress("training", communicator) as callbacks:
-            self.result_ = fit_links(
-                model.to(device),
-                data if device.type == "cpu" else copy(data).to(device),
-                split,
-                link_training(settings, self.random_state),
-                **self._options(),
-                group=communicator,
-                callbacks=callbacks,
-                **run,
-            )
-            model.cpu()
+            run["callbacks"] = callbacks
+            model, self.result_, self._unit = train_links(settings, data, split, run=run, **options)
+        self.edge_weights_ = usage(settings, data.get("edge_weight"), self._unit)
+        data = in_units(data, self._unit)
         self.model_, self.split_, self.history_ = model, split, self.result_.history
         self._settings, self._params, self._data = settings, self.get_params(), data
-        self._names = data.get("node_names")
+        self.node_names_ = node_names(data)
         self._edges, self._vectors = undirected_edges(data), self._encode(data)
         return self
 
@@ -188,16 +190,16 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
 
     def node_index(self) -> dict[str, int]:
         """Number of each node by name; nodes without names go by their number."""
-        return node_index(Data(node_names=self._names, num_nodes=len(self._vectors)))
+        return node_index(Data(node_names=self.node_names_, num_nodes=len(self._vectors)))
 
     def _name(self, node: int) -> Any:
-        return node if self._names is None else self._names[node]
+        return node if self.node_names_ is None else self.node_names_[node]
 
     @torch.no_grad()
     def log_odds(self, pairs: Any) -> Array:
         """Log-odds of links, (P,)."""
         model = self._fitted()
-        numbers = as_pairs(pairs, self.node_index() if self._names is not None else {}, len(self._vectors))
+        numbers = as_pairs(pairs, self.node_index() if self.node_names_ is not None else {}, len(self._vectors))
         scores: Array = model.decode(self._vectors, numbers).double().numpy()
         return scores
 
@@ -273,7 +275,7 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
         about = {
             "link_predictor": self._params,
             "settings": asdict(self._settings),
-            "names": self._names,
+            "names": self.node_names_,
             "in_channels": 1 if isinstance(model.encoder, FreePoints) else model.encoder.options["in_channels"],
         }
         tensors = {**state_tensors(model), "vectors": self._vectors, "edges": self._edges}
@@ -291,6 +293,6 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
             if names is not None and len(names) != len(vectors):
                 raise ValueError(f"{len(names)} names for {len(vectors)} nodes")
         predictor.model_, predictor.history_, predictor._data = model.eval(), [], None
-        predictor._settings, predictor._params, predictor._names = settings, predictor.get_params(), names
+        predictor._settings, predictor._params, predictor.node_names_ = settings, predictor.get_params(), names
         predictor._vectors, predictor._edges = vectors, edges
         return predictor

@@ -15,7 +15,8 @@ from torch_geometric.data import Data
 
 from kappagcn._version import __version__
 from kappagcn.distributed import Communicator
-from kappagcn.estimators.estimate import bootstrapped, mean_overlap
+from kappagcn.estimators.edge_weights import weights_of_runs
+from kappagcn.estimators.estimate import over_splits
 from kappagcn.estimators.link_baselines import baseline_metrics, baseline_test_scores, best_baseline, verdict
 from kappagcn.estimators.link_predictor import KappaGCNLinkPredictor
 from kappagcn.graphs import EdgeSplit, edge_split, save_edge_split
@@ -23,6 +24,7 @@ from kappagcn.graphs.negatives import pair_keys
 from kappagcn.run_folder import Embedded, Links, read_json, save_embedded, save_json, save_links, should_resume, writing
 from kappagcn.training import link_metrics, roc_auc
 from kappagcn.training.checkpoint import fingerprint
+from kappagcn.training.run_lock import locked
 
 __all__ = ["link_splits", "predict_links"]
 
@@ -37,7 +39,7 @@ FEWEST = 40
 def link_splits(predictor: KappaGCNLinkPredictor, data: Data, count: int) -> list[EdgeSplit]:
     """Random splits, whose seeds are that of the predictor and the numbers after it."""
     shares = {"validation": predictor.validation, "test": predictor.test}
-    return [edge_split(data, predictor.random_state + number, **shares) for number in range(count)]
+    return [edge_split(data, predictor.run_seed(number), **shares) for number in range(count)]
 
 
 def predict_links(
@@ -69,7 +71,20 @@ def predict_links(
         "splits": [split.name for split in splits],
         "data": fingerprint(data.edge_index, data.get("edge_weight"), data.get("x")),
     }
-    communicator.run_on_rank0(lambda: _start(folder, about, resume=resume))
+    with locked(folder, communicator):
+        communicator.run_on_rank0(lambda: _start(folder, about, resume=resume))
+        return _run_splits(predictor, data, splits, folder, communicator, report)
+
+
+def _run_splits(
+    predictor: KappaGCNLinkPredictor,
+    data: Data,
+    splits: Sequence[EdgeSplit],
+    folder: Path,
+    communicator: Communicator,
+    report: Callable[[Record, int, int], None] | None,
+) -> Record:
+    """The summary of all runs, or on ranks above 0 an empty one."""
     records: list[Record] = []
     best, kept = -1, None
     for number, split in enumerate(splits):
@@ -107,7 +122,7 @@ def _fit(
     run: Path,
     communicator: Communicator,
 ) -> KappaGCNLinkPredictor:
-    seed = predictor.random_state + number
+    seed = predictor.run_seed(number)
     fitted = type(predictor)(**{**predictor.get_params(), "random_state": seed})
     return fitted.fit_split(data, split, folder=run, resume=True, group=communicator)
 
@@ -125,6 +140,7 @@ def _record(number: int, split: EdgeSplit, fitted: KappaGCNLinkPredictor, data: 
         "stopped_by": result.stopped_by,
         "seconds": round(result.seconds, 2),
         "curvatures": fitted.curvatures_,
+        "edge_weights": fitted.edge_weights_,
     }
     if split.final_test_pairs().edges.shape[1]:
         record |= {"test": fitted.evaluate(), "baselines": baseline_metrics(data, split)}
@@ -161,6 +177,7 @@ def _finish(
         "learned_space": fitted.space_,
         "model": fitted.model,
         "splits": len(records),
+        "edge_weights": weights_of_runs([record.get("edge_weights") for record in records]),
         "test_pairs": 2 * split.final_test_pairs().edges.shape[1],
         "kept": best,
         "curvatures": fitted.curvatures_,
@@ -204,14 +221,12 @@ def _over_splits(
     tested: list[Record], splits: Sequence[EdgeSplit], names: list[str], best: str
 ) -> tuple[dict[str, list[float]], list[float]]:
     """Intervals of the means over splits, and of the difference of the AUC to that of the best baseline."""
-    overlap = mean_overlap(
-        [set(pair_keys(split.final_test_pairs().edges, split.num_nodes).tolist()) for split in splits]
-    )
+    tests = [set(pair_keys(split.final_test_pairs().edges, split.num_nodes).tolist()) for split in splits]
     values = {name: [record["test"][name] for record in tested] for name in names}
-    intervals = {name: bootstrapped(each, overlap).bounds or [] for name, each in values.items()}
+    intervals = {name: over_splits(each, tests).bounds or [] for name, each in values.items()}
     gaps = [record["test"]["roc_auc"] - record["baselines"][best]["roc_auc"] for record in tested]
     within = {name: np.clip(each, 0, 1).tolist() for name, each in intervals.items()}
-    return within, bootstrapped(gaps, overlap).bounds or []
+    return within, over_splits(gaps, tests).bounds or []
 
 
 def _over_pairs(

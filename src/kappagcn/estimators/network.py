@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
+from copy import copy
 from dataclasses import fields, replace
 from typing import Any
 
@@ -9,23 +12,29 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from kappagcn.errors import GraphError
+from kappagcn.estimators.edge_weights import TRIAL_EPOCHS, choose_unit, in_units
 from kappagcn.estimators.own_features import keep_apart
-from kappagcn.estimators.settings import ClassificationSettings
+from kappagcn.estimators.settings import ON_GRAPHS, ClassificationSettings
 from kappagcn.geometry.signature import format_signature, parse_signature
 from kappagcn.graphs import Split, normalize_rows, standardize_columns
+from kappagcn.graphs.datasets.preprocess import column_statistics
+from kappagcn.graphs.io.node_data import are_words, fits_dense
 from kappagcn.models import NodeClassifier, build_model
 from kappagcn.nn.features import point_features, tangent_features
-from kappagcn.training import TrainingConfig
+from kappagcn.training import Strategy, TrainingConfig, TrainingResult, fit, seeded
 
 __all__ = [
-    "are_words",
     "build_network",
+    "check_feature_names",
     "decide_self_features",
     "default_normalization",
+    "feature_statistics",
     "network_options",
     "prepare_features",
     "resolved",
     "start_space",
+    "train",
     "training_config",
 ]
 
@@ -34,19 +43,21 @@ WORDS = {"dropout": 0.5, "l2": 5e-4}
 COLUMNS = {"dropout": 0.0, "l2": 0.0}
 
 
-def are_words(x: Tensor) -> bool:
-    """Whether features are counts that are mostly zero, as words of documents are.
-
-    >>> are_words(torch.eye(5)), are_words(torch.randn(5, 2))
-    (True, False)
-    """
-    values = x if x.layout == torch.strided else x.values()
-    return bool((values >= 0).all()) and 2 * int((values != 0).sum()) < x.shape[0] * x.shape[1]
-
-
 def default_normalization(x: Tensor) -> str:
-    """``"columns"`` for measurements, which are dense; ``"lengths"`` otherwise."""
-    return "columns" if x.layout == torch.strided and not are_words(x) else "lengths"
+    """``"columns"`` for measurements; ``"lengths"`` for words, and for features that are too large to be dense."""
+    return "columns" if fits_dense(x) and not are_words(x) else "lengths"
+
+
+def feature_statistics(settings: ClassificationSettings, x: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Means and deviations of the columns that `prepare_features` needs; None for other normalisations."""
+    return column_statistics(_dense(x)) if settings.feature_norm == "columns" else None
+
+
+def check_feature_names(fitted: list[str] | None, names: list[str] | None) -> None:
+    """Refuse features that have other names than those of the fitted graph, where both have names."""
+    differ = [pair for pair in zip(fitted or (), names or (), strict=False) if pair[0] != pair[1]]
+    if differ:
+        raise GraphError(f"expected the feature {differ[0][0]!r}, as in fit, found {differ[0][1]!r} in its place.")
 
 
 def resolved(settings: ClassificationSettings, x: Tensor) -> ClassificationSettings:
@@ -129,15 +140,55 @@ def prepare_features(
     if settings.feature_norm in ("rows", "lengths"):
         x = normalize_rows(x, order=1 if settings.feature_norm == "rows" else 2)
     elif settings.feature_norm == "columns":
-        x = x.to_dense() if statistics is not None and x.layout != torch.strided else x
-        x = standardize_columns(x, statistics)
+        x = standardize_columns(_dense(x), statistics)
     if settings.feature_map == "points":
         kappas = [factor.kappa for factor in parse_signature(settings.space, start=START)]
         x = point_features(x, kappas, split=settings.split_input)
     return tangent_features(x, scale=settings.feature_scale)
 
 
+def _dense(x: Tensor) -> Tensor:
+    if not fits_dense(x):
+        raise GraphError(
+            f"feature_norm: expected rows, lengths or none for {x.shape[0]:,} × {x.shape[1]:,} sparse features, which "
+            "are too large to be dense, found columns."
+        )
+    return x if x.layout == torch.strided else x.to_dense()
+
+
 def training_config(settings: ClassificationSettings, seed: int) -> TrainingConfig:
     """Training configuration of the settings."""
     names = ("epochs", "patience", "stop_by", "lr", "curvature_lr", "l2", "self_training")
     return TrainingConfig(**{name: getattr(settings, name) for name in names}, seed=seed)
+
+
+def train(
+    settings: ClassificationSettings,
+    classes: int,
+    data: Data,
+    split: Split,
+    *,
+    seed: int,
+    strategy: Strategy,
+    device: torch.device,
+    run: Mapping[str, Any],
+) -> tuple[NodeClassifier, TrainingResult, float | None]:
+    """A new network, trained on a device and then on the CPU; how, and the unit of edge weights by `choose_unit`."""
+
+    def fitted(graph: Data, config: TrainingConfig, **run: Any) -> tuple[NodeClassifier, TrainingResult]:
+        with seeded(seed):
+            model = build_network(settings, graph.num_features, classes)
+        placed = graph if device.type == "cpu" else copy(graph).to(device)
+        result = fit(model.to(device), placed, split, config, strategy=strategy, **run)
+        return model.cpu(), result
+
+    def trial(graph: Data) -> float:
+        short = replace(config, epochs=min(TRIAL_EPOCHS, config.epochs), self_training=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the training that follows warns
+            return float(min(each["stopping_loss"] for each in fitted(graph, short)[1].history))
+
+    config = training_config(settings, seed)
+    can_try = settings.model in ON_GRAPHS and len(split.stopping) > 0
+    unit = choose_unit(settings.edge_weights, data, can_try, trial)
+    return *fitted(in_units(data, unit), config, **run), unit

@@ -20,7 +20,7 @@ from kappagcn.estimators.classifier import KappaGCNClassifier
 from kappagcn.estimators.provenance import provenance
 from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.run_folder import save_json
-from kappagcn.sparse.matrix import csr_tensor
+from kappagcn.sparse.compressed import csr_tensor
 from kappagcn.training import evaluate_parts, fit_parts, part_files, seeded
 from kappagcn.training.part_fitting import save_predictions
 
@@ -99,6 +99,8 @@ def classify_parts(
 def _settings(classifier: KappaGCNClassifier, part: Part) -> ClassificationSettings:
     classifier.check()
     settings = classifier.settings(_first_rows(part.features()))
+    if classifier.feature_norm == "auto" and part.about["features"]["sparse"]:
+        settings = replace(settings, feature_norm="lengths")  # no process can hold them dense
     return replace(settings, self_features="off") if settings.self_features == "auto" else settings
 
 
@@ -119,6 +121,11 @@ def _check(settings: ClassificationSettings, about: Record) -> None:
         raise ConfigError("feature_map: expected tangent for a graph in parts, found points.")
     if settings.feature_norm == "columns" and about["features"]["sparse"]:
         raise ConfigError("feature_norm: expected rows, lengths or none for sparse features in parts, found columns.")
+    if settings.edge_weights not in ("auto", "raw"):
+        raise ConfigError(
+            f"edge_weights: expected auto or raw for a graph in parts, whose weights count as they are, found "
+            f"{settings.edge_weights}."
+        )
     if settings.device != "cpu":
         raise ConfigError(f"device: expected cpu for a graph in parts, found {settings.device}.")
 
@@ -130,6 +137,7 @@ def _fitted(
     fitted = type(classifier)(**classifier.get_params())
     fitted.classes_ = np.array(about["class_names"] or list(range(about["classes"])))
     fitted.model_, fitted.history_ = model.eval(), []
-    fitted._data, fitted._params = None, fitted.get_params()
+    fitted._unit, fitted._data, fitted._params, fitted.node_names_ = 1.0, None, fitted.get_params(), None
+    fitted.feature_names_, fitted.column_rules_, fitted._is_weighted = None, None, False
     fitted._settings, fitted._statistics, fitted._own_features = settings, statistics, True
     return fitted

@@ -1,18 +1,19 @@
 """The settings of each task, defined once: name, type, default, allowed values and one sentence of help.
 
 Command-line flags, arguments of the estimators, TOML files, ``--dry-run``, ``config.json`` and the tables in the
-documentation are all made from the fields of these dataclasses. A new setting is one line here.
+documentation are all made from the fields of these dataclasses. A new setting is one line here; ``only=`` says which
+choices of other settings it serves.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
-from numbers import Integral, Real
+from dataclasses import dataclass, fields
+from types import SimpleNamespace
 from typing import Any
 
 from kappagcn.errors import ConfigError
+from kappagcn.estimators.setting_field import GIVEN, check_value, flag_of, idle_reason, parsed, purpose, setting
 from kappagcn.estimators.toml_files import read_toml, write_toml
 from kappagcn.objectives import METRICS
 
@@ -23,8 +24,6 @@ __all__ = [
     "Settings",
     "as_settings",
     "read_toml",
-    "setting",
-    "settings_table",
     "write_toml",
 ]
 
@@ -32,25 +31,8 @@ SPACE = "Space, such as H16, S16, H8xS8, or E16 (flat)"
 START = "curvatures start near zero, in units of the rows' length, unless given as in H16(-0.5)."
 SEED_LIMIT = 2**32
 EPOCHS = "Maximum number of training epochs."
-
-
-def setting(
-    default: Any,
-    help: str,
-    *,
-    choices: Sequence[str] = (),
-    range: str | None = None,
-    flag: str | None = None,
-    shown: bool = True,
-    kw_only: bool = True,
-) -> Any:
-    """One field of a settings dataclass.
-
-    `choices` are the allowed words, `range` the allowed numbers as an interval such as ``"[0, 1)"``; `flag` is the name
-    on the command line and in TOML files if it differs from the field's, `shown` whether there is a flag at all.
-    """
-    about = {"help": help, "choices": tuple(choices), "range": range, "flag": flag, "shown": shown}
-    return field(default=default, kw_only=kw_only, metadata=about)
+NETWORKS = ("kappa-gcn", "appnp", "gcn", "hgcn", "mlp")
+ON_GRAPHS = ("kappa-gcn", "appnp", "gcn", "hgcn")
 
 
 @dataclass
@@ -74,7 +56,42 @@ class Settings:
             ConfigError: a value is of another type, outside of its range, or none of the allowed words.
         """
         for each in fields(self):
-            _check(each, getattr(self, each.name))
+            check_value(each, getattr(self, each.name))
+
+    def check_effects(self) -> None:
+        """Refuse values that have no effect, because another setting is as it is.
+
+        >>> ClassificationSettings(model="gcn", alpha=0.5).check_effects()
+        Traceback (most recent call last):
+        kappagcn.errors.ConfigError: alpha: expected its default 0.1 with model gcn, which does not use it, found 0.5. \
+Leave it out, or take it with model appnp.
+        """
+        for each in fields(self):
+            value, reason = getattr(self, each.name), idle_reason(each, self)
+            if reason is not None and value != each.default:
+                raise ConfigError(
+                    f"{each.name}: expected its default {each.default} with {reason}, which does not use it, found "
+                    f"{value}. Leave it out, or take it with {purpose(each, type(self))}."
+                )
+
+    def changed(self, **changes: Any) -> dict[str, Any]:
+        """The settings by name after changes; those that have no effect any more are back at their defaults.
+
+        >>> ClassificationSettings(model="appnp", alpha=0.5).changed(model="gcn")["alpha"]
+        0.1
+        """
+        values = {each.name: getattr(self, each.name) for each in fields(self)} | changes
+        after = SimpleNamespace(**values)
+        defaults = {each.name: each.default for each in fields(self) if idle_reason(each, after) is not None}
+        return values | defaults
+
+    def run_seed(self, number: int) -> int:
+        """The seed of a run, from its number; after the largest seed comes 0.
+
+        >>> Settings(random_state=2**32 - 1).run_seed(1000)
+        999
+        """
+        return (self.random_state + number) % SEED_LIMIT
 
 
 @dataclass
@@ -86,7 +103,9 @@ class EmbeddingSettings(Settings):
     """
 
     space: str = setting("H10", f"{SPACE}; auto tries several of dimension --dim.", kw_only=False)
-    dim: int = setting(10, "Dimension of the spaces that --space auto tries.", range="[1, inf)")
+    dim: int = setting(
+        10, "Dimension of the spaces that --space auto tries.", range="[1, inf)", only={"space": ("auto",)}
+    )
     method: str = setting(
         "free",
         "What is trained: the points themselves (free), or the paper's network on one-hot features.",
@@ -104,8 +123,12 @@ class EmbeddingSettings(Settings):
         "random points and ±1 as in the paper. Curvatures in the signature are initial values.",
         choices=("graph", "paper"),
     )
-    hidden_channels: int = setting(16, "Dimension of the hidden layer of the κ-GCN.", range="[1, inf)")
-    act: str = setting("none", "Activation of the κ-GCN.", choices=("none", "relu", "tanh", "elu"))
+    hidden_channels: int = setting(
+        16, "Dimension of the hidden layer of the κ-GCN.", range="[1, inf)", only={"method": ("kappa-gcn",)}
+    )
+    act: str = setting(
+        "none", "Activation of the κ-GCN.", choices=("none", "relu", "tanh", "elu"), only={"method": ("kappa-gcn",)}
+    )
     lr: float | str = setting(
         "auto",
         "Adam learning rate; auto: 0.03 for the κ-GCN's weights, 0.003 times the diameter for points whose pairs are "
@@ -133,12 +156,20 @@ class EmbeddingSettings(Settings):
 class NetworkSettings(Settings):
     """Settings that all tasks of a network on features have."""
 
-    num_layers: int = setting(1, "Number of hidden layers.", range="[1, inf)")
+    num_layers: int = setting(1, "Number of hidden layers.", range="[1, inf)", only={"model": NETWORKS})
     feature_norm: str = setting(
         "auto",
         "Normalise features: rows to sum 1 (rows) or length 1 (lengths), columns to mean 0 and variance 1 "
-        "(columns); auto: lengths for sparse counts, columns otherwise.",
+        "(columns); auto: lengths for words, which are counts that are mostly zero, columns otherwise.",
         choices=("auto", "rows", "lengths", "columns", "none"),
+        only={"model": NETWORKS, "inputs": ("auto", "features", "both")},
+    )
+    edge_weights: str = setting(
+        "auto",
+        "Edge weights: divided by their median (scaled), as they are (raw), or ignored (none); auto: scaled or none, "
+        "whichever predicts stopping nodes (links: validation pairs) better in a trial of 50 epochs.",
+        choices=("auto", "scaled", "raw", "none"),
+        only={"model": ON_GRAPHS},
     )
     l2: float | str = setting(
         "auto",
@@ -146,12 +177,19 @@ class NetworkSettings(Settings):
         range="[0, inf)",
     )
     lr: float = setting(0.01, "Adam learning rate of the weights.", range="[0, inf)")
-    curvature_lr: float = setting(0.01, "Learning rate of the curvatures, 0 to keep them.", range="[0, inf)")
+    curvature_lr: float = setting(
+        0.01,
+        "Learning rate of the curvatures, 0 to keep them.",
+        range="[0, inf)",
+        only={"model": ("kappa-gcn", "appnp", "hgcn", "free")},
+    )
     batch_size: int | None = setting(
         None, "Training nodes or edges in a mini-batch; without it each step takes the whole graph.", range="[1, inf)"
     )
     num_neighbors: int | Sequence[int] = setting(
-        10, "Neighbours sampled for each node, −1 for all; used in mini-batches; or one number for each hop: 10,5."
+        10,
+        "Neighbours sampled for each node, −1 for all; used in mini-batches; or one number for each hop: 10,5.",
+        only={"batch_size": GIVEN, "model": ("kappa-gcn", "gcn", "hgcn")},
     )
 
 
@@ -173,6 +211,7 @@ class ClassificationSettings(NetworkSettings):
         "midpoint",
         "Output layer: the paper's average of logits, the same with a bias after it, or logits of midpoints.",
         choices=("paper", "paper-bias", "midpoint"),
+        only={"model": ("kappa-gcn",)},
     )
     self_features: str = setting(
         "auto",
@@ -180,22 +219,33 @@ class ClassificationSettings(NetworkSettings):
         "neighbours share a class hardly more often than by chance and own features predict better, judged on training "
         "and stopping nodes.",
         choices=("auto", "on", "off"),
+        only={"model": ("kappa-gcn",)},
     )
-    propagation_steps: int = setting(10, "Number of propagation steps of appnp.", range="[1, inf)")
-    alpha: float = setting(0.1, "Share of a node's own row in each step of appnp.", range="[0, 1]")
-    split_input: bool = setting(False, "Whether each factor gets only its share of features.")
+    propagation_steps: int = setting(
+        10, "Number of propagation steps of appnp.", range="[1, inf)", only={"model": ("appnp",)}
+    )
+    alpha: float = setting(
+        0.1, "Share of a node's own row in each step of appnp.", range="[0, 1]", only={"model": ("appnp",)}
+    )
+    split_input: bool = setting(
+        False, "Whether each factor gets only its share of features.", only={"model": ("kappa-gcn",)}
+    )
     feature_map: str = setting(
         "tangent",
         "Meaning of the features: tangent vectors at the origin, or points, scaled as in the paper.",
         choices=("tangent", "points"),
     )
     feature_scale: float = setting(1.0, "Factor by which features are multiplied.", range="(0, inf)")
-    adjacency_norm: str = setting("symmetric", "Normalise the adjacency matrix.", choices=("symmetric", "row", "none"))
+    adjacency_norm: str = setting(
+        "symmetric", "Normalise the adjacency matrix.", choices=("symmetric", "row", "none"), only={"model": ON_GRAPHS}
+    )
     dropout: float | str = setting(
         "auto", "Dropout of hidden rows; auto: 0.5 for sparse counts, otherwise 0.", range="[0, 1)"
     )
     input_dropout: float = setting(0.0, "Dropout of features.", range="[0, 1)")
-    adjacency_dropout: float = setting(0.0, "Dropout of edges.", range="[0, 1)")
+    adjacency_dropout: float = setting(
+        0.0, "Dropout of edges.", range="[0, 1)", only={"model": ("kappa-gcn", "appnp", "gcn")}
+    )
     dropconnect: float = setting(0.0, "Dropout of weights.", range="[0, 1)")
     patience: int = setting(200, "Epochs without improvement before training stops.", range="[1, inf)")
     stop_by: str = setting(
@@ -225,23 +275,33 @@ class LinkPredictionSettings(NetworkSettings):
         "Source of the points: a network, or free points that are trained as they are.",
         choices=("kappa-gcn", "gcn", "hgcn", "mlp", "free"),
     )
-    adjacency_norm: str = setting("row", "Normalise the adjacency matrix.", choices=("symmetric", "row", "none"))
+    adjacency_norm: str = setting(
+        "row", "Normalise the adjacency matrix.", choices=("symmetric", "row", "none"), only={"model": ON_GRAPHS}
+    )
     inputs: str = setting(
         "auto",
         "Inputs of the network: the features, a column for each node (identity), or both; auto: features if the graph "
         "has some.",
         choices=("auto", "features", "identity", "both"),
+        only={"model": NETWORKS},
     )
     decoder: str = setting(
         "fermi-dirac",
         "How pairs are scored: by distance in the space (fermi-dirac), or by the inner product of tangent vectors.",
         choices=("fermi-dirac", "dot", "bilinear"),
     )
-    train_decoder: bool = setting(True, "Whether the decoder is trained; radius and temperature of fermi-dirac.")
-    input_dropout: float | str = setting(
-        "auto", "Dropout of features; auto: 0.5 for sparse counts, otherwise 0.", range="[0, 1)"
+    train_decoder: bool = setting(
+        True,
+        "Whether the decoder is trained; radius and temperature of fermi-dirac.",
+        only={"decoder": ("fermi-dirac",)},
     )
-    dropout: float = setting(0.0, "Dropout of hidden rows.", range="[0, 1)")
+    input_dropout: float | str = setting(
+        "auto",
+        "Dropout of features; auto: 0.5 for sparse counts, otherwise 0.",
+        range="[0, 1)",
+        only={"model": NETWORKS},
+    )
+    dropout: float = setting(0.0, "Dropout of hidden rows.", range="[0, 1)", only={"model": NETWORKS})
     lr: float = setting(0.02, "Adam learning rate of the weights.", range="[0, inf)")
     epochs: int = setting(500, EPOCHS, range="[1, inf)")
     patience: int = setting(
@@ -253,6 +313,7 @@ class LinkPredictionSettings(NetworkSettings):
         "Parts of the training edges; each step predicts one from messages along the others; 1: no parts, all edges "
         "are predicted from all.",
         range="[1, inf)",
+        only={"model": ON_GRAPHS, "batch_size": (None,)},
     )
     negatives: str = setting(
         "uniform",
@@ -263,80 +324,17 @@ class LinkPredictionSettings(NetworkSettings):
     test: float = setting(0.1, "Share of edges for test.", range="[0, 1)")
 
 
-def flag_of(each: Field[Any]) -> str:
-    """The name of a setting on the command line and in TOML files, with underscores."""
-    return each.metadata["flag"] or each.name
-
-
 def as_settings(kind: type[Any], values: Mapping[str, Any]) -> Any:
     """Settings of a task from words or numbers by flag, as the command line and TOML files have them.
 
-    >>> as_settings(ClassificationSettings, {"num_neighbors": "10,5", "dropout": "auto"}).num_neighbors
+    >>> as_settings(ClassificationSettings, {"num_neighbors": "10,5", "batch_size": 64}).num_neighbors
     [10, 5]
     """
     by_flag = {flag_of(each): each for each in fields(kind)}
     unknown = [name for name in values if name not in by_flag]
     if unknown:
         raise ConfigError(f"expected {', '.join(by_flag)}, found {unknown[0]!r}.")
-    settings = kind(**{by_flag[name].name: _parsed(by_flag[name], value) for name, value in values.items()})
+    settings = kind(**{by_flag[name].name: parsed(by_flag[name], value) for name, value in values.items()})
     settings.check()
+    settings.check_effects()
     return settings
-
-
-def _parsed(each: Field[Any], value: Any) -> Any:
-    """A value from its text, where the type of its field is not text."""
-    if not isinstance(value, str) or each.metadata["choices"] or each.type == "str":
-        return value
-    form = ", or some separated by commas"
-    try:
-        if "Sequence" in str(each.type):
-            numbers = [int(word) for word in value.split(",")]
-            return numbers[0] if len(numbers) == 1 else numbers
-        form = " or auto" if each.default == "auto" else ""
-        number = int if str(each.type).startswith("int") else float
-        return value if value == each.default == "auto" else number(value)
-    except ValueError:
-        raise ConfigError(f"--{flag_of(each).replace('_', '-')}: expected a number{form}, found {value!r}.") from None
-
-
-def _check(each: Field[Any], value: Any) -> None:
-    kind, choices = str(each.type), each.metadata["choices"]
-    if choices and value not in choices:
-        raise ConfigError(f"{each.name}: expected {', '.join(choices)}, found {value!r}.")
-    if kind == "bool" and not isinstance(value, bool):
-        raise ConfigError(f"{each.name}: expected True or False, found {value!r}.")
-    if kind == "str" and not isinstance(value, str):
-        raise ConfigError(f"{each.name}: expected a word, found {value!r}.")
-    if each.metadata["range"] is None or value is each.default is None or value == each.default == "auto":
-        return
-    whole = kind.startswith("int")
-    if isinstance(value, bool) or not isinstance(value, Integral if whole else Real) or not _within(each, value):
-        what = "a whole number" if whole else "a number"
-        words = ' or "auto"' if each.default == "auto" else ""
-        raise ConfigError(f"{each.name}: expected {what} in {each.metadata['range']}{words}, found {value!r}.")
-
-
-def _within(each: Field[Any], value: Any) -> bool:
-    (low, high), limits = interval(each), each.metadata["range"]
-    inside = low < value < high or (value == low and limits[0] == "[") or (value == high and limits[-1] == "]")
-    return inside and math.isfinite(value)
-
-
-def interval(each: Field[Any]) -> tuple[float, float]:
-    """The ends of a setting's range; infinite where it has none."""
-    low, high = (each.metadata["range"] or "(-inf, inf)")[1:-1].split(", ")
-    return float(low), float(high)
-
-
-def settings_table(kind: type[Any]) -> str:
-    """The settings of a task as a Markdown table: argument, flag, default, meaning.
-
-    >>> print(settings_table(EmbeddingSettings).splitlines()[3])
-    | `epochs` | `--epochs` | `2000` | Maximum number of training epochs. |
-    """
-    lines = ["| argument | flag | default | |", "| --- | --- | --- | --- |"]
-    for each in fields(kind):
-        flag = f"`--{flag_of(each).replace('_', '-')}`" if each.metadata["shown"] else ""
-        choices = f" One of {', '.join(each.metadata['choices'])}." if each.metadata["choices"] else ""
-        lines.append(f"| `{each.name}` | {flag} | `{each.default}` | {each.metadata['help']}{choices} |")
-    return "\n".join(lines)

@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kappagcn.errors import SignatureError
-from kappagcn.estimators.embedding_run import TRIAL, EmbeddingRun
+from kappagcn.estimators.embedding_run import AUTO, TRIAL, EmbeddingRun
 from kappagcn.estimators.trials import Trial
 from kappagcn.geometry.signature import parse_signature
+from kappagcn.progress import line
+from kappagcn.run_folder import read_json, save_json
 from kappagcn.training import Trainer, mean_average_precision, measure
 
-__all__ = ["Candidate", "SpaceChoice", "candidate_spaces", "choose_space"]
+__all__ = ["Candidate", "SpaceChoice", "candidate_spaces", "choose_space", "first_trial", "unfinished_choice"]
 
 ROUNDS = (30, 80, 160)  # epochs after which candidates are compared
 FINALISTS = 2
@@ -98,7 +100,7 @@ def choose_space(run: EmbeddingRun, dim: int, report: Any = None) -> tuple[Space
     left = list(candidates)
     for number, epochs in enumerate(ROUNDS):
         for candidate in left:
-            own = run.in_space(candidate.space)
+            own = run.in_space(candidate.space, candidate=True)
             if candidate.space not in trials:
                 trials[candidate.space] = own.short_trial()
             trials[candidate.space].run(min(epochs, run.settings.epochs))
@@ -110,6 +112,7 @@ def choose_space(run: EmbeddingRun, dim: int, report: Any = None) -> tuple[Space
             break
         left = _best_of_each_shape(left) if number == 0 else left[:FINALISTS]
         trials = {each.space: trials[each.space] for each in left}
+        run.trials[:] = trials.values()
     flat = candidates[0]
     close = [each for each in left if each.d_avg <= CLOSE * left[0].d_avg]
     best = min(close, key=lambda each: (each.space.count("x") + each.space.count("^"), each.d_avg))
@@ -118,6 +121,40 @@ def choose_space(run: EmbeddingRun, dim: int, report: Any = None) -> tuple[Space
     ranked = sorted(candidates, key=lambda each: (each is not best, -each.epochs, each.d_avg))
     chosen = trials.get(best.space) if run.trial_epochs == TRIAL else None
     return SpaceChoice(best.space, ranked, _reason(best, ranked)), chosen
+
+
+def first_trial(run: EmbeddingRun) -> tuple[SpaceChoice | None, Trial]:
+    """Training from the best start in the space of the settings, or in the one that "auto" chooses, with the choice.
+
+    In a run folder every trial is kept as far as it has come, and an interrupted choice is continued.
+    """
+    if run.settings.space != AUTO:
+        return None, run.trial()
+    communicator, file = run.communicator, None if run.folder is None else run.folder / "choice.json"
+    saved = None if file is None else communicator.run_on_rank0(lambda: read_json(file) if file.exists() else None)
+    if saved is None:
+        report = line if run.settings.verbose and communicator.rank == 0 else None
+        choice, trial = choose_space(run, run.settings.dim, report)
+        if file is not None:
+            communicator.run_on_rank0(lambda: save_json(file, choice.as_dict()))
+    else:
+        choice, trial = SpaceChoice.from_dict(saved), None
+    chosen = run.in_space(choice.space)
+    run.trials.clear()
+    if chosen.has_checkpoint() or run.trial_epochs > TRIAL:
+        return choice, chosen.trial()
+    trial = trial or run.in_space(choice.space, candidate=True).short_trial()
+    run.trials[:] = [trial]
+    if run.folder is not None:
+        trial.move_to(run.folder)
+    return choice, trial
+
+
+def unfinished_choice(run: EmbeddingRun, trial: Trial) -> SpaceChoice:
+    """The space of this trial, for a choice that was interrupted."""
+    candidate = Candidate(trial.space)
+    _measure(candidate, trial.trainer, run.in_space(trial.space))
+    return SpaceChoice(trial.space, [candidate], "Interrupted before all candidates were compared.")
 
 
 def _best_of_each_shape(ranked: list[Candidate]) -> list[Candidate]:

@@ -125,7 +125,9 @@ class Scaling:
         return self._on_sphere[dim]
 
 
-def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held: bool = False) -> list[Start]:
+def starts(
+    space: str, scaling: Scaling, start: str, random_state: int, *, held: bool = False, network: bool = False
+) -> list[Start]:
     """Starts to try; training continues from the one that is best after a few steps.
 
     Curvatures in the signature are initial values. Other curvatures start near 0, with the sign of their letter: from
@@ -135,6 +137,10 @@ def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held:
     although a minimum with all factors curved would be lower; so all factors of two starts are hyperbolic, and stay so
     for some epochs; the factors of one of them share the important coordinates.
 
+    The weights of a network follow a change of curvature more slowly than free points do, and do not train where a
+    factor is strongly curved. So its starts are curved less, and in one of them spheres are together as wide as the
+    graph: then also curvatures of a small learning rate start where they are needed.
+
     Args:
         space: The signature.
         scaling: Multidimensional scaling of the graph's distances.
@@ -142,6 +148,7 @@ def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held:
         random_state: Seed of the noise.
         held: Whether curvatures stay where they start: then spheres are as wide as the graph, and hyperbolic factors
             clearly curved.
+        network: Whether a network is trained instead of free points.
     """
     distances = scaling.distances
     rng, factors, without_number = np.random.default_rng(random_state), parse_signature(space), _without_number(space)
@@ -150,26 +157,31 @@ def starts(space: str, scaling: Scaling, start: str, random_state: int, *, held:
         return [Start(space, torch.from_numpy(RANDOM * rng.standard_normal((n, dim))))]
     radius, round_ = distances.longest / 2, scaling.round_curvature
     dims = [f.dim for f in factors]
-    flat = _dealt(scaling.columns(dim), dims)
     noise = NOISE * scaling.nearest * rng.standard_normal((n, dim))
+    points = torch.from_numpy(_dealt(scaling.columns(dim), dims) + noise)
+    free = [f.letter for f, each in zip(factors, without_number, strict=True) if each]
+    has_hyperbolic, is_product = "H" in free, len(free) > 1
 
-    def with_curvatures(hyperbolic: float, spherical: float) -> str:
+    def with_curvatures(hyperbolic: float, spherical: float) -> Start:
         kappa = {"H": -hyperbolic / radius**2, "S": spherical}
         chosen = [
             f._replace(kappa=kappa[f.letter]) if free and f.letter in kappa else f
             for f, free in zip(factors, without_number, strict=True)
         ]
-        return format_signature(chosen)
+        return Start(format_signature(chosen), points)
 
-    points = torch.from_numpy(flat + noise)
-    free = [f.letter for f, each in zip(factors, without_number, strict=True) if each]
-    curved = Start(with_curvatures(CURVED, round_ if held else FLAT / radius**2), points)
-    candidates = [] if held else [Start(with_curvatures(FLAT, FLAT / radius**2), points)]
-    if held or "H" in free:
-        candidates.append(curved)
-    if not held and "H" in free:
-        candidates.append(Start(with_curvatures(STRONG, FLAT / radius**2), points))
-    if not held and "H" in free and len(free) > 1:
+    flat = FLAT / radius**2
+    if held:
+        candidates = [with_curvatures(CURVED, round_)]
+    else:
+        candidates = [with_curvatures(FLAT, flat)]
+        if has_hyperbolic:
+            candidates.append(with_curvatures(CURVED, flat))
+        if has_hyperbolic and not (network and is_product):
+            candidates.append(with_curvatures(SETTLED if network else STRONG, flat))
+        if network and "S" in free:
+            candidates.append(with_curvatures(CURVED, free.count("S") * round_))
+    if not held and has_hyperbolic and is_product:
         hyperbolic = factors[0]._replace(letter="H", kappa=-SETTLED / radius**2)
         pairs = zip(factors, without_number, strict=True)
         bent = [hyperbolic._replace(dim=f.dim) if each else f for f, each in pairs]

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+import math
+import os
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, Unpack
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
 
+from kappagcn.progress import line, measures, reporting
 from kappagcn.training import QuasiNewtonTrainer, Trainer, TrainingResult, run_training
-from kappagcn.training.run import RunOptions
+from kappagcn.training.checkpoint import CheckpointFolder
+from kappagcn.training.run import Callback, RunOptions, on_all_ranks, train
 from kappagcn.training.trainer import Record
 
-__all__ = ["MakeFilm", "Trial", "best_trial"]
+__all__ = ["TRIALS", "MakeFilm", "Trial", "best_trial"]
 
-MakeFilm = Callable[[Any], Any]  # from the trained points to a callback that records them
+MakeFilm = Callable[[Any, Path], Any]  # from the trained points and a folder to a callback that records them there
+TRIALS = "trials"  # folder inside a run folder, with a folder for each trial
 
 
 class Trial:
@@ -21,78 +29,139 @@ class Trial:
 
     Args:
         trainer: The trainer.
-        make_film: Makes a callback that records positions from the trained points; None to record nothing.
+        folder: Folder for checkpoints, metrics and film; a checkpoint in it is loaded. None to keep nothing.
+        make_film: Makes a callback that records positions; None to record nothing.
+        name: What is tried, for the progress.
+        space: Signature of the space.
 
     Attributes:
         history: Metrics of the epochs so far.
-        seconds: Time that these took.
-        film: The callback.
+        film: The callback, if there is a folder.
     """
 
-    def __init__(self, trainer: Trainer, make_film: MakeFilm | None = None) -> None:
-        self.trainer, self.history, self.seconds = trainer, list[Record](), 0.0
-        self.film = None if make_film is None else make_film(trainer.model)
-        self._lowest: list[float] = []
+    def __init__(
+        self,
+        trainer: Trainer,
+        folder: Path | None = None,
+        make_film: MakeFilm | None = None,
+        *,
+        name: str = "",
+        space: str = "",
+    ) -> None:
+        self.trainer, self.name, self.space = trainer, name, space
+        self.history: list[Record] = []
+        self.film = None if make_film is None or folder is None else make_film(trainer.model, folder)
+        self.files = None if folder is None else CheckpointFolder(folder)
+        if self.files is not None:
+            self.history = on_all_ranks(trainer, self._load)
+        self.resumed_after: int = trainer.epoch
 
-    def run(self, epochs: int) -> None:
-        """Train until this epoch, unless training is over before."""
-        start = time.perf_counter()
-        while self.trainer.epoch < epochs and not self.trainer.is_over():
-            self.history.append(self.trainer.run_epoch())
-            self._lowest.append(self.trainer.stopping.lowest_loss)
-            if self.film is not None:
-                self.film(self.history[-1])
-        self.seconds += time.perf_counter() - start
+    def _load(self) -> list[Record]:
+        assert self.files is not None
+        self.files.path.mkdir(parents=True, exist_ok=True)
+        return self.files.load(self.trainer) if self.files.checkpoint.exists() else []
 
-    def finish(self, about: dict[str, Any], **options: Unpack[RunOptions]) -> TrainingResult:
-        """Train to the end; arguments as in `run_training`. The time of the result is that of all epochs."""
-        result = run_training(self.trainer, about, **options, history=self.history)
-        before = len(self.history)
-        return replace(result, seconds=result.seconds + self.seconds, resumed_after=result.resumed_after - before)
+    def run(self, epochs: int, *, shown: bool = False) -> None:
+        """Train until this epoch, unless training is over before; `shown` on standard error."""
+        if self.trainer.epoch >= epochs or self.trainer.is_over():
+            return
+        first = self.trainer.communicator.rank == 0
+        with reporting(self.name, epochs) if shown and first else nullcontext() as report:
+            callbacks = [callback for callback in (self.film, report) if callback is not None]
+            files = self.files if first else None
+            train(self.trainer, folder=files, history=self.history, callbacks=callbacks, epochs=epochs)
 
-    @property
-    def solved(self) -> bool:
-        """Whether the result cannot be improved."""
-        return isinstance(self.trainer, QuasiNewtonTrainer) and self.trainer.solved
+    def finish(self, about: dict[str, Any], callbacks: Sequence[Callback] = ()) -> TrainingResult:
+        """Train to the end, in the folder of the trial; arguments as in `run_training`."""
+        run: RunOptions = {"callbacks": [*callbacks, *([] if self.film is None else [self.film])]}
+        if self.files is not None:
+            run |= {"folder": self.files.path, "resume": True}
+        result = run_training(self.trainer, about, history=self.history, **run)
+        if self.files is not None and self.trainer.communicator.rank == 0:
+            shutil.rmtree(self.files.path / TRIALS, ignore_errors=True)
+        return replace(result, resumed_after=self.resumed_after)
 
-    @property
-    def expected(self) -> float:
+    def move_to(self, folder: Path) -> None:
+        """Move the files to another folder, and remove the folder of trials in it."""
+        if self.files is None:
+            return
+        if self.trainer.communicator.rank == 0:
+            self.copy_metrics(folder)
+        old, self.files = self.files, self.files.moved(folder)
+        if self.film is not None:
+            self.film.move_to(folder)
+        if self.trainer.communicator.rank == 0:
+            os.replace(old.checkpoint, self.files.checkpoint)  # last: a folder with a checkpoint needs no trials
+            shutil.rmtree(folder / TRIALS, ignore_errors=True)
+
+    def copy_metrics(self, folder: Path) -> None:
+        """Copy the metrics to another folder, to describe a run that was interrupted in its trials."""
+        if self.files is not None and self.files.path != folder and self.files.metrics.exists():
+            shutil.copyfile(self.files.metrics, folder / self.files.metrics.name)
+
+    def lowest(self, epochs: int) -> list[float]:
+        """The lowest loss after each epoch, up to this one."""
+        return list(accumulate(map(self.loss, self.history[:epochs]), min))
+
+    def loss(self, record: Record) -> float:
+        """The loss of an epoch that early stopping watches."""
+        watched = self.trainer.task.watched(record)
+        return math.inf if watched is None else watched[0]
+
+    def is_over(self, epochs: int) -> bool:
+        """Whether training was over after this epoch; the trial may have gone on."""
+        return self.trainer.epoch <= epochs and self.trainer.is_over()
+
+    def is_solved(self, epochs: int) -> bool:
+        """Whether the result after this epoch cannot be improved."""
+        return self.is_over(epochs) and isinstance(self.trainer, QuasiNewtonTrainer) and self.trainer.solved
+
+    def expected(self, epochs: int) -> float:
         """The lowest loss to be expected after twice as many epochs.
 
         It is assumed to fall by the same factor as in the second half of the epochs so far: starts in strongly curved
         spaces fall later than others, and often lower.
         """
-        lowest = self._lowest
-        if self.trainer.is_over() or len(lowest) < 2:
-            return self.trainer.stopping.lowest_loss
+        lowest = self.lowest(epochs)
+        if self.is_over(epochs) or len(lowest) < 2:
+            return lowest[-1]
         return lowest[-1] ** 2 / lowest[len(lowest) // 2 - 1]
 
 
-def best_trial(trials: Iterable[Trial], epochs: int, most: int) -> Trial:
+def best_trial(trials: Iterable[Trial], epochs: int, most: int, *, shown: bool = False) -> Trial:
     """The trial with the lowest expected loss, or the first that is solved.
 
     All trials run for some epochs, the more promising half of them for twice as many, and so on until one is left; so
-    does the one with the lowest loss, though others fall faster.
+    does the one with the lowest loss, though others fall faster. Trials that were continued before, and have run for
+    longer, are compared as they were after these epochs.
 
     Args:
         trials: At least one trial.
         epochs: Epochs after which trials are compared for the first time.
         most: Epochs after which no trials are compared any more.
+        shown: Whether to show the progress of each trial on standard error, and its result in a line.
     """
     left = []
     for trial in trials:
-        trial.run(epochs)
-        if trial.solved:
+        _run(trial, epochs, shown)
+        if trial.is_solved(epochs):
             return trial
         left.append(trial)
     while len(left) > 1:
-        left.sort(key=lambda trial: trial.expected)
-        lowest = min(left, key=lambda trial: trial.trainer.stopping.lowest_loss)
+        left.sort(key=lambda trial: trial.expected(epochs))
+        lowest = min(left, key=lambda trial: trial.lowest(epochs)[-1])
         epochs *= 2
         if epochs > most:
             return left[0]
         half = (len(left) + 1) // 2
         left = [trial for place, trial in enumerate(left) if place < half or trial is lowest]
         for trial in left if len(left) > 1 else []:
-            trial.run(epochs)
+            _run(trial, epochs, shown)
     return left[0]
+
+
+def _run(trial: Trial, epochs: int, shown: bool) -> None:
+    trial.run(epochs, shown=shown)
+    if shown and trial.trainer.communicator.rank == 0:
+        records = trial.history[:epochs]
+        line(f"{trial.name}: {measures(min(records, key=trial.loss))} after {len(records)} epochs")

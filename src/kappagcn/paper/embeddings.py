@@ -17,10 +17,9 @@ from kappagcn.graphs import load_graph
 from kappagcn.paper.runs import (
     Record,
     canonical,
-    machine,
+    made_by,
     one_thread,
     peak_memory,
-    versions,
 )
 from kappagcn.training.run import curvature_path, thinned
 
@@ -104,8 +103,7 @@ class EmbeddingJob:
         record: Record = {
             "embedding": self.experiment.record(),
             "seed": self.seed,
-            "versions": versions(),
-            "machine": machine(),
+            **made_by(),
         }
         embedder, start = self.experiment.embedder(self.seed), time.perf_counter()
         with one_thread(), warnings.catch_warnings():

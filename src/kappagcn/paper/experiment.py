@@ -18,6 +18,7 @@ from kappagcn.training import TrainingConfig
 __all__ = ["Experiment", "load_experiment", "save_experiment"]
 
 PROTOCOL = (
+    "edge_weights",
     "batch_size",
     "num_neighbors",
     "random_state",
@@ -37,7 +38,8 @@ class Experiment:
         dataset: A built-in name.
         model: ``"kappa-gcn"``, ``"appnp"``, ``"gcn"``, ``"hgcn"`` or ``"mlp"``; the last three take the dimension of
             the space, ``"hgcn"`` also its curvature.
-        settings: All other settings, none of them "auto"; their `model` is replaced by that above.
+        settings: All other settings, none of them "auto"; their `model` is replaced by that above, and
+            weights of edges are taken as they are.
 
     >>> settings = ClassificationSettings("H8", feature_norm="rows", dropout=0.0, l2=0.0, self_features="off")
     >>> Experiment("disease", "kappa-gcn", settings).record()["space"]
@@ -55,7 +57,7 @@ class Experiment:
     def __post_init__(self) -> None:
         if self.model not in MODELS:
             raise ConfigError(f"model: expected {', '.join(MODELS)}, found {self.model!r}.")
-        object.__setattr__(self, "settings", replace(self.settings, model=self.model))
+        object.__setattr__(self, "settings", replace(self.settings, model=self.model, edge_weights="raw"))
         self.settings.check()
         for name, value in asdict(self.settings).items():
             if value == "auto":

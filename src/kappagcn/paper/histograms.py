@@ -12,7 +12,7 @@ from kappagcn.errors import RecordError
 from kappagcn.graphs import largest_component, load_graph, parallelogram_curvature
 from kappagcn.io_atomic import atomic_write
 from kappagcn.paper.cells import DATASETS
-from kappagcn.paper.runs import machine, versions
+from kappagcn.paper.runs import made_by
 
 __all__ = ["graph_histograms", "histograms"]
 
@@ -35,8 +35,7 @@ def histograms(folder: Path, root: str | Path | None = None) -> Path:
     record = {
         "datasets": {name: graph_histograms(load_graph(name, root=root)) for name in DATASETS},
         "seed": SEED,
-        "versions": versions(),
-        "machine": machine(),
+        **made_by(),
     }
     try:
         with atomic_write(path) as file:

@@ -19,7 +19,7 @@ from kappagcn.estimators.link_predictor import KappaGCNLinkPredictor
 from kappagcn.estimators.settings import LinkPredictionSettings
 from kappagcn.graphs import EdgeSplit, edge_split, load_graph, standardize_columns
 from kappagcn.paper.cells import Cell, selected
-from kappagcn.paper.runs import Record, RecordFile, Report, canonical, machine, one_thread, run_all, versions
+from kappagcn.paper.runs import Record, RecordFile, Report, canonical, made_by, one_thread, run_all
 from kappagcn.paper.tables import Table
 
 __all__ = ["LINK_DATASETS", "LINK_ROWS", "PUBLISHED", "LinkExperiment", "LinkJob", "LinkPlan", "candidates", "paired"]
@@ -147,8 +147,7 @@ class LinkJob:
             "links": self.experiment.record(),
             "purpose": self.purpose,
             "seed": self.seed,
-            "versions": versions(),
-            "machine": machine(),
+            **made_by(),
         }
         data, split = link_data(self.experiment.dataset, self.seed, root)
         values = {**asdict(self.experiment.settings), "random_state": self.seed, "verbose": False}

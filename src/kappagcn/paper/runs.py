@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import torch
 
 from kappagcn.errors import DivergedError, KappaGCNError, PrecisionWarning, RecordError
+from kappagcn.estimators.provenance import commit
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.paper.experiment import Experiment
 from kappagcn.training import final_evaluation, fit, seeded
@@ -120,6 +121,11 @@ def _version(name: str) -> str | None:
         return None
 
 
+def made_by() -> Record:
+    """What made a record: versions, the machine, and the commit of the code."""
+    return {"versions": versions(), "machine": machine(), "commit": commit()}
+
+
 def processor() -> str:
     """Name of the processor, if the system provides it."""
     try:
@@ -176,8 +182,7 @@ def run(job: Job, root: str | Path | None = None) -> Record:
         "split_name": split.name,
         "run": job.number,
         "seed": job.seed,
-        "versions": versions(),
-        "machine": machine(),
+        **made_by(),
     }
     start = time.perf_counter()
     with one_thread(), warnings.catch_warnings():

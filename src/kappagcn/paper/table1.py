@@ -26,7 +26,10 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "S2^4": ("S2⁴ (κ-GCN)", {"space": "S2^4"}),
 }
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "graph": ("start from the graph", {"method": "kappa-gcn", "start": "graph"}),
+    "graph": (
+        "start from the graph",
+        {"method": "kappa-gcn", "start": "graph", "lr": "auto", "curvature_lr": "auto"},
+    ),
     "paper": ("the paper's start", {"method": "kappa-gcn", "start": "paper"}),
     "free": (
         "free points",

@@ -22,7 +22,13 @@ COLUMNS = {
     "seconds": "Seconds",
 }
 SHARES = ("accuracy", "macro_f1", "stopping_accuracy")  # columns in per cent
-BASELINES = {"majority": "most common class", "features": "MLP on features alone", "gcn": "GCN"}
+BASELINES = {
+    "majority": "most common class",
+    "propagation": "label propagation",
+    "features": "MLP on features alone",
+    "gcn": "GCN",
+    "unweighted": "GCN without weights",
+}
 MEASURES = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy", "macro_f1": "Macro F1", "auc": "AUC"}
 
 

@@ -65,7 +65,7 @@ def _kept_run(value: Any) -> str:
 
 KNOWN: dict[str, tuple[str, Callable[[Any], str], str]] = {
     "accuracy": ("Test accuracy", percent, "share of test nodes whose class is right"),
-    "interval": ("95 % interval", _interval, "of the accuracy, over runs"),
+    "interval": ("95 % interval", _interval, "of the accuracy"),
     "macro_f1": ("Macro F1", percent, "every class counts the same"),
     "balanced_accuracy": ("Balanced accuracy", percent, "mean of the recalls of all classes"),
     "auc": ("AUC", percent, "a node of a class scores above another; 50 % is chance"),
@@ -118,14 +118,16 @@ TRIVIAL = {
     "coincident_nodes": 0,
     "edge_unit": 1.0,
     "interval": None,
+    "edge_weights": None,
 }
 # Values shown in the header, in the curves, or in sections of their own.
 ELSEWHERE = (
     *("graph", "learned_space", "curvatures", "records", "curvature_intervals", "choice"),
     *("command", "call", "versions"),
+    "interval_covers",
 )
 IN_LINKS = ("metrics", "intervals", "baselines", "verdict")  # in the section of a link prediction
-IN_BASELINES = ("baselines", "verdict", "features")  # in the table of a classification's baselines
+IN_BASELINES = ("baselines", "differences", "verdict", "features")  # in the table of a classification's baselines
 
 
 def facts(run: SavedRun) -> list[Fact]:
@@ -159,6 +161,8 @@ def _fact(run: SavedRun, key: str, value: Any) -> Fact:
         return _worst(run)
     if key in KNOWN:
         label, write, meaning = KNOWN[key]
+        if key == "interval" and "interval_covers" in run.summary:
+            meaning += f", for {run.summary['interval_covers']}"
         return Fact(label, write(value), meaning)
     text = ", ".join(number(each) for each in value) if isinstance(value, list) else number(value)
     return Fact(_shortened(key.replace("_", " ").capitalize()), _shortened(text))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -104,8 +106,8 @@ def load_model(folder: str | Path) -> NodeClassifier:
 class CheckpointFolder:
     """Files of a run: `config.json`, `checkpoint.safetensors`, `metrics.jsonl`, `model.safetensors`.
 
-    Metrics are written before the checkpoint of their epoch, so lines are never missing; those after the checkpoint are
-    dropped when the run is resumed.
+    Metrics are written before the checkpoint of their epoch; lines after the checkpoint, and damaged ones, are dropped
+    when the run is resumed.
 
     >>> CheckpointFolder(Path("runs/mine")).metrics.as_posix()
     'runs/mine/metrics.jsonl'
@@ -132,8 +134,8 @@ class CheckpointFolder:
         for file in (self.config, self.checkpoint, self.metrics, self.model):
             for part in self.path.glob(f"{file.name}.*.part"):  # temporary files of a killed process
                 part.unlink()
-        if resumes:
-            return self._load(trainer)
+        if resumes and self.checkpoint.exists():
+            return self.load(trainer)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self.metrics.unlink(missing_ok=True)
@@ -148,28 +150,47 @@ class CheckpointFolder:
         try:
             with self.metrics.open("a") as file:
                 file.writelines(json.dumps(record) + "\n" for record in history[self._written :])
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as problem:
             raise CheckpointError(f"{self.metrics}: cannot be written ({problem.strerror}).") from None
         self._written = len(history)
         save_tensors(self.checkpoint, trainer.tensors(), trainer.about())
 
-    def _load(self, trainer: Trainer) -> list[Record]:
+    def moved(self, path: Path) -> CheckpointFolder:
+        """This run in another folder, whose files the caller moves."""
+        moved = CheckpointFolder(path)
+        moved._written = self._written
+        return moved
+
+    def load(self, trainer: Trainer) -> list[Record]:
+        """Load the state of the checkpoint into a trainer; returns the metrics of its epochs."""
         tensors, about = load_tensors(self.checkpoint)
         try:
             trainer.load(tensors, about)
         except (KeyError, RuntimeError, TypeError, ValueError) as problem:
             raise CheckpointError(f"{self.checkpoint}: expected a state of this network, found {problem}.") from None
-        try:
-            lines = self.metrics.read_text().splitlines()[: trainer.epoch] if self.metrics.exists() else []
-            history = [json.loads(line) for line in lines]
-        except (OSError, ValueError) as problem:
-            raise CheckpointError(f"{self.metrics}: expected one record per line, found {problem}.") from None
-        if len(lines) < trainer.epoch:
-            raise CheckpointError(f"{self.metrics}: expected {trainer.epoch} lines, found {len(lines)}.")
+        history = self._read_metrics(trainer.epoch)
+        if len(history) < trainer.epoch:
+            warnings.warn(
+                f"{self.metrics}: expected {trainer.epoch} epochs, found {len(history)}. Training continues from the "
+                "checkpoint; the curves of this run will have a gap.",
+                stacklevel=2,
+            )
         with writing(self.metrics) as file:
-            file.write("".join(line + "\n" for line in lines).encode())
-        self._written = len(lines)
+            file.write("".join(json.dumps(record) + "\n" for record in history).encode())
+        self._written = len(history)
         return history
+
+    def _read_metrics(self, epochs: int) -> list[Record]:
+        """Metrics up to this epoch, without damaged lines."""
+        records: dict[int, Record] = {}
+        content = self.metrics.read_text(errors="replace") if self.metrics.is_file() else ""
+        for line in content.splitlines():
+            with suppress(ValueError, KeyError, TypeError):
+                record = json.loads(line)
+                records[int(record["epoch"])] = record
+        return [records[epoch] for epoch in sorted(records) if 1 <= epoch <= epochs]
 
 
 def fingerprint(*tensors: Tensor | None) -> str:

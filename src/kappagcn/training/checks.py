@@ -66,7 +66,7 @@ def check_graph(model: NodeClassifier, data: Data) -> None:
 
 def check_labels(data: Data) -> None:
     """Refuse labels that are not one class per node."""
-    y, nodes = data.get("y"), data.x.shape[0]
+    y, nodes = data.get("y"), data.num_nodes
     if not isinstance(y, Tensor) or y.shape != (nodes,) or y.dtype != torch.int64:
         form = f"{y.dtype} {tuple(y.shape)}" if isinstance(y, Tensor) else type(y).__name__
         raise TrainingError(f"expected one class per node, data.y ({nodes},) of int64, found {form}.")

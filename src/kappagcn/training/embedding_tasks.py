@@ -15,6 +15,7 @@ from kappagcn.training.graph_distances import GraphDistances
 from kappagcn.training.near_pairs import NearPairs
 from kappagcn.training.pair_objectives import pair_loss
 from kappagcn.training.ranking import Neighbours, ranking_loss
+from kappagcn.training.tasks import versions
 
 __all__ = ["EmbeddingTask", "RankingTask", "SampledEmbeddingTask", "SharedEmbeddingTask"]
 
@@ -56,12 +57,12 @@ class EmbeddingTask(_ObjectiveTask):
 
     def __init__(self, points: Points, distances: GraphDistances, objective: str = "distortion") -> None:
         self.points, self.distances, self.objective = points, distances, objective
-        self._next: Tensor | None = None
+        self._next: tuple[Tensor, list[int]] | None = None
 
     def loss(self) -> Tensor:
-        """The objective."""
-        loss, self._next = self._next, None
-        return self._value() if loss is None else loss
+        """The objective: that of the last metrics, unless points or curvatures have changed since."""
+        last, self._next = self._next, None
+        return last[0] if last is not None and last[1] == versions(self.points) else self._value()
 
     def _value(self) -> Tensor:
         return pair_loss(self.points(), self.points.manifold, self.distances, self.objective)
@@ -69,8 +70,9 @@ class EmbeddingTask(_ObjectiveTask):
     def metrics(self) -> dict[str, float]:
         """The objective after the step."""
         with torch.enable_grad():
-            self._next = self._value()
-        return self.metrics_of(float(self._next.detach()))
+            value = self._value()
+        self._next = value, versions(self.points)
+        return self.metrics_of(float(value.detach()))
 
     def metrics_of(self, value: float) -> dict[str, float]:
         """Metrics of an epoch from a known value of the objective."""

@@ -35,19 +35,11 @@ def predict(model: NodeClassifier, data: Data) -> Tensor:
     return _scores(model, data).softmax(1)
 
 
-def final_evaluation(
-    model: NodeClassifier, data: Data, split: Split | None = None, *, scores: Tensor | None = None
-) -> dict[str, float | None]:
+def final_evaluation(model: NodeClassifier, data: Data, split: Split | None = None) -> dict[str, float | None]:
     """Accuracy, balanced accuracy, macro F1, AUC and loss on the test nodes, by default those of ``data.test_mask``.
 
     Do not choose models or settings by its results. The AUC is the mean over classes of the AUC of one class against
     all others; None if the test nodes are of one class.
-
-    Args:
-        model: The network.
-        data: The graph, with labels.
-        split: Split with the test nodes.
-        scores: Logits of all nodes, if already computed.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
@@ -55,12 +47,16 @@ def final_evaluation(
     >>> sorted(final_evaluation(model, data, random_split(data.y, 0)))
     ['accuracy', 'auc', 'balanced_accuracy', 'loss', 'macro_f1']
     """
-    split = Split.from_masks(data) if split is None else split
+    return evaluate_scores(_scores(model, data), data, Split.from_masks(data) if split is None else split)
+
+
+def evaluate_scores(scores: Tensor, data: Data, split: Split) -> dict[str, float | None]:
+    """`final_evaluation` from logits of all nodes, (N, C)."""
     nodes = split.final_test_nodes()
     if not len(nodes):
         raise TrainingError(f"{split.name}: expected test nodes for the final evaluation, found none.")
-    scores = (_scores(model, data) if scores is None else scores)[nodes]
     check_labels(data)
+    scores = scores[nodes]
     truth, predicted, classes = data.y[nodes], scores.argmax(1), scores.shape[1]
     if not 0 <= int(truth.min()) <= int(truth.max()) < classes:
         raise TrainingError(

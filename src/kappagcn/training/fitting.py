@@ -15,6 +15,7 @@ from kappagcn.training.checkpoint import fingerprint
 from kappagcn.training.checks import check_graph, check_training
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.run import RunOptions, TrainingResult, run_training
+from kappagcn.training.run_lock import locked
 from kappagcn.training.self_training import SelfTraining
 from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Trainer
@@ -85,7 +86,8 @@ def fit(
     trainer = (strategy or FullGraph()).trainer(model, data, split, config)
     task: Any = trainer.task
     about = {} if run.get("folder") is None else {**_identity(model, data, split, config), **task.identity()}
-    result = run_training(trainer, about, **run)
+    with locked(run.get("folder"), trainer.communicator):
+        result = run_training(trainer, about, **run)
     result.capped_rows = task.capped_rows()
     if result.capped_rows:
         warnings.warn(

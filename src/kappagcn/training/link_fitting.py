@@ -19,6 +19,7 @@ from kappagcn.training.config import TrainingConfig
 from kappagcn.training.links import LinkBatches, LinkPrediction
 from kappagcn.training.minibatch import MiniBatchTrainer
 from kappagcn.training.run import RunOptions, TrainingResult, run_training
+from kappagcn.training.run_lock import locked
 from kappagcn.training.trainer import Trainer
 
 __all__ = ["fit_links", "link_task"]
@@ -102,7 +103,8 @@ def fit_links(
     else:
         trainer = Trainer(model, task, config, regularised=model.regularised(), communicator=communicator)
     about = {} if run.get("folder") is None else {**_identity(model, data, split, config), **task.identity()}
-    return run_training(trainer, about, **run)
+    with locked(run.get("folder"), communicator):
+        return run_training(trainer, about, **run)
 
 
 def _identity(model: LinkPredictor, data: Data, split: EdgeSplit, config: TrainingConfig) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -130,10 +129,10 @@ class LinkPrediction:
         """Log-odds of pairs, (P,)."""
         return self.model.decode(self.model(self.x, self.adjacency), pairs.to(self.edges.device))
 
-    def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
+    def watched(self, metrics: dict[str, float]) -> tuple[float, float] | None:
         """Minus the validation AUC for early stopping: the loss may rise while the order of pairs still improves."""
-        score = metrics.get("validation_auc", -math.inf)  # none in epochs without an evaluation
-        return -score, score
+        score = metrics.get("validation_auc")
+        return None if score is None else (-score, score)
 
     def identity(self) -> dict[str, Any]:
         """Settings, beside network, data and configuration, that a resumed run must share."""

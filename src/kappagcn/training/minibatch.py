@@ -212,20 +212,13 @@ class MiniBatchTrainer(Trainer):
 
     def __init__(self, model: nn.Module, task: BatchedTask, config: TrainingConfig, **options: Any) -> None:
         super().__init__(model, task, config, communicator=task.communicator, **options)
-        self._in_epoch = False
 
     def _step(self, epoch: int) -> float:
         torch.manual_seed(mixed_seed(self.config.seed, epoch, 1 + self.communicator.rank))
-        total, items, self._in_epoch = 0.0, 0, False
+        total, items = 0.0, 0
         for count in self.task.batches(self.config.seed, epoch):
             total, items = total + count * super()._step(epoch), items + count
-            self._in_epoch = True
         return total / items
-
-    def _save_backup(self) -> None:
-        """Back up the state before the epoch, which a failed step restores."""
-        if not self._in_epoch:
-            super()._save_backup()
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs import TEST_SEEDS, Split, random_split
 from kappagcn.graphs.io.array_file import ArrayFile, ArrayWriter
 from kappagcn.graphs.io.edge_stream import EdgeStream
-from kappagcn.graphs.io.node_data import from_tensor
+from kappagcn.graphs.io.node_data import compact_features, from_tensor
 from kappagcn.graphs.io.undirected import Array
 
 __all__ = ["NodeColumns", "part_stream"]
@@ -91,7 +91,8 @@ class NodeColumns:
         """The columns of a graph in memory."""
         features: Any = None
         if data.get("x") is not None:
-            features = data.x.numpy() if data.x.layout == torch.strided else from_tensor(data.x)
+            x = compact_features(data.x)
+            features = x.numpy() if x.layout == torch.strided else from_tensor(x)
             if sp.issparse(features):
                 features = SparseColumns(features.indptr, features.indices, features.data, features.shape[1])
         if split is None and data.get("train_mask") is not None:

@@ -23,6 +23,7 @@ from kappagcn.training.config import TrainingConfig
 from kappagcn.training.evaluation import confusion_metrics
 from kappagcn.training.part_tasks import PartFilesTask, PartFilesTrainer, PartTask, Prepare
 from kappagcn.training.run import RunOptions, TrainingResult, run_training
+from kappagcn.training.run_lock import locked
 
 __all__ = ["evaluate_parts", "fit_parts", "part_files"]
 
@@ -102,7 +103,8 @@ def fit_parts(
     trainer = PartFilesTrainer(model, task, config, **options)
     described = {"model": model.name, "options": model.options, "dtype": str(next(model.parameters()).dtype)}
     described |= {"training": asdict(config), **task.identity()}
-    return run_training(trainer, described, **run)
+    with locked(run.get("folder"), task.communicator):
+        return run_training(trainer, described, **run)
 
 
 @torch.no_grad()

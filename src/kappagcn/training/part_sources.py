@@ -36,6 +36,7 @@ def open_part_source(
     split: str | Path | None = None,
     header: bool | None = None,
     root: str | Path | None = None,
+    **options: Any,
 ) -> PartSource:
     """Open a graph for `write_parts`.
 
@@ -50,11 +51,13 @@ def open_part_source(
         split: File with a split; of a stream a .npy file, (N,), of sums of 1 train, 2 stopping, 4 validation, 8 test.
         header: Whether an edge list has a heading; None to detect it.
         root: Folder in which datasets are looked for first.
+        **options: Further arguments of `kappagcn.graphs.load_graph`, for a graph that is read whole.
     """
     path = Path(graph)
     given = {"features": features, "labels": labels, "split": None if split is None else str(split)}
     files = {role: Path(file) for role, file in given.items() if file is not None}
-    if path.exists() and all(file.suffix == ".npy" for file in files.values()):
+    whole = any(value is not None for value in options.values())
+    if path.exists() and not whole and all(file.suffix == ".npy" for file in files.values()):
         stream = None if _has_tables(path) else open_edges(path, header=header)
         if stream is not None:
             for role in ("features", "labels"):
@@ -63,7 +66,7 @@ def open_part_source(
                     files.setdefault(role, beside)
             return PartSource(stream, _columns(path, files), _identity(path, *files.values()))
     data: Data = load_graph(
-        str(graph), root=root, sparse=True, progress=True, features=features, labels=labels, header=header
+        str(graph), root=root, sparse=True, progress=True, features=features, labels=labels, header=header, **options
     )
     own = None if split is None else read_split(Path(split), data)
     return PartSource(part_stream(data), NodeColumns.of_data(data, own), None)

@@ -146,7 +146,7 @@ class PartFilesTask:
         if self._single is not None:
             return [action(self._single)]
         self.state.restart()
-        # Units of curvatures follow the rows in each forward pass: every turn starts with those of this step.
+        # Every turn starts with the buffers of this step, whose first forward pass sets scales of rows.
         buffers = {name: buffer.clone() for name, buffer in self.model.named_buffers()}
         while True:
             results, paused = [], None

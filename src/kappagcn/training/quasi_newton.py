@@ -114,6 +114,16 @@ class QuasiNewtonTrainer(Trainer):
         self.values = [*self.values, self.minimum.value][-WINDOW:]
         return before
 
+    def _save_backup(self) -> None:
+        """Keep the state before an epoch, which replaces these tensors and lists and does not write into them."""
+        state = self.minimum.position, self.minimum.value, self.minimum.gradient, list(self.minimum.pairs)
+        self._before = state, self.values, self.stuck
+
+    def _restore_backup(self) -> None:
+        state, self.values, self.stuck = self._before
+        self.minimum.position, self.minimum.value, self.minimum.gradient, self.minimum.pairs = state
+        self._write(self.minimum.position)
+
     def _release_curvatures(self) -> None:
         """Include the gradient by the curvatures from now on, and forget the steps that were taken without it."""
         self.minimum.value, self.minimum.gradient = self._evaluate(self.minimum.position)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -15,7 +16,7 @@ from kappagcn.errors import DivergedError, TrainingError
 from kappagcn.training.checkpoint import CheckpointFolder, save_tensors
 from kappagcn.training.trainer import Record, Trainer
 
-__all__ = ["RunOptions", "TrainingResult", "curvature_path", "run_training", "thinned", "train"]
+__all__ = ["RunOptions", "TrainingResult", "curvature_path", "on_all_ranks", "run_training", "thinned", "train"]
 
 Callback = Callable[[Record], None]
 CHECKPOINT_SECONDS = 5.0
@@ -35,7 +36,8 @@ class RunOptions(TypedDict, total=False):
 class TrainingResult:
     """Result of training; the network itself holds the best weights.
 
-    `seconds` counts from the last start or resume, which was after `resumed_after` epochs.
+    `seconds` is the time of all epochs, also of those before an interruption; `resumed_after` is the number of epochs
+    before the last start or resume.
 
     >>> history = [{"epoch": 1, "stopping_accuracy": 0.5}, {"epoch": 2, "stopping_accuracy": 0.7}]
     >>> TrainingResult(epochs=2, best_epoch=2, stopped_by="epochs", seconds=0.1, history=history).best
@@ -50,11 +52,12 @@ class TrainingResult:
     capped_rows: int = 0
     resumed_after: int = 0
     restarts: int = 0
+    best_record: Record = field(default_factory=dict, repr=False)
 
     @property
     def best(self) -> Record:
         """Metrics of the epoch whose weights were kept."""
-        return self.history[self.best_epoch - 1]
+        return self.best_record or self.history[self.best_epoch - 1]
 
     def record(self) -> Record:
         """The run of a classifier as a record: one format for cross-validation and the paper's tables."""
@@ -84,7 +87,7 @@ def thinned(history: list[Record]) -> list[Record]:
 
 def curvature_path(history: list[Record]) -> list[list[float]]:
     """[epoch, κ …] for some epochs from the first to the last; empty without curvatures."""
-    kept = thinned(history) if history[0]["curvatures"] else []
+    kept = thinned(history) if history and history[0]["curvatures"] else []
     return [[each["epoch"], *(round(kappa, 5) for kappa in each["curvatures"])] for each in kept]
 
 
@@ -115,8 +118,17 @@ def train(
     history: list[Record] | None = None,
     callbacks: Sequence[Callback] = (),
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    epochs: float = math.inf,
 ) -> list[Record]:
     """Run epochs until training is over, with a checkpoint every few seconds, at the end, and on Ctrl-C.
+
+    Args:
+        trainer: The trainer.
+        folder: Run folder, which was started; None to keep nothing.
+        history: Metrics of the epochs so far, to which those of further epochs are added.
+        callbacks: Functions that are called with each epoch's metrics.
+        checkpoint_seconds: Time between checkpoints.
+        epochs: Epoch after which to stop, though training is not over.
 
     Raises:
         DivergedError: A value became NaN or infinite; the last good state is saved.
@@ -133,13 +145,15 @@ def train(
     saved = time.monotonic()
     try:
         with _delayed_interrupt() as interrupts:
-            while not trainer.is_over():
+            while not _is_done(trainer, epochs):
+                start = time.perf_counter()
                 history.append(trainer.run_epoch())
+                trainer.seconds += time.perf_counter() - start
                 for callback in callbacks:
                     callback(history[-1])
                 due = time.monotonic() - saved > checkpoint_seconds
                 stop = trainer.communicator.any_rank(bool(interrupts))
-                if folder is not None and (due or stop or trainer.is_over()):
+                if folder is not None and (due or stop or _is_done(trainer, epochs)):
                     folder.save(trainer, history)
                     saved = time.monotonic()
                 if stop:
@@ -151,6 +165,10 @@ def train(
             problem.saved_at(folder.checkpoint)
         raise
     return history
+
+
+def _is_done(trainer: Trainer, epochs: float) -> bool:
+    return trainer.epoch >= epochs or trainer.is_over()
 
 
 def run_training(
@@ -190,16 +208,11 @@ def run_training(
     history = list(history)
     if run is not None:  # rank 0 starts or resumes the run; other ranks take its state
         files = run
-        history, tensors, state = trainer.communicator.run_on_rank0(
-            lambda: (files.start(about, trainer, history, resume=resume), trainer.tensors(), trainer.about())
-        )
-        if trainer.communicator.rank > 0:
-            trainer.load(tensors, state)
+        history = on_all_ranks(trainer, lambda: files.start(about, trainer, history, resume=resume))
     if trainer.communicator.rank > 0:
         run, callbacks = None, ()
-    first, start = trainer.epoch, time.perf_counter()
+    first = trainer.epoch
     history = train(trainer, folder=run, history=history, callbacks=callbacks, checkpoint_seconds=checkpoint_seconds)
-    seconds = time.perf_counter() - start
     trainer.take_best()
     trainer.model.eval()
     if run is not None:
@@ -209,14 +222,25 @@ def run_training(
         epochs=trainer.epoch,
         best_epoch=trainer.stopping.best_epoch,
         stopped_by=_reason(trainer),
-        seconds=seconds,
+        seconds=trainer.seconds,
         resumed_after=first,
         restarts=trainer.restarts,
         history=history,
+        best_record=trainer.best_record,
     )
+
+
+def on_all_ranks(trainer: Trainer, load: Callable[[], list[Record]]) -> list[Record]:
+    """Load a state on rank 0 alone; all ranks then have it, and return the metrics of its epochs."""
+    if trainer.communicator.world_size == 1:
+        return load()
+    history, tensors, state = trainer.communicator.run_on_rank0(lambda: (load(), trainer.tensors(), trainer.about()))
+    if trainer.communicator.rank > 0:
+        trainer.load(tensors, state)
+    return history
 
 
 def _reason(trainer: Trainer) -> str:
     if trainer.converged:
         return "converged"
-    return "patience" if trainer.stopping.is_over(trainer.epoch) else "epochs"
+    return "patience" if trainer.stopping.is_over() else "epochs"

@@ -88,6 +88,14 @@ class SmoothedTrainer(QuasiNewtonTrainer):
         self._sharp_values[value] = self.task.sharp
         return value, gradient
 
+    def _save_backup(self) -> None:
+        super()._save_backup()
+        self._smoothing_before = self.share, self.sharp, self.task.width, self.block
+
+    def _restore_backup(self) -> None:
+        self.share, self.sharp, self.task.width, self.block = self._smoothing_before
+        super()._restore_backup()
+
     def _step(self, epoch: int) -> float:
         if self.share > 0 and (len(self.block) > BLOCK or self.stuck):
             self._renew_width()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
@@ -15,7 +15,7 @@ from kappagcn.models import NodeClassifier
 from kappagcn.nn.inputs import Features
 from kappagcn.sparse import SparseMatrix
 
-__all__ = ["NodeClassification", "Task", "inputs"]
+__all__ = ["NodeClassification", "Task", "inputs", "versions"]
 
 
 class Task(Protocol):
@@ -36,8 +36,11 @@ class Task(Protocol):
     def metrics(self) -> dict[str, float]:
         """Metrics of an epoch."""
 
-    def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
-        """The loss for early stopping, and the score, higher the better, whose best weights are kept."""
+    def watched(self, metrics: dict[str, float]) -> tuple[float, float] | None:
+        """The loss for early stopping, and the score, higher the better, whose best weights are kept.
+
+        None in an epoch without an evaluation.
+        """
 
 
 class NodeClassification:
@@ -81,7 +84,7 @@ class NodeClassification:
     def _training_scores(self) -> Tensor:
         """Scores of all nodes: those of the last metrics, unless weights have changed since."""
         scores, self._kept = self._kept, None
-        if scores is not None and scores[1] == _versions(self.model):
+        if scores is not None and scores[1] == versions(self.model):
             return scores[0]
         computed: Tensor = self.model(self.x, self.adjacency)
         return computed
@@ -100,7 +103,7 @@ class NodeClassification:
         if self._is_kept():
             with torch.enable_grad():
                 scores = self.model(self.x, self.adjacency)
-            self._kept = scores, _versions(self.model)
+            self._kept = scores, versions(self.model)
         else:
             scores = self.model(self.x, self.adjacency)
         parts = {name: scores.detach()[self.nodes[name]] for name in ("stopping", "validation")}
@@ -140,7 +143,7 @@ class NodeClassification:
         return int(self.communicator.all_reduce_sum(self.model.capped_rows(self.x, self.adjacency))[0])
 
 
-def _versions(model: NodeClassifier) -> list[int]:
+def versions(model: nn.Module) -> list[int]:
     """Numbers that differ as soon as a parameter or buffer has been changed or replaced."""
     return [number for t in (*model.parameters(), *model.buffers()) for number in (id(t), t._version)]
 

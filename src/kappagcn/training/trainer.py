@@ -87,14 +87,16 @@ class Trainer:
         for tensor in model.state_dict().values():
             self.communicator.broadcast(tensor)
         self.epoch, self.restarts, self.rounds = 0, 0, 0
+        self.seconds = 0.0  # time of all epochs, also of those before an interruption
+        self.best_record: Record = {}
         self.stopping = EarlyStopping(config.patience, by_score=config.stop_by == "either")
         self.named = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.curvatures = [module for module in model.modules() if isinstance(module, Curvature)]
         self._initial = [c.raw.detach().clone() for c in self.curvatures]
         kappas, decayed = {id(c.raw) for c in self.curvatures}, {id(p) for p in regularised or []}
         weights = [p for p in self.named.values() if id(p) not in kappas]
-        self.relative = [c for c in self.curvatures if isinstance(c, RelativeCurvature)]
-        in_units = {id(c.raw) for c in self.relative}
+        relative = [c for c in self.curvatures if isinstance(c, RelativeCurvature)]
+        in_units, self.scales = {id(c.raw) for c in relative}, [c.scale for c in relative]
         curved = [p for p in self.named.values() if id(p) in kappas]
         groups: list[dict[str, Any]] = [
             {"params": [p for p in weights if id(p) in decayed], "weight_decay": config.l2, "lr": config.lr},
@@ -125,10 +127,11 @@ class Trainer:
         """One training step and the metrics after it.
 
         Raises:
-            DivergedError: A value became NaN or infinite. The weights are those before the step.
+            DivergedError: A value became NaN or infinite. The state is that before the epoch.
         """
         epoch = self.epoch + 1
         self.communicator.set_epoch(epoch)
+        self._save_backup()
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(self.random)
             self.model.train()
@@ -139,12 +142,14 @@ class Trainer:
             metrics = self._metrics()
         self._check_finite({name.replace("_", " "): value for name, value in metrics.items()}, epoch)
         self.epoch, self.random = epoch, random
-        if self.stopping.update(epoch, *self.task.watched(metrics)):
-            now = self.model.state_dict()
-            torch._foreach_copy_(list(self.best.values()), [now[name].detach() for name in self.best])
         record = {"epoch": epoch, "train_loss": loss, **metrics, "curvatures": self.kappas()}
         if self.config.self_training:
             record["round"] = self.rounds
+        watched = self.task.watched(metrics)
+        if watched is not None and self.stopping.update(epoch, *watched):
+            now = self.model.state_dict()
+            torch._foreach_copy_(list(self.best.values()), [now[name].detach() for name in self.best])
+            self.best_record = record
         if self._has_ended() and not self._last_epoch():
             if self.restarts < RESTARTS and self._has_collapsed():
                 self._restart()
@@ -194,7 +199,6 @@ class Trainer:
         return self.task.metrics()
 
     def _step(self, epoch: int) -> float:
-        self._save_backup()
         for p in self.named.values():
             p.grad = None
         value = self._gradients(epoch)
@@ -228,12 +232,12 @@ class Trainer:
                 kappa.sub_(rate * self.config.curvature_lr * kappa.grad)
 
     def sum_gradients(self) -> None:
-        """Sum the gradients over all ranks, in one message; curvatures in units of rows take the mean unit."""
+        """Sum the gradients over all ranks, in one message; scales of rows get their mean over all ranks."""
         if self.communicator.world_size == 1:
             return
-        for curvature in self.relative:  # ranks with batches of their own have seen different rows, or none
-            total, count = self.communicator.all_reduce_sum(curvature.mean_square.clamp(min=0), not curvature.pending)
-            curvature.set_mean_square(total / max(count, 1.0))
+        for scale in self.scales:  # in the first step ranks have seen different rows, or none; then all are the same
+            total, count = self.communicator.all_reduce_sum(scale.clamp(min=0), scale > 0)
+            scale.fill_(total / count if count else -1)
         params = list(self.named.values())
         flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in params])
         self.communicator.all_reduce(flat)
@@ -241,12 +245,19 @@ class Trainer:
             p.grad = part.view_as(p)
 
     def _state(self) -> list[Tensor]:
-        """Everything that a step changes: weights, and Adam's averages once it has some."""
-        states = [] if self.adam is None else self.adam.state.values()
-        return [*self.named.values(), *(t for state in states for t in state.values())]
+        """All tensors that an epoch changes: weights, buffers, and the optimisers' averages once they have some."""
+        states = [state for adam in self._optimisers() for state in adam.state.values()]
+        coordinates = [] if self.curvature_adam is None else [self.curvature_adam.u]
+        averages = [t for state in states for t in state.values()]
+        return [*self.named.values(), *self.model.buffers(), *coordinates, *averages]
+
+    def _optimisers(self) -> list[torch.optim.Optimizer]:
+        """The optimisers of the weights and of the curvatures."""
+        adams = (self.adam, None if self.curvature_adam is None else self.curvature_adam.adam)
+        return [adam for adam in adams if adam is not None]
 
     def _save_backup(self) -> None:
-        """Copy the state, which a failed step restores."""
+        """Copy the state, which a failed epoch restores."""
         now = [t.detach() for t in self._state()]
         if len(self._backup) == len(now):
             torch._foreach_copy_(self._backup, now)
@@ -263,11 +274,16 @@ class Trainer:
         """Restore the backup and raise an error if a value is NaN or infinite."""
         for quantity, value in values.items():
             if not math.isfinite(value):
-                if len(self._state()) > len(self._backup) and self.adam is not None:  # after the first step
-                    self.adam.state.clear()
-                with torch.no_grad():
-                    torch._foreach_copy_(self._state(), self._backup)
+                self._restore_backup()
                 raise DivergedError(quantity, value, epoch)
+
+    @torch.no_grad()
+    def _restore_backup(self) -> None:
+        """Restore the state before the epoch."""
+        if len(self._state()) > len(self._backup):  # before the first one the optimisers had no averages
+            for adam in self._optimisers():
+                adam.state.clear()
+        torch._foreach_copy_(self._state(), self._backup)
 
     @property
     def converged(self) -> bool:
@@ -279,7 +295,7 @@ class Trainer:
         return self._has_ended()
 
     def _has_ended(self) -> bool:
-        return self._last_epoch() or self.stopping.is_over(self.epoch)
+        return self._last_epoch() or self.stopping.is_over()
 
     def _last_epoch(self) -> bool:
         return self.epoch >= self.config.epochs
@@ -302,8 +318,8 @@ class Trainer:
 
     def about(self) -> dict[str, Any]:
         """The rest of the state, as plain numbers."""
-        counts = {"epoch": self.epoch, "restarts": self.restarts, "rounds": self.rounds}
-        return {**counts, "stopping": asdict(self.stopping)}
+        counts = {"epoch": self.epoch, "restarts": self.restarts, "rounds": self.rounds, "seconds": self.seconds}
+        return {**counts, "best_record": self.best_record, "stopping": asdict(self.stopping)}
 
     def load(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
         """Load a saved state."""
@@ -315,6 +331,7 @@ class Trainer:
         self.best = {name: t.to(self.best[name].device) for name, t in parts["best"].items()}
         self.random, self.epoch = tensors["random"], int(about["epoch"])
         self.restarts, self.rounds = int(about.get("restarts", 0)), int(about.get("rounds", 0))
+        self.seconds, self.best_record = float(about.get("seconds", 0.0)), dict(about.get("best_record", {}))
         if "targets" in tensors:
             learner: Any = self.task
             learner.targets = tensors["targets"].to(learner.others.device)
@@ -325,5 +342,7 @@ class Trainer:
             states: dict[int, dict[str, Tensor]] = {}
             for key, tensor in parts["adam"].items():
                 number, _, name = key.partition("/")
-                states.setdefault(int(number), {})[name] = tensor
+                # Averages of κ had no axis in version 0.2.
+                states.setdefault(int(number), {})[name] = tensor if name == "step" else torch.atleast_1d(tensor)
             self.adam.load_state_dict({**self.adam.state_dict(), "state": states})
+        self._backup = []
