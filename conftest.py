@@ -1,5 +1,6 @@
 """What every test and doctest starts from: seeded generators, few threads, hypothesis without chance unless asked."""
 
+import contextlib
 import gc
 import importlib
 import os
@@ -12,6 +13,8 @@ import hypothesis.internal.conjecture.providers
 import numpy as np
 import pytest
 import torch
+
+from shaking import shaken
 
 
 def has_numba() -> bool:
@@ -53,6 +56,25 @@ def seed_all() -> None:
     random.seed(SEED)
     np.random.seed(SEED)  # noqa: NPY002  what a test may draw from without a generator of its own
     torch.manual_seed(SEED)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--shaken=SEED`, which `make shaken` gives."""
+    parser.addoption(
+        "--shaken",
+        type=int,
+        metavar="SEED",
+        help="multiply every random number and start of training by 1 + 1e-6·u; what fails depends on the last digit",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Shake from the first import of the package to the end of the session."""
+    seed = config.getoption("shaken")
+    if seed is not None:
+        stack = contextlib.ExitStack()
+        stack.enter_context(shaken(seed))
+        config.add_cleanup(stack.close)
 
 
 def pytest_collection_finish() -> None:
