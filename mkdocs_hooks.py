@@ -15,7 +15,7 @@ import griffe
 
 from kappagcn import estimators
 from kappagcn.estimators import settings as settings_module
-from kappagcn.estimators.settings import settings_table
+from kappagcn.estimators.setting_field import settings_table
 
 sys.path.insert(0, str(Path(__file__).parent))
 from mkdocs_math import with_mathml

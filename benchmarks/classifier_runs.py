@@ -10,7 +10,7 @@ from typing import Any
 from kappagcn.estimators import KappaGCNClassifier
 from kappagcn.estimators.labelled import read_labels
 from kappagcn.graphs.datasets.benchmark import Benchmark
-from kappagcn.paper.runs import machine, versions
+from kappagcn.paper.runs import made_by
 from kappagcn.training import final_evaluation
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -67,8 +67,7 @@ class Runs:
             "curvatures": classifier.curvatures_,
             "epochs": result["epochs"],
             "seconds": result["seconds"],
-            "versions": versions(),
-            "machine": machine(),
+            **made_by(),
         }
 
     def by_candidate(self, dataset: str) -> dict[str, dict[int, dict[str, Any]]]:

@@ -15,6 +15,7 @@ import torch
 
 import own_features
 import record
+import weights
 from classifier_runs import Runs
 from kappagcn.estimators import bootstrapped
 from kappagcn.paper.tables import Table
@@ -102,7 +103,7 @@ A mean over so few nodes and splits is uncertain by about 0.02; differences belo
 - **κ-APPNP** is an option, not the default: its K products make it slower, and it is no better on most of these.
 
 {own_features.section()}
-## Records
+{weights.section()}## Records
 
 `python benchmarks/defaults.py` runs what is missing in `results/defaults.jsonl` and writes this page. Made from
 {len(every)} records of {every[0]["machine"]}; {versions}.

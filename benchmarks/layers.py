@@ -3,6 +3,7 @@
     KAPPAGCN_DATA=... python benchmarks/layers.py         measures, keeps benchmarks/results/layers.json, writes
                                                           docs/layers.md from it
     python benchmarks/layers.py --precision               measures precision alone, keeps the rest of the record
+    python benchmarks/layers.py --beside                  measures layers beside PyG's and torch.compile alone
     python benchmarks/layers.py --docs                    docs/layers.md from the record, without measuring
 
 A step is forward, backward and optimiser of a network of two convolutions, 16 hidden columns, cross-entropy on the
@@ -31,6 +32,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch_geometric.nn import GCNConv
 
+import layers_beside_pyg
 import profile_step
 import record
 import targets
@@ -193,7 +195,7 @@ def grown(nodes: int, reach: int | None) -> None:
     """In a process of its own: seconds of a step, GiB with the data loaded, GiB at the peak of training."""
     x, edge_index, y = random_graph(nodes, 5 * nodes, reach)
     adjacency = normalized_adjacency(edge_index, num_nodes=nodes)
-    adjacency.matrices()
+    adjacency.csr_transpose()
     net = networks(64, 7)["κ = −1"]
     train = torch.arange(1000)
     forget_peak()
@@ -357,7 +359,9 @@ def page(saved: dict[str, Any]) -> str:
     errors = "\n".join(
         f"| {r['radius']} | {r['errors']['float32']:.0e} | {r['errors']['float64 mode']:.0e} |" for r in error
     )
+    sections = (drop_in_section, layers_beside_pyg.beside_section, layers_beside_pyg.compiled_section)
     more = [sleeping_section(saved["results"]), profile_step.section(record.load("profile_step"))]
+    more += [section(saved["results"]) for section in sections]
     return f"""# Layers: speed, memory, precision
 
 {record.made_with(saved)}
@@ -380,7 +384,7 @@ is what runs where the extra `fast` is not installed; the float64 mode is `doubl
 
 {aims(saved["results"])}
 
-{"".join(more)}{drop_in_section(saved["results"])}## Growth
+{"".join(more)}## Growth
 
 A step of the κ-GCN (forward and backward) on random graphs, 64 dense features, five edges a node: edges between any two
 nodes, which is the worst for a processor's cache, and edges between nodes at most {REACH} apart in their numbering.
@@ -406,10 +410,28 @@ infinite: the radius is capped at 17.7, and `fit` warns with the number of rows.
 """
 
 
-def measure(options: argparse.Namespace) -> dict[str, Any]:
+def beside_pyg(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Layers beside PyG's, as they are and compiled."""
+    torch.set_num_threads(options.threads)
+    ways: tuple[Any, ...] = (layers_beside_pyg.beside_pyg, layers_beside_pyg.compiled)
+    results = []
+    for name in ("cora_ml", "pubmed"):
+        for measured in ways:
+            if (row := measured(name, data_folder(), options.repeats, medians)) is not None:
+                results.append(row)
+                print(row, file=sys.stderr, flush=True)
+    return results
+
+
+def data_folder() -> str:
     root = os.environ.get("KAPPAGCN_DATA")
     if not root:
         raise SystemExit("expected KAPPAGCN_DATA to name the folder with cora_ml.npz and pubmed.npz, found it unset")
+    return root
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    root = data_folder()
     if compiled("rows") is None:
         raise SystemExit("expected numba to be installed: pip install numba")
     torch.set_num_threads(options.threads)
@@ -423,6 +445,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     for name in ("cora_ml", "pubmed"):
         results.append(drop_in(name, root, options.repeats))
         print(results[-1], file=sys.stderr, flush=True)
+    results += beside_pyg(options)
     for nodes in GROWING:
         anywhere, before, peak = alone("--grown", str(nodes))
         near = alone("--grown", str(nodes), "--reach", str(REACH))[0]
@@ -440,6 +463,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=41)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--precision", action="store_true", help="measure precision alone, keep the rest of the record")
+    parser.add_argument("--beside", action="store_true", help="measure layers beside PyG's and torch.compile alone")
     parser.add_argument("--docs", action="store_true", help="write the page from the record, without measuring")
     parser.add_argument("--grown", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--reach", type=int, help=argparse.SUPPRESS)
@@ -457,10 +481,13 @@ def main() -> int:
     elif options.imports:
         print(peak_gib())
     else:
-        if options.precision:
+        if options.precision or options.beside:
             kept = record.load("layers")
-            rows = [row for row in kept["results"] if row["case"] != "error"]
-            record.save("layers", {**kept, "results": rows + error_by_radius()}, PACKAGES)
+            rows = error_by_radius() if options.precision else beside_pyg(options)
+            cases = {row["case"] for row in rows}
+            record.save(
+                "layers", {**kept, "results": [r for r in kept["results"] if r["case"] not in cases] + rows}, PACKAGES
+            )
         elif not options.docs:
             record.save("layers", measure(options), PACKAGES)
         (record.DOCS / "layers.md").write_text(page(record.load("layers")))

@@ -24,7 +24,7 @@ from kappagcn.estimators.labelled import read_labels
 from kappagcn.graphs import Split
 from kappagcn.graphs.datasets.benchmark import Benchmark
 from kappagcn.graphs.measures.homophily import is_heterophilous
-from kappagcn.paper.runs import machine, versions
+from kappagcn.paper.runs import made_by
 from kappagcn.paper.tables import Table
 from wider_rows import signed
 
@@ -75,8 +75,7 @@ def _run(benchmark: Benchmark, split: Split, number: int, name: str, settings: d
         "accuracy": classifier.result_.record()["validation_accuracy"],
         "apart": bool(getattr(classifier.model_, "own", None) is not None),
         "training_nodes_show_heterophily": is_heterophilous(benchmark.data, split.train),
-        "versions": versions(),
-        "machine": machine(),
+        **made_by(),
     }
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from kappagcn.estimators.provenance import commit
 from kappagcn.paper.runs import processor
 
 RESULTS = Path(__file__).parent / "results"
@@ -32,6 +33,7 @@ def provenance(packages: tuple[str, ...]) -> dict[str, Any]:
             "cores": os.cpu_count(),
             "system": platform.system(),
         },
+        "commit": commit(Path(__file__).parent / "*.py"),
     }
 
 

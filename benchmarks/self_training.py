@@ -21,7 +21,7 @@ from kappagcn.estimators import bootstrapped
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.paper import DATASETS, Cell, Experiment, Table
 from kappagcn.paper.cells import CONFIGS
-from kappagcn.paper.runs import machine, versions
+from kappagcn.paper.runs import made_by
 from kappagcn.paper.tables import accuracy
 from kappagcn.paper.wider import ROUNDS as CHOSEN
 from kappagcn.paper.wider import WIDER_ROWS
@@ -65,8 +65,7 @@ def _run(cell: Cell, number: int, root: str | None) -> dict[str, Any]:
         "accuracy": [_kept(result.history, rounds) for rounds in range(ROUNDS + 1)],
         "epochs": [sum(each["round"] == rounds for each in result.history) for rounds in range(ROUNDS + 1)],
         "seconds": round(result.seconds, 2),
-        "versions": versions(),
-        "machine": machine(),
+        **made_by(),
     }
 
 

@@ -45,8 +45,8 @@ def main(epochs: int = 200) -> float:
     with torch.no_grad():
         predicted = model(data).argmax(dim=1)
     right = (predicted == data.y)[split.validation].float().mean()
-    curvatures = [conv.manifold.curvature.value for conv in (model.conv1, model.conv2)]
-    print(f"validation accuracy {right:.3f}, curvatures {curvatures[0]:+.2f} and {curvatures[1]:+.2f}")
+    signs = [f"{conv.manifold.curvature.sign:+d}" for conv in (model.conv1, model.conv2)]
+    print(f"validation accuracy {right:.1f}, signs of the curvatures {' and '.join(signs)}")
     return float(right)
 
 

@@ -36,7 +36,7 @@ def main(start: float = 0.2, epochs: int = 300, dim: int = 2) -> list[float]:
     if crossing is None:
         print(f"κ stayed positive, at {path[-1]:+.3f}: train longer.")
     else:
-        print(f"κ passed zero in epoch {crossing} and ended at {path[-1]:+.2f}: this tree is hyperbolic.")
+        print(f"κ passed zero in epoch {crossing}: this tree is hyperbolic.")
     return path
 
 

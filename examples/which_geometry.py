@@ -25,7 +25,7 @@ def main(name: str = "small_tree", dim: int = 3, epochs: int = 300) -> str:
     for letter in SPACES:
         embedder = GraphEmbedder(f"{letter}{dim}", epochs=epochs, curvature_lr=0, verbose=False).fit(graph)
         distortion[letter] = embedder.distortion_
-        print(f"  {letter}{dim}: average distortion {distortion[letter]:.4f}, κ = {embedder.curvatures_[0]:+.3f}")
+        print(f"  {letter}{dim}, κ held at {embedder.curvatures_[0]:+.2g}: average distortion {distortion[letter]:.2g}")
     best, second = sorted(distortion, key=distortion.get)[:2]
     if distortion[best] > 0.9 * distortion[second]:
         print(f"{name} fits {SPACES[best]} and {SPACES[second]} space about equally well: take the flatter one.")

@@ -1,0 +1,146 @@
+"""A step of each layer beside PyG's, and of layers compiled by ``torch.compile``; measured and shown by layers.py."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import APPNP, GATConv, GATv2Conv, GCNConv, SAGEConv
+
+from kappagcn.graphs import load_graph
+from kappagcn.nn import KappaAPPNP, KappaGATConv, KappaGCNConv, KappaSAGEConv, SparseMatrix, normalized_adjacency
+
+COLUMNS = 16
+HEADS = 8
+
+Step = Callable[[], None]
+Steps = dict[str, Step]
+Medians = Callable[[Steps, int], dict[str, float]]
+
+
+def pairs(columns: int) -> dict[str, tuple[nn.Module, nn.Module]]:
+    """PyG's layers and ours with the same arguments, whose curvatures are trained."""
+    space, head = f"H{COLUMNS}", f"H{COLUMNS // 2}"
+    heads: Any = {"heads": HEADS}
+    return {
+        "GCN": (GCNConv(columns, COLUMNS), KappaGCNConv(columns, COLUMNS, manifold=space)),
+        "SAGE": (SAGEConv(columns, COLUMNS), KappaSAGEConv(columns, COLUMNS, manifold=space)),
+        "GAT": (GATConv(columns, COLUMNS), KappaGATConv(columns, COLUMNS, manifold=space)),
+        f"GAT, {HEADS} heads of {COLUMNS // 2}": (
+            GATConv(columns, COLUMNS // 2, **heads),
+            KappaGATConv(columns, COLUMNS // 2, manifold=head, **heads),
+        ),
+        "GATv2": (GATv2Conv(columns, COLUMNS), KappaGATConv(columns, COLUMNS, manifold=space, score="gatv2")),
+        "APPNP, 10 steps": (APPNP(10, 0.1), KappaAPPNP(10, 0.1, manifold=f"H{COLUMNS}(-1)")),
+    }
+
+
+def step_of(layer: Callable[..., Tensor], parameters: nn.Module, *inputs: Any) -> Step:
+    """Forward and backward."""
+
+    def step() -> None:
+        parameters.zero_grad()
+        layer(*inputs).sum().backward()
+
+    return step
+
+
+def beside_pyg(name: str, root: str, repeats: int, medians: Medians) -> dict[str, Any]:
+    """Seconds of one layer on dense features and edge_index; APPNP propagates rows of 16 columns."""
+    torch.manual_seed(0)
+    data = load_graph(name, root=root, download=False)
+    x, steps = data.x.to_dense(), {}
+    rows = torch.randn(len(x), COLUMNS, requires_grad=True)
+    for label, (theirs, ours) in pairs(x.shape[1]).items():
+        features = rows if "APPNP" in label else x
+        steps[f"{label}, PyG"] = step_of(theirs, theirs, features, data.edge_index)
+        steps[f"{label}, ours"] = step_of(ours, ours, features, data.edge_index)
+    return {"case": "beside PyG", "graph": name, "beside": medians(steps, repeats)}
+
+
+def compiled(name: str, root: str, repeats: int, medians: Medians) -> dict[str, Any] | None:
+    """Seconds of layers as they are and compiled by inductor; None where there is no C++ compiler."""
+    if shutil.which("g++") is None and shutil.which("clang++") is None:
+        return None
+    torch.manual_seed(0)
+    data = load_graph(name, root=root, download=False)
+    x, edges, steps = data.x.to_dense(), data.edge_index, {}
+    matrices = SparseMatrix.from_tensor(data.x), normalized_adjacency(edges, num_nodes=len(x))
+    ours, space = KappaGCNConv(x.shape[1], COLUMNS, manifold=f"H{COLUMNS}"), f"H{COLUMNS}"
+    attention = KappaGATConv(x.shape[1], COLUMNS, manifold=space)
+    cases = {
+        "KappaGCNConv, dense features and edge_index": (ours, (x, edges)),
+        "KappaGCNConv, sparse matrices": (ours, matrices),
+        "KappaGATConv": (attention, (x, edges)),
+        "GCNConv": (GCNConv(x.shape[1], COLUMNS), (x, edges)),
+    }
+    for label, (layer, inputs) in cases.items():
+        step_of(layer, layer, *inputs)()  # scales of rows are set outside
+        steps[label] = step_of(layer, layer, *inputs)
+        torch.compiler.reset()
+        whole = torch.compile(layer, fullgraph=True)
+        steps[f"{label}, compiled"] = step_of(whole, layer, *inputs)
+        for _ in range(3):
+            steps[f"{label}, compiled"]()
+    return {"case": "compiled", "graph": name, "compiled": medians(steps, repeats)}
+
+
+def beside_section(results: list[dict[str, Any]]) -> str:
+    """The table of layers beside PyG's."""
+    cases = [r for r in results if r["case"] == "beside PyG"]
+    if not cases:
+        return ""
+    labels = dict.fromkeys(name.rsplit(", ", 1)[0] for name in cases[0]["beside"])
+    lines = []
+    for label in labels:
+        cells = []
+        for r in cases:
+            theirs, ours = (r["beside"][f"{label}, {who}"] for who in ("PyG", "ours"))
+            cells.append(f"{1e3 * theirs:.1f} ms | {1e3 * ours:.1f} ms | {ours / theirs:.2f}")
+        lines.append(f"| {label} | {' | '.join(cells)} |")
+    head = " | ".join(f"{r['graph']}, PyG | ours | ratio" for r in cases)
+    table = "\n".join(lines)
+    return f"""## All layers beside PyG's
+
+Forward and backward of one layer with {COLUMNS} columns on dense features and the same `edge_index` in each call;
+ours learn the curvature of H{COLUMNS}. The sorted edges belong to the `edge_index` tensor, and all layers share them.
+Features that are mostly zeros are multiplied as a sparse matrix from the second call with the same tensor on. Weights
+of attention have a gradient, which the compiled loops compute too.
+
+| layer | {head} |
+|---|{"---|---|---|" * len(cases)}
+{table}
+
+"""
+
+
+def compiled_section(results: list[dict[str, Any]]) -> str:
+    """The table of compiled layers."""
+    cases = [r for r in results if r["case"] == "compiled"]
+    if not cases:
+        return ""
+    labels = [name for name in cases[0]["compiled"] if not name.endswith(", compiled")]
+    lines = []
+    for label in labels:
+        cells = []
+        for r in cases:
+            eager, whole = r["compiled"][label], r["compiled"][f"{label}, compiled"]
+            cells.append(f"{1e3 * eager:.2f} ms | {1e3 * whole:.2f} ms | {whole / eager:.2f}")
+        lines.append(f"| {label} | {' | '.join(cells)} |")
+    head = " | ".join(f"{r['graph']} | compiled | ratio" for r in cases)
+    table = "\n".join(lines)
+    return f"""## torch.compile
+
+The same step of one layer, and with `torch.compile(layer, fullgraph=True)` (inductor). Midpoints and products with
+sparse features are operations registered with torch (`kappagcn::midpoints`, `kappagcn::csr_product`,
+`kappagcn::feature_product`), which a compiled function calls as they are, with the edges sorted once. Where weights of
+edges have a gradient, as in attention, it sums over edges by torch's own operations.
+
+| layer | {head} |
+|---|{"---|---|---|" * len(cases)}
+{table}
+
+"""
