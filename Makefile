@@ -9,7 +9,7 @@ SEED ?= $(shell date +%s)
 SEEDS ?= 1 2 3
 # What trains, and what is printed: the tests of make shaken.
 SHAKEN := tests/test_shaking.py tests/test_documents.py tests/test_examples.py tests/test_doctests.py src \
-	tests/models tests/training tests/estimators tests/cli
+	tests/models tests/training tests/embedding tests/classification tests/links tests/cli
 # The project's files are UTF-8 in every locale.
 export PYTHONUTF8 := 1
 

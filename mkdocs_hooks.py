@@ -14,8 +14,8 @@ from typing import Any
 import griffe
 
 from kappagcn import estimators
-from kappagcn.estimators import settings as settings_module
-from kappagcn.estimators.setting_field import settings_table
+from kappagcn.training import settings as settings_module
+from kappagcn.training.setting_field import settings_table
 
 sys.path.insert(0, str(Path(__file__).parent))
 from mkdocs_math import with_mathml

@@ -10,7 +10,7 @@ import sys
 import warnings
 
 import record
-from kappagcn.estimators import GraphEmbedder
+from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.graphs import load_graph
 from kappagcn.nn import message_passing
 from kappagcn.paper.table1 import SWEPT

@@ -35,7 +35,8 @@ Pair = tuple[list[float], list[float]]
 
 def work(kind: str) -> Callable[[], Any]:
     """A function that fits once, in about half a second."""
-    from kappagcn.estimators import GraphEmbedder, KappaGCNClassifier
+    from kappagcn.classification.classifier import KappaGCNClassifier
+    from kappagcn.embedding.embedder import GraphEmbedder
     from kappagcn.graphs import load_graph
 
     options: dict[str, Any] = {"verbose": False}

@@ -7,11 +7,11 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from kappagcn.estimators import KappaGCNClassifier
-from kappagcn.estimators.labelled import read_labels
+from kappagcn.classification.classifier import KappaGCNClassifier
+from kappagcn.classification.evaluation import final_evaluation
 from kappagcn.graphs.datasets.benchmark import Benchmark
 from kappagcn.paper.runs import made_by
-from kappagcn.training import final_evaluation
+from kappagcn.training.labelled import read_labels
 
 RESULTS = Path(__file__).parent.parent / "results"
 

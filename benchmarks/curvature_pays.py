@@ -18,10 +18,9 @@ import torch
 
 import own_features
 from classifier_runs import Runs
-from kappagcn.estimators import bootstrapped
-from kappagcn.estimators.estimate import Estimate
-from kappagcn.figures.style import THEMES, save, styled
 from kappagcn.paper.tables import Table
+from kappagcn.training.estimate import Estimate, bootstrapped
+from kappagcn.view.figures.style import THEMES, save, styled
 from wider_rows import signed
 
 DATASETS = [

@@ -17,8 +17,8 @@ import own_features
 import record
 import weights
 from classifier_runs import Runs
-from kappagcn.estimators import bootstrapped
 from kappagcn.paper.tables import Table
+from kappagcn.training.estimate import bootstrapped
 
 PAGE = record.DOCS / "classifier-defaults.md"
 DATASETS = [

@@ -14,9 +14,9 @@ from rich.console import Console
 
 import record
 from kappagcn import demo
-from kappagcn.figures.embedding import draw_embeddings
-from kappagcn.figures.film import draw_film
 from kappagcn.run_folder import SavedRun
+from kappagcn.view.figures.embedding import draw_embeddings
+from kappagcn.view.figures.film import draw_film
 
 SEED, EPOCHS = 0, 500
 

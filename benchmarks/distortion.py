@@ -28,13 +28,14 @@ import torch
 from torch import Tensor
 
 import record
+from kappagcn.embedding.graph_distances import GraphDistances
+from kappagcn.embedding.pair_objectives import distortion, pair_sums
 from kappagcn.graphs import load_graph, shortest_paths
 from kappagcn.kernels.dispatch import torch_only
 from kappagcn.kernels.threads import threads_for
 from kappagcn.models import FreePoints
 from kappagcn.nn.inputs import factors_of
-from kappagcn.training import GraphDistances, distortion, seeded
-from kappagcn.training.pair_objectives import pair_sums
+from kappagcn.training.trainer import seeded
 
 GRAPH = "tree"
 PRODUCT, FACTORS = "H5xS5", ("H5", "S5")

@@ -22,8 +22,8 @@ import numpy as np
 
 import record
 from embedding_quality_page import PUBLISHED, TRIALS, page
-from kappagcn.estimators import GraphEmbedder
-from kappagcn.estimators.space_choice import candidate_spaces
+from kappagcn.embedding.embedder import GraphEmbedder
+from kappagcn.embedding.space_choice import candidate_spaces
 from kappagcn.graphs import as_graph, describe
 from kappagcn.graphs import load_graph as load_from
 from kappagcn.paper.runs import peak_memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import record
-from kappagcn.estimators.space_choice import candidate_spaces
+from kappagcn.embedding.space_choice import candidate_spaces
 
 Row = dict[str, Any]
 CLOSE = 1.05  # of the least D_avg

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 import record
-from kappagcn.estimators.start import CURVED, FLAT, SETTLED
+from kappagcn.embedding.start import CURVED, FLAT, SETTLED
 from kappagcn.paper.cells import Cell
 from kappagcn.paper.figures.catalogue import draw_paper_figure
 from kappagcn.paper.table1 import (

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import record
 from kappagcn import demo
-from kappagcn.figures.thumbnail import draw_thumbnail
-from kappagcn.report import write_report
 from kappagcn.run_folder import SavedRun
+from kappagcn.view.figures.thumbnail import draw_thumbnail
+from kappagcn.view.report import write_report
 
 PAGES, THUMBNAILS = record.DOCS / "gallery", record.DOCS / "images" / "gallery"
 MOST_BYTES = 10_000_000  # of all pages

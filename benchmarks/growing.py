@@ -23,23 +23,18 @@ import torch.distributed as dist
 import growing_page
 import record
 from growing_page import CLASSES, FAR, FEATURES, bytes_per_epoch, columns
+from kappagcn.classification.fitting import fit
 from kappagcn.distributed import partition, process_group
 from kappagcn.graphs import Split, normalize_rows
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.models import KappaGCN
 from kappagcn.nn.features import tangent_features
 from kappagcn.sparse import normalized_adjacency
-from kappagcn.training import (
-    NodeClassification,
-    Partitioned,
-    PartTrainer,
-    Trainer,
-    TrainingConfig,
-    fit,
-    keep_freed_memory,
-    seeded,
-)
-from kappagcn.training.parts import PartClassification
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.memory import keep_freed_memory
+from kappagcn.training.parts import PartClassification, Partitioned, PartTrainer
+from kappagcn.training.tasks import NodeClassification
+from kappagcn.training.trainer import Trainer, seeded
 
 # Slight curvatures, as the classifier starts with: rows that lie far out are sent in float64.
 SPACES = {"H16": "H16(-0.01)", "S16": "S16(0.01)", "H8xS8": "H8(-0.01)xS8(0.01)"}

@@ -211,10 +211,11 @@ def grown(nodes: int, reach: int | None) -> None:
 def pubmed_memory(root: str) -> None:
     """In a process of its own: the peak of training on Pubmed, all of Python included."""
     data = load_graph("pubmed", root=root, sparse=True, download=False)
+    from kappagcn.classification.fitting import fit
     from kappagcn.graphs import VALIDATION_SEEDS, ppnp_split
     from kappagcn.models import KappaGCN
     from kappagcn.nn import PointFeatures
-    from kappagcn.training import TrainingConfig, fit
+    from kappagcn.training.config import TrainingConfig
 
     data = PointFeatures("H16")(data)
     model = KappaGCN(data.x.shape[1], 3, "H16", dropout=0.5, adjacency_dropout=0.5)

@@ -20,22 +20,18 @@ from torch_geometric.data import Data
 
 import links_page
 import record
-from kappagcn.estimators import LinkPredictionSettings
 from kappagcn.graphs import EdgeSplit, LabelledPairs, NegativeSampler, edge_split, load_graph, normalize_rows
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.graphs.io.undirected import assemble
+from kappagcn.links.task import LinkBatches, LinkPrediction
 from kappagcn.models import KappaGCN, LinkPredictor
 from kappagcn.nn import tangent_features
 from kappagcn.paper.links import SEARCH_SEED, LinkExperiment, LinkJob
-from kappagcn.training import (
-    LinkBatches,
-    LinkPrediction,
-    NodeClassification,
-    Trainer,
-    TrainingConfig,
-    keep_freed_memory,
-    seeded,
-)
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.memory import keep_freed_memory
+from kappagcn.training.settings import LinkPredictionSettings
+from kappagcn.training.tasks import NodeClassification
+from kappagcn.training.trainer import Trainer, seeded
 
 STEPS = 12
 SIZES = (100_000, 1_000_000, 10_000_000)

@@ -27,23 +27,18 @@ from torch_geometric.data import Data
 
 import kappagcn.paper
 import record
+from kappagcn.classification.evaluation import final_evaluation
+from kappagcn.classification.fitting import fit
 from kappagcn.errors import PrecisionWarning
-from kappagcn.estimators import bootstrapped
 from kappagcn.graphs import Split
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.models import KappaGCN
 from kappagcn.paper.experiment import load_experiment
-from kappagcn.training import (
-    MiniBatch,
-    MiniBatches,
-    MiniBatchTrainer,
-    Trainer,
-    TrainingConfig,
-    final_evaluation,
-    fit,
-    seeded,
-)
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.estimate import bootstrapped
+from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
 from kappagcn.training.tasks import NodeClassification
+from kappagcn.training.trainer import Trainer, seeded
 from layers import forget_peak, peak_gib, random_graph
 
 CONFIG = Path(kappagcn.paper.__file__).parent / "configs" / "pubmed" / "H16.toml"

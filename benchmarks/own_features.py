@@ -18,14 +18,14 @@ import numpy as np
 import torch
 
 from classifier_runs import RESULTS
-from kappagcn.estimators import KappaGCNClassifier, bootstrapped
-from kappagcn.estimators.estimate import Estimate
-from kappagcn.estimators.labelled import read_labels
+from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.graphs import Split
 from kappagcn.graphs.datasets.benchmark import Benchmark
 from kappagcn.graphs.measures.homophily import is_heterophilous
 from kappagcn.paper.runs import made_by
 from kappagcn.paper.tables import Table
+from kappagcn.training.estimate import Estimate, bootstrapped
+from kappagcn.training.labelled import read_labels
 from wider_rows import signed
 
 PATH = RESULTS / "own_features.jsonl"

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import record
-from kappagcn.report import write_report
 from kappagcn.run_folder import Embedded, SavedRun, save_embedded, save_json
+from kappagcn.view.report import write_report
 
 SIZES = [(5000, 7000), (20000, 30000)]
 FLAGS = (

@@ -70,7 +70,9 @@ def worker(folder: Path) -> None:
     import torch
 
     from kappagcn.models import KappaGCN
-    from kappagcn.training import TrainingConfig, evaluate_parts, fit_parts, part_files, seeded
+    from kappagcn.training.config import TrainingConfig
+    from kappagcn.training.part_fitting import evaluate_parts, fit_parts, part_files
+    from kappagcn.training.trainer import seeded
 
     torch.set_num_threads(1)
     with seeded(0):

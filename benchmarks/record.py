@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from kappagcn.estimators.provenance import commit
 from kappagcn.paper.runs import processor
+from kappagcn.training.provenance import commit
 
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parent.parent / "docs"

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from classifier_runs import RESULTS
-from kappagcn.estimators import bootstrapped
+from kappagcn.classification.fitting import fit
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.paper import DATASETS, Cell, Experiment, Table
 from kappagcn.paper.cells import CONFIGS
@@ -25,7 +25,8 @@ from kappagcn.paper.runs import made_by
 from kappagcn.paper.tables import accuracy
 from kappagcn.paper.wider import ROUNDS as CHOSEN
 from kappagcn.paper.wider import WIDER_ROWS
-from kappagcn.training import fit, seeded
+from kappagcn.training.estimate import bootstrapped
+from kappagcn.training.trainer import seeded
 from wider_rows import FLAT_ROW, TAUGHT, all_records, differences, rows, signed, targets
 
 PATH = RESULTS / "self_training.jsonl"

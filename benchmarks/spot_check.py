@@ -27,12 +27,12 @@ import torch
 
 import accuracy
 import record
-from kappagcn.estimators.provenance import commit
 from kappagcn.paper.embeddings import EmbeddingJob
 from kappagcn.paper.reproduce import plan
 from kappagcn.paper.runs import Record, RecordFile, Run, machine, run_all, versions
 from kappagcn.paper.table1 import VARIANTS
 from kappagcn.paper.tables import accuracy as mean_accuracy
+from kappagcn.training.provenance import commit
 from readme import SHOWN
 
 ROOT = record.DOCS.parent

@@ -9,8 +9,9 @@ Points are tangent vectors at the origin, so they stay points of the space while
 import torch
 
 from kappagcn import Curvature, ProductManifold, Stereographic
+from kappagcn.embedding.graph_distances import GraphDistances
+from kappagcn.embedding.pair_objectives import distortion
 from kappagcn.graphs import balanced_tree
-from kappagcn.training import GraphDistances, distortion
 
 
 def main(start: float = 0.2, epochs: int = 300, dim: int = 2) -> list[float]:

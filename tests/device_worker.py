@@ -13,37 +13,31 @@ from torch_geometric.data import Data
 
 from cases import CASES, tensors
 from kappagcn import ProductManifold, Stereographic
-from kappagcn.estimators import (
-    GraphEmbedder,
-    KappaGCNClassifier,
-    KappaGCNLinkPredictor,
-    classifier,
-    embedding_run,
-    link_predictor,
-)
+from kappagcn.classification import classifier
+from kappagcn.classification.classifier import KappaGCNClassifier
+from kappagcn.classification.evaluation import predict
+from kappagcn.classification.fitting import fit
+from kappagcn.embedding import run as embedding_run
+from kappagcn.embedding.embedder import GraphEmbedder
+from kappagcn.embedding.graph_distances import GraphDistances
+from kappagcn.embedding.near_pairs import NearPairs
+from kappagcn.embedding.neighbour_precision import mean_average_precision
+from kappagcn.embedding.pair_objectives import distances_from, pair_loss
+from kappagcn.embedding.quality import measure
+from kappagcn.embedding.ranking import Neighbours, ranking_loss
+from kappagcn.embedding.tasks import EmbeddingTask
 from kappagcn.graphs import cycle, disease, edge_split, random_split
+from kappagcn.links import predictor as link_predictor
+from kappagcn.links.fitting import fit_links
+from kappagcn.links.predictor import KappaGCNLinkPredictor
 from kappagcn.models import FreePoints, KappaGCN, LinkPredictor
 from kappagcn.nn import KappaGCNConv, KappaNeighborLoader, PointFeatures, TangentFeatures
-from kappagcn.training import (
-    EmbeddingTask,
-    GraphDistances,
-    MiniBatch,
-    NearPairs,
-    Neighbours,
-    QuasiNewtonTrainer,
-    TrainingConfig,
-    distances_from,
-    fit,
-    fit_links,
-    layerwise,
-    mean_average_precision,
-    measure,
-    pair_loss,
-    parameter_groups,
-    predict,
-    ranking_loss,
-    run_training,
-)
+from kappagcn.training import layerwise
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.groups import parameter_groups
+from kappagcn.training.minibatch import MiniBatch
+from kappagcn.training.quasi_newton import QuasiNewtonTrainer
+from kappagcn.training.run import run_training
 from layer_cases import EDGES, LAYERS, SPACE, X, moved
 from pretend_device import DEVICE, PretendDevice, register, waits
 

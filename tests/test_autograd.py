@@ -11,6 +11,9 @@ import torch
 
 import kappagcn
 from kappagcn import ProductManifold
+from kappagcn.embedding.graph_distances import GraphDistances
+from kappagcn.embedding.pair_objectives import pair_loss
+from kappagcn.embedding.ranking import Neighbours, ranking_loss
 from kappagcn.errors import GeometryError
 from kappagcn.geometry import numerics, pairwise, vectors
 from kappagcn.graphs import path
@@ -19,9 +22,6 @@ from kappagcn.nn.midpoints import midpoints
 from kappagcn.nn.pair_distances import pair_squares
 from kappagcn.nn.rows import arsin_rows, lift_rows, lower_rows
 from kappagcn.sparse import SparseMatrix
-from kappagcn.training.graph_distances import GraphDistances
-from kappagcn.training.pair_objectives import pair_loss
-from kappagcn.training.ranking import Neighbours, ranking_loss
 
 # These are linear in their one tensor and save none; their matrices are read from files or sent by other ranks.
 WITHOUT_TENSORS = {"kappagcn.distributed.csr._Product", "kappagcn.distributed.halo_exchange._Gather"}

@@ -16,9 +16,10 @@ LAYERS = [
     {"errors", "_version", "objectives", "tracing"},
     {"io_atomic", "progress", "geometry", "sparse"},
     {"graphs", "kernels", "distributed", "run_folder", "optim"},
-    {"nn", "drawing"},
-    {"models"},
-    {"training", "figures", "report"},
+    {"nn"},
+    {"models", "view"},
+    {"training"},
+    {"embedding", "classification", "links"},
     {"estimators"},
     {"paper", "demo"},
     {"cli"},
@@ -38,14 +39,16 @@ NARROWER = {
     "run_folder": {"io_atomic"},
     "nn": {"geometry", "graphs", "sparse", "kernels", "tracing"},
     "models": {"geometry", "graphs", "sparse", "nn", "tracing"},
-    "drawing": {"run_folder", "io_atomic"},
-    "figures": {"geometry", "run_folder", "io_atomic", "drawing"},
-    "report": {"geometry", "run_folder", "io_atomic", "drawing"},
+    "view": {"geometry", "run_folder", "io_atomic"},
     "testing": {"geometry"},
     "__main__": {"cli", "estimators"},
     "__init__": {"_version", "geometry", "graphs", "optim", "nn", "models", "training", "estimators"},
 }
-ONLY_FROM = {"paper": {"cli"}, "figures": {"paper", "demo", "cli"}, "report": {"demo", "cli"}}
+ONLY_FROM = {
+    "paper": {"cli"},
+    "view": {"embedding", "paper", "demo", "cli"},
+    "estimators": {"paper", "demo", "cli", "__main__", "__init__"},
+}
 
 
 def allowed(package):

@@ -2,9 +2,7 @@
 
 import re
 
-from kappagcn.training import (
-    reporting,
-)
+from kappagcn.progress import reporting
 
 
 def test_lines_of_progress_where_there_is_no_terminal(capsys, monkeypatch):

@@ -8,7 +8,7 @@ import torch
 from torch_geometric.nn.inits import glorot
 
 from kappagcn import GraphEmbedder, KappaGCNClassifier, graphs
-from kappagcn.estimators.mds import classical_mds
+from kappagcn.embedding.mds import classical_mds
 from kappagcn.models import KappaGCN
 from shaking import SIZE, shaken
 from workers import Worker, execute

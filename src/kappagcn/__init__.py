@@ -12,8 +12,10 @@ from kappagcn._version import __version__
 
 if TYPE_CHECKING:  # real types for type checkers and editors
     from kappagcn import estimators, geometry, graphs, models, nn, optim, training
-    from kappagcn.estimators import GraphEmbedder, KappaGCNClassifier, KappaGCNLinkPredictor
+    from kappagcn.classification.classifier import KappaGCNClassifier
+    from kappagcn.embedding.embedder import GraphEmbedder
     from kappagcn.geometry import Curvature, ProductManifold, Stereographic
+    from kappagcn.links.predictor import KappaGCNLinkPredictor
     from kappagcn.models import KappaGCN
     from kappagcn.nn import KappaGCNConv
 

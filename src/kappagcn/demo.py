@@ -13,13 +13,13 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from kappagcn.classification.classifier import KappaGCNClassifier
+from kappagcn.classification.cross_validation import classify, load_labelled, splits_of
+from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.errors import PrecisionWarning
-from kappagcn.estimators import GraphEmbedder
-from kappagcn.estimators.classifier import KappaGCNClassifier
-from kappagcn.estimators.cross_validation import classify, load_labelled, splits_of
 from kappagcn.graphs import balanced_tree, load_graph
-from kappagcn.report import write_report
 from kappagcn.run_folder import SavedRun
+from kappagcn.view.report import write_report
 
 __all__ = ["Demo", "run", "show"]
 
@@ -80,7 +80,7 @@ def run(out: Path, *, seed: int, epochs: int, quick: bool = False, console: Cons
         small, panels = embed_small(runs, seed=seed, epochs=min(epochs, SMALL_EPOCHS))
         picture = None
         if importlib.util.find_spec("matplotlib") is not None:
-            from kappagcn.figures.embedding import draw_embeddings
+            from kappagcn.view.figures.embedding import draw_embeddings
 
             for theme in ("dark", "light"):
                 name = "tree.png" if theme == "light" else "tree-dark.png"

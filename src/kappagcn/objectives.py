@@ -1,7 +1,7 @@
 """Objectives of an embedding by name, and the name of each in an epoch's metrics.
 
-A new objective over pairs has a name here, its terms in `training/pair_objectives.py` and `kernels/pairs.py`, its
-normalisation in `training/graph_distances.py`, and its title in `report/curves.py`.
+A new objective over pairs has a name here, its terms in `embedding/pair_objectives.py` and `kernels/pairs.py`, its
+normalisation in `embedding/graph_distances.py`, and its title in `view/report/curves.py`.
 """
 
 METRICS = {"distortion": "distortion", "relative": "d_avg", "stress": "stress", "neighbours": "ranking_loss"}

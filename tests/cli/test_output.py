@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from command_runs import contents, message_of, run
-from kappagcn.training import Trainer
+from kappagcn.training.trainer import Trainer
 
 
 def test_what_is_for_machines_is_alone_on_standard_output(tmp_path):

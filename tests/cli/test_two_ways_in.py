@@ -5,9 +5,9 @@ import pandas as pd
 
 from command_runs import run
 from kappagcn import KappaGCNClassifier
-from kappagcn.estimators.cross_validation import splits_of
-from kappagcn.estimators.labelled import read_labelled
+from kappagcn.classification.cross_validation import splits_of
 from kappagcn.graphs import load_graph
+from kappagcn.training.labelled import read_labelled
 
 EPOCHS = 40
 

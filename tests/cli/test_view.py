@@ -58,7 +58,7 @@ def test_an_interrupted_run_is_named_as_such(runs, tmp_path):
 
 
 def test_pictures_without_matplotlib_are_refused(runs, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith(("matplotlib", "kappagcn.figures"))]:
+    for name in [name for name in sys.modules if name.startswith(("matplotlib", "kappagcn.view.figures"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert "pip install 'kappagcn[figures]'" in message_of(run("plot", runs / "embedding"))

@@ -7,9 +7,10 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
+from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.distributed import Communicator
+from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.errors import CheckpointError, TrainingError
-from kappagcn.estimators import GraphEmbedder, KappaGCNClassifier
 from kappagcn.graphs import disease, torus
 
 TIMEOUT = 5  # seconds after which an operation that other processes do not join fails

@@ -5,11 +5,13 @@ import warnings
 
 import torch
 
+from kappagcn.classification.fitting import fit
 from kappagcn.distributed import cut, partition, process_group
 from kappagcn.graphs import disease, random_split
 from kappagcn.models import build_model
-from kappagcn.training import Partitioned, PartTrainer, TrainingConfig, fit, seeded
-from kappagcn.training.parts import PartClassification
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.parts import PartClassification, Partitioned, PartTrainer
+from kappagcn.training.trainer import seeded
 
 NODES, EPOCHS = 60, 4
 MODELS = {
@@ -103,9 +105,11 @@ def boundary(data, owner, communicator):
 
 def embedding(communicator):
     """By how much the workers' sampled distortion and its gradients miss those of the same sources in one process."""
+    from kappagcn.embedding.graph_distances import GraphDistances
+    from kappagcn.embedding.pair_objectives import distortion
+    from kappagcn.embedding.tasks import SharedEmbeddingTask
     from kappagcn.graphs import torus
     from kappagcn.models.points import FreePoints
-    from kappagcn.training import GraphDistances, SharedEmbeddingTask, distortion
 
     graph = torus(80, radius=0.2)
     with seeded(0):

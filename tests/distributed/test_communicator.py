@@ -9,8 +9,8 @@ import torch
 import group_worker
 import workers
 from kappagcn.distributed import Communicator
+from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.errors import TrainingError
-from kappagcn.estimators import GraphEmbedder
 from kappagcn.graphs import torus
 
 

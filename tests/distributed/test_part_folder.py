@@ -7,7 +7,9 @@ import pytest
 from kappagcn.distributed import Part, is_partition
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs import disease
-from kappagcn.training import NodeColumns, part_files, part_stream, write_parts
+from kappagcn.training.node_columns import NodeColumns, part_stream
+from kappagcn.training.part_fitting import part_files
+from kappagcn.training.part_writing import write_parts
 from part_worker import network
 
 

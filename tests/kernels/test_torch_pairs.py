@@ -3,11 +3,12 @@
 import pytest
 import torch
 
+from kappagcn.embedding.graph_distances import GraphDistances
+from kappagcn.embedding.pair_objectives import distances_from, pair_loss
 from kappagcn.geometry import ProductManifold
 from kappagcn.kernels import torch_pairs
 from kappagcn.kernels.dispatch import torch_only
 from kappagcn.objectives import PAIR_OBJECTIVES
-from kappagcn.training import GraphDistances, distances_from, pair_loss
 
 N = 70
 

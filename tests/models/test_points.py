@@ -3,20 +3,17 @@
 import pytest
 import torch
 
+from kappagcn.embedding.graph_distances import GraphDistances
+from kappagcn.embedding.pair_objectives import distortion
+from kappagcn.embedding.quality import measure
+from kappagcn.embedding.tasks import EmbeddingTask
 from kappagcn.errors import GraphError
 from kappagcn.graphs import balanced_tree, cycle
 from kappagcn.models import FreePoints, KappaGCN, NetworkPoints, hidden_space
-from kappagcn.training import (
-    CheckpointFolder,
-    EmbeddingTask,
-    GraphDistances,
-    Trainer,
-    TrainingConfig,
-    distortion,
-    measure,
-    seeded,
-    train,
-)
+from kappagcn.training.checkpoint import CheckpointFolder
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.run import train
+from kappagcn.training.trainer import Trainer, seeded
 
 TREE = balanced_tree(3, 3)
 

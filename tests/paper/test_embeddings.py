@@ -11,7 +11,7 @@ from kappagcn.paper.cells import Cell
 from kappagcn.paper.embeddings import EmbeddingExperiment, EmbeddingJob
 from kappagcn.paper.runs import RecordFile, run_all
 from kappagcn.paper.table1 import GRAPHS, ROWS, SWEEP, ZERO, EmbeddingPlan, record_of_variant
-from kappagcn.training import Trainer
+from kappagcn.training.trainer import Trainer
 
 SHORT = EmbeddingExperiment("karate", {"space": "H2xS2", "method": "kappa-gcn", "epochs": 12})
 

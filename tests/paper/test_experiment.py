@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kappagcn.errors import ConfigError
-from kappagcn.estimators import ClassificationSettings
 from kappagcn.paper import Experiment, load_experiment, save_experiment
+from kappagcn.training.settings import ClassificationSettings
 
 CURVED = Experiment(
     "disease",

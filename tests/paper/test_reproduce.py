@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from kappagcn.classification.network import default_normalization
 from kappagcn.errors import ConfigError
-from kappagcn.estimators import bootstrapped
-from kappagcn.estimators.network import default_normalization
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.graphs.io.node_data import are_words
 from kappagcn.paper import Cell, Experiment, Job, cells
 from kappagcn.paper.cells import record_file
 from kappagcn.paper.reproduce import FURTHER, MEASURED, Plan, line
+from kappagcn.training.estimate import bootstrapped
 from random_graphs import data_folder, needs_data
 
 RESULTS = Path(__file__).parents[2] / "results"

@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from kappagcn.errors import GraphError, RecordError
-from kappagcn.estimators import ClassificationSettings
-from kappagcn.estimators.provenance import commit
 from kappagcn.graphs import Split
 from kappagcn.paper import Experiment, Job, RecordFile, run, run_all, runs
 from kappagcn.paper.embeddings import EmbeddingExperiment, EmbeddingJob
+from kappagcn.training.provenance import commit
+from kappagcn.training.settings import ClassificationSettings
 from workers import CONTEXT, wait_until
 
 CURVED = Experiment(

@@ -8,8 +8,10 @@ import torch
 from torch import distributed
 
 from kappagcn.graphs import disease, edge_split
+from kappagcn.links.fitting import fit_links
 from kappagcn.models import KappaGCN, LinkPredictor
-from kappagcn.training import TrainingConfig, fit_links, seeded
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.trainer import seeded
 
 
 def prepared():

@@ -5,7 +5,7 @@ import math
 import torch
 
 from kappagcn.models import KappaGCN
-from kappagcn.training import seeded
+from kappagcn.training.trainer import seeded
 
 
 def network(signature="H4", seed=0, **options):

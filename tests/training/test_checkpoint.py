@@ -5,12 +5,10 @@ import json
 
 import pytest
 
+from kappagcn.classification.fitting import fit
 from kappagcn.errors import CheckpointError
-from kappagcn.training import (
-    TrainingConfig,
-    fit,
-    load_model,
-)
+from kappagcn.training.checkpoint import load_model
+from kappagcn.training.config import TrainingConfig
 from small_networks import network, same
 
 

@@ -5,9 +5,7 @@ import math
 import pytest
 
 from kappagcn.errors import TrainingError
-from kappagcn.training import (
-    TrainingConfig,
-)
+from kappagcn.training.config import TrainingConfig
 
 
 @pytest.mark.parametrize(

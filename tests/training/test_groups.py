@@ -7,7 +7,7 @@ from kappagcn import Curvature, KappaGCN, ProductManifold
 from kappagcn.errors import TrainingError
 from kappagcn.nn import KappaGCNConv, KappaLogits
 from kappagcn.optim import ManifoldParameter, RiemannianAdam
-from kappagcn.training import parameter_groups
+from kappagcn.training.groups import parameter_groups
 
 
 class Shared(torch.nn.Module):

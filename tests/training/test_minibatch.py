@@ -7,20 +7,16 @@ import torch
 from torch import nn
 
 import training_worker
+from kappagcn.classification.evaluation import final_evaluation
+from kappagcn.classification.fitting import fit
 from kappagcn.errors import DivergedError, PrecisionWarning, TrainingError
 from kappagcn.graphs import Split
 from kappagcn.models import GCN, HGCN, MLP, KappaGCN
-from kappagcn.training import (
-    MiniBatch,
-    MiniBatches,
-    MiniBatchTrainer,
-    TrainingConfig,
-    final_evaluation,
-    fit,
-    layerwise,
-    load_model,
-    seeded,
-)
+from kappagcn.training import layerwise
+from kappagcn.training.checkpoint import load_model
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
+from kappagcn.training.trainer import seeded
 from small_networks import network, same
 from workers import Worker
 

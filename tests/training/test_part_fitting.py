@@ -9,23 +9,17 @@ import torch
 import part_files_worker
 import part_worker
 import workers as processes
+from kappagcn.classification.evaluation import final_evaluation
+from kappagcn.classification.fitting import fit
 from kappagcn.distributed import csr, halo_exchange, halo_file_exchange
 from kappagcn.errors import CheckpointError, TrainingError
 from kappagcn.graphs import TEST_SEEDS, random_split
 from kappagcn.models import GCN
 from kappagcn.sparse import multiply
-from kappagcn.training import (
-    NodeColumns,
-    TrainingConfig,
-    evaluate_parts,
-    final_evaluation,
-    fit,
-    fit_parts,
-    part_files,
-    part_stream,
-    write_parts,
-)
-from kappagcn.training.part_fitting import save_predictions
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.node_columns import NodeColumns, part_stream
+from kappagcn.training.part_fitting import evaluate_parts, fit_parts, part_files, save_predictions
+from kappagcn.training.part_writing import write_parts
 
 pytestmark = pytest.mark.filterwarnings("ignore::kappagcn.errors.PrecisionWarning")
 

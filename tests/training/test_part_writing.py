@@ -10,7 +10,9 @@ from kappagcn.distributed import Part
 from kappagcn.errors import GraphError
 from kappagcn.graphs import assemble, disease
 from kappagcn.graphs.io.node_data import as_features
-from kappagcn.training import NodeColumns, part_stream, part_writing, write_parts
+from kappagcn.training import part_writing
+from kappagcn.training.node_columns import NodeColumns, part_stream
+from kappagcn.training.part_writing import write_parts
 
 
 @pytest.fixture(scope="module")

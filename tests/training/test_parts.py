@@ -7,7 +7,9 @@ import torch
 
 import part_worker
 import workers as processes
-from kappagcn.training import NodeClassification, Trainer, fit
+from kappagcn.classification.fitting import fit
+from kappagcn.training.tasks import NodeClassification
+from kappagcn.training.trainer import Trainer
 
 
 def together(workers, out, names):

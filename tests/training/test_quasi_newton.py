@@ -6,10 +6,15 @@ import math
 import pytest
 import torch
 
+from kappagcn.embedding.graph_distances import GraphDistances
+from kappagcn.embedding.tasks import EmbeddingTask
 from kappagcn.errors import DivergedError
 from kappagcn.graphs import balanced_tree, cycle
 from kappagcn.models import FreePoints
-from kappagcn.training import CheckpointFolder, EmbeddingTask, GraphDistances, QuasiNewtonTrainer, TrainingConfig, train
+from kappagcn.training.checkpoint import CheckpointFolder
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.quasi_newton import QuasiNewtonTrainer
+from kappagcn.training.run import train
 
 TREE = balanced_tree(3, 3)
 

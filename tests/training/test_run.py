@@ -7,11 +7,9 @@ import pytest
 import torch
 
 import training_worker
-from kappagcn.training import (
-    TrainingConfig,
-    fit,
-)
+from kappagcn.classification.fitting import fit
 from kappagcn.training.checkpoint import load_tensors
+from kappagcn.training.config import TrainingConfig
 from small_networks import network, same
 from workers import Worker
 

@@ -2,12 +2,10 @@
 
 import torch
 
+from kappagcn.classification.fitting import fit
 from kappagcn.graphs import Split
-from kappagcn.training import (
-    EarlyStopping,
-    TrainingConfig,
-    fit,
-)
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.stopping import EarlyStopping
 from small_networks import network
 
 

@@ -7,22 +7,19 @@ import pytest
 import torch
 from torch import nn
 
+from kappagcn.classification.fitting import fit
+from kappagcn.embedding.embedder import GraphEmbedder
+from kappagcn.embedding.graph_distances import GraphDistances
+from kappagcn.embedding.tasks import EmbeddingTask
 from kappagcn.errors import DivergedError, TrainingError
-from kappagcn.estimators import GraphEmbedder
 from kappagcn.graphs import balanced_tree, cycle
 from kappagcn.models import FreePoints, KappaGCN
-from kappagcn.training import (
-    CheckpointFolder,
-    EmbeddingTask,
-    GraphDistances,
-    QuasiNewtonTrainer,
-    Trainer,
-    TrainingConfig,
-    fit,
-    seeded,
-    train,
-)
+from kappagcn.training.checkpoint import CheckpointFolder
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.quasi_newton import QuasiNewtonTrainer
+from kappagcn.training.run import train
 from kappagcn.training.tasks import NodeClassification
+from kappagcn.training.trainer import Trainer, seeded
 from small_networks import Poisoned, network, same
 
 

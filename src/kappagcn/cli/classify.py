@@ -10,7 +10,7 @@ import typer
 from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
 from kappagcn.cli.output import print_rows, record_command, refuse, say
-from kappagcn.estimators.settings import ClassificationSettings
+from kappagcn.training.settings import ClassificationSettings
 
 SCRATCH_HELP = "Folder for temporary files of a graph in parts; the system's by default."
 
@@ -38,10 +38,10 @@ def classify(
     as_json: AsJson = False,
 ) -> None:
     """Classify nodes, given the labels of some; print accuracy on test nodes, baselines, and a verdict."""
-    from kappagcn.estimators.baselines import compare
-    from kappagcn.estimators.classifier import KappaGCNClassifier
-    from kappagcn.estimators.cross_validation import classify as cross_validate
-    from kappagcn.estimators.cross_validation import splits_of
+    from kappagcn.classification.baselines import compare
+    from kappagcn.classification.classifier import KappaGCNClassifier
+    from kappagcn.classification.cross_validation import classify as cross_validate
+    from kappagcn.classification.cross_validation import splits_of
     from kappagcn.graphs import read_split
 
     classifier = KappaGCNClassifier.from_settings(settings)
@@ -112,7 +112,7 @@ def _classify_parts(
     classifier: Any, parts: str, run: RunOptions, directory: Path, scratch: Path | None, as_json: bool
 ) -> None:
     """Train on a graph in parts; every process opens only its own parts."""
-    from kappagcn.estimators.part_classifier import classify_parts
+    from kappagcn.classification.part_classifier import classify_parts
 
     if run.threads is not None:  # freed memory is not kept: the parts of a process use it in turn
         import torch
@@ -140,8 +140,8 @@ def _classify_parts(
 
 def _resolved(classifier: Any, data: Any) -> Any:
     """The settings of a classifier, with those that depend on the graph filled in."""
-    from kappagcn.estimators.labelled import read_labelled
     from kappagcn.graphs.io.node_data import one_hot
+    from kappagcn.training.labelled import read_labelled
 
     graph, _ = read_labelled(data, None, None)
     return classifier.settings(one_hot(graph.num_nodes) if graph.get("x") is None else graph.x)

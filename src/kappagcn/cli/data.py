@@ -98,8 +98,8 @@ def data_partition(
     as_json: AsJson = False,
 ) -> None:
     """Divide a graph of any size into parts; each is a folder for one worker of classify --distributed."""
-    from kappagcn.training import write_parts
     from kappagcn.training.part_sources import open_part_source
+    from kappagcn.training.part_writing import write_parts
 
     source = open_part_source(graph, split=split, root=files.data, **files.arguments())
     edges, columns, identity = source

@@ -11,8 +11,8 @@ from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
 from kappagcn.cli.output import messages, print_choice, print_rows, record_command, refuse, say
 from kappagcn.errors import GraphError
-from kappagcn.estimators.setting_field import flag_of
-from kappagcn.estimators.settings import EmbeddingSettings
+from kappagcn.training.setting_field import flag_of
+from kappagcn.training.settings import EmbeddingSettings
 
 ADD_HELP = "Run directory: add nodes of GRAPH that it does not have; the others stay where they are."
 EXPORT_HELP = "Also write the points: .vec, .parquet, .npy, .npz, .csv; word2vec and gensim read .vec."
@@ -33,11 +33,11 @@ def embed(
     as_json: AsJson = False,
 ) -> None:
     """Embed a graph as points with nearly the distances of the graph."""
-    from kappagcn.estimators import GraphEmbedder
+    from kappagcn.embedding.embedder import GraphEmbedder
 
     embedder = GraphEmbedder.from_settings(settings)
     if export is not None:
-        from kappagcn.estimators.embedding_files import check_ending
+        from kappagcn.embedding.files import check_ending
 
         check_ending(export)
     for name, file in (("csv", csv), ("export", export)):
@@ -55,7 +55,7 @@ def embed(
     if loaded.get("edge_weight") is not None:
         say("Weights are taken as lengths of edges; --no-weights counts edges as steps.")
     if run.dry_run:
-        from kappagcn.estimators.embedding_run import source_count
+        from kappagcn.embedding.run import source_count
 
         source_count(settings, loaded.num_nodes)
         print_settings(context, settings, as_json=as_json)
@@ -80,7 +80,7 @@ def embed(
 
 def _export(run: Path, file: Path, ending: str) -> None:
     """Write the points of a run in the format of an ending."""
-    from kappagcn.estimators.embedding_files import export_vectors
+    from kappagcn.embedding.files import export_vectors
     from kappagcn.run_folder import SavedRun
 
     embedded = SavedRun(run).embedded
@@ -96,7 +96,7 @@ def _refuse_settings(settings: EmbeddingSettings, run: RunOptions, add: Path) ->
 
 
 def _add(run: Path, new: Any, directory: Path, *, as_json: bool) -> None:
-    from kappagcn.estimators.added_nodes import add_nodes
+    from kappagcn.embedding.added_nodes import add_nodes
 
     summary = add_nodes(run, new, directory)
     if as_json:

@@ -9,7 +9,7 @@ import typer
 from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
 from kappagcn.cli.output import print_rows, refuse, say
-from kappagcn.estimators.settings import LinkPredictionSettings
+from kappagcn.training.settings import LinkPredictionSettings
 
 SPLIT_HELP = "File with the split of the edges, npz or CSV; a line of CSV has two nodes and a part or a time."
 
@@ -27,9 +27,9 @@ def link(
     as_json: AsJson = False,
 ) -> None:
     """Predict hidden and missing links; hide some, predict them from the others, print metrics and missing links."""
-    from kappagcn.estimators.link_predictor import KappaGCNLinkPredictor
-    from kappagcn.estimators.link_validation import link_splits, predict_links
     from kappagcn.graphs import read_edge_split
+    from kappagcn.links.predictor import KappaGCNLinkPredictor
+    from kappagcn.links.validation import link_splits, predict_links
 
     predictor = KappaGCNLinkPredictor.from_settings(settings)
     if edge_split is not None and splits > 1:

@@ -15,8 +15,8 @@ import typer
 
 from kappagcn.cli.output import messages, one_line_errors, refuse, say
 from kappagcn.errors import WorkerLostError
-from kappagcn.estimators.setting_field import flag_of, idle_reason, interval
-from kappagcn.estimators.settings import Settings, as_settings
+from kappagcn.training.setting_field import flag_of, idle_reason, interval
+from kappagcn.training.settings import Settings, as_settings
 
 SILENCE = 60.0  # default seconds until a silent process counts as lost
 NOT_SETTINGS = ("config", "help", "dry_run", "as_json")  # flags that a settings file must not contain
@@ -27,7 +27,7 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     if path is None:
         return None
     with one_line_errors():
-        from kappagcn.estimators.settings import read_toml
+        from kappagcn.training.settings import read_toml
 
         values = {name.replace("-", "_"): value for name, value in read_toml(path).items()}
         known = {str(each.name): each for each in context.command.params if each.name not in NOT_SETTINGS}
@@ -112,7 +112,7 @@ class FileOptions:
 
     def load_labelled(self, graph: str, column_rules: Any = None) -> Any:
         """The graph with its labels; the features of a built-in one are prepared as for the paper's tables."""
-        from kappagcn.estimators.cross_validation import load_labelled
+        from kappagcn.classification.cross_validation import load_labelled
 
         loaded = None if self.tables else load_labelled(graph, self.data)
         return self.load(graph, column_rules) if loaded is None else loaded

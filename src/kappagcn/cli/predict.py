@@ -88,8 +88,8 @@ def _stored(saved: Any) -> Predictions:
 
 def _predict(run: Path, graph: str, files: FileOptions) -> Predictions:
     """Predictions for another graph; if it has labels, print the accuracy."""
+    from kappagcn.classification.classifier import KappaGCNClassifier
     from kappagcn.errors import KappaGCNError
-    from kappagcn.estimators.classifier import KappaGCNClassifier
 
     classifier = KappaGCNClassifier.load(run / "model.safetensors")
     data = files.load_labelled(graph, classifier.column_rules_)

@@ -15,7 +15,7 @@ def predict_links(
     run: Path, pairs: Path | None, top: int | None, out: Path | None, *, header: bool | None = None, as_json: bool
 ) -> None:
     """Print pairs of nodes with the probability of a link, as CSV or JSON, or write them to ``out/links.csv``."""
-    from kappagcn.estimators.link_predictor import KappaGCNLinkPredictor
+    from kappagcn.links.predictor import KappaGCNLinkPredictor
 
     if pairs is not None and top is not None:
         raise refuse("expected --pairs or --top, found both.")

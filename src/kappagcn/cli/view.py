@@ -36,9 +36,9 @@ def plot(
     as_json: AsJson = False,
 ) -> None:
     """Draw a run, or its training as an animation; training, curvatures, the embedding, distortion or confusion."""
-    from kappagcn.figures.catalogue import draw_run
-    from kappagcn.figures.film import draw_film
     from kappagcn.run_folder import SavedRun
+    from kappagcn.view.figures.catalogue import draw_run
+    from kappagcn.view.figures.film import draw_film
 
     saved = SavedRun(run)
     folder = make_folder(run / "figures" if out is None else out)
@@ -59,8 +59,8 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Write one page about a run, or one that compares up to four runs; it opens in any browser, without a network."""
-    from kappagcn.report import write_comparison, write_report
     from kappagcn.run_folder import SavedRun
+    from kappagcn.view.report import write_comparison, write_report
 
     saved = [SavedRun(run) for run in runs]
     folder = make_folder(runs[0] if out is None else out)

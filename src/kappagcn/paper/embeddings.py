@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.errors import ConfigError, DivergedError, EmbeddingFailedError
-from kappagcn.estimators import GraphEmbedder
 from kappagcn.graphs import load_graph
 from kappagcn.paper.runs import (
     Record,

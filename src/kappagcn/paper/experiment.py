@@ -9,11 +9,11 @@ from typing import Any
 
 from torch_geometric.data import Data
 
+from kappagcn.classification.network import build_network, prepare_features, training_config
 from kappagcn.errors import ConfigError, KappaGCNError
-from kappagcn.estimators.network import build_network, prepare_features, training_config
-from kappagcn.estimators.settings import ClassificationSettings, read_toml, write_toml
 from kappagcn.models import MODELS, NodeClassifier
-from kappagcn.training import TrainingConfig
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.settings import ClassificationSettings, read_toml, write_toml
 
 __all__ = ["Experiment", "load_experiment", "save_experiment"]
 

@@ -13,14 +13,14 @@ import torch
 from torch_geometric.data import Data
 
 from kappagcn.errors import ConfigError, DivergedError
-from kappagcn.estimators.estimate import Estimate, bootstrapped
-from kappagcn.estimators.link_baselines import baseline_metrics
-from kappagcn.estimators.link_predictor import KappaGCNLinkPredictor
-from kappagcn.estimators.settings import LinkPredictionSettings
 from kappagcn.graphs import EdgeSplit, edge_split, load_graph, standardize_columns
+from kappagcn.links.baselines import baseline_metrics
+from kappagcn.links.predictor import KappaGCNLinkPredictor
 from kappagcn.paper.cells import Cell, selected
 from kappagcn.paper.runs import Record, RecordFile, Report, canonical, made_by, one_thread, run_all
 from kappagcn.paper.tables import Table
+from kappagcn.training.estimate import Estimate, bootstrapped
+from kappagcn.training.settings import LinkPredictionSettings
 
 __all__ = ["LINK_DATASETS", "LINK_ROWS", "PUBLISHED", "LinkExperiment", "LinkJob", "LinkPlan", "candidates", "paired"]
 

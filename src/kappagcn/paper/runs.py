@@ -20,11 +20,13 @@ from typing import Any, Protocol
 
 import torch
 
+from kappagcn.classification.evaluation import final_evaluation
+from kappagcn.classification.fitting import fit
 from kappagcn.errors import DivergedError, KappaGCNError, PrecisionWarning, RecordError
-from kappagcn.estimators.provenance import commit
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.paper.experiment import Experiment
-from kappagcn.training import final_evaluation, fit, seeded
+from kappagcn.training.provenance import commit
+from kappagcn.training.trainer import seeded
 
 __all__ = ["Job", "RecordFile", "Run", "run", "run_all"]
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kappagcn.errors import ConfigError
-from kappagcn.estimators.settings import ClassificationSettings
 from kappagcn.paper.cells import Cell, record_file
 from kappagcn.paper.experiment import Experiment
 from kappagcn.paper.runs import Job, Record, run_all
 from kappagcn.paper.wider import FLAT_ROW, WIDER_ROWS, candidates, curved, draws
+from kappagcn.training.settings import ClassificationSettings
 
 __all__ = ["BUDGETS", "WIDER", "Budget", "budget", "chosen", "search", "settings"]
 

@@ -9,9 +9,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from kappagcn.estimators.estimate import Estimate, bootstrapped
 from kappagcn.paper.cells import CURVED, DATASETS, ROWS, Cell
 from kappagcn.paper.wider import WIDER_ROWS
+from kappagcn.training.estimate import Estimate, bootstrapped
 
 __all__ = ["Table", "accuracy_table", "curvature_table", "difference"]
 

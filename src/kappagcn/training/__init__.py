@@ -1,34 +1,58 @@
 """Training: epochs with early stopping, runs that survive a kill, one evaluation on test nodes at the end."""
 
+from importlib import import_module
+from typing import Any
+
 from kappagcn.progress import reporting
 from kappagcn.training.checkpoint import CheckpointFolder, load_model
 from kappagcn.training.config import TrainingConfig
-from kappagcn.training.embedding_quality import Distortion, measure
-from kappagcn.training.embedding_tasks import EmbeddingTask, RankingTask, SampledEmbeddingTask, SharedEmbeddingTask
-from kappagcn.training.evaluation import final_evaluation, predict
-from kappagcn.training.fitting import FullGraph, Strategy, fit
-from kappagcn.training.graph_distances import GraphDistances
 from kappagcn.training.groups import parameter_groups
 from kappagcn.training.layerwise import layerwise
-from kappagcn.training.link_fitting import fit_links, link_task
-from kappagcn.training.link_metrics import average_precision, hits_at, link_metrics, mean_reciprocal_rank, roc_auc
-from kappagcn.training.links import LinkBatches, LinkPrediction, evaluate_links
 from kappagcn.training.memory import keep_freed_memory
 from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
-from kappagcn.training.near_pairs import NearPairs
-from kappagcn.training.neighbour_precision import mean_average_precision
 from kappagcn.training.node_columns import NodeColumns, part_stream
-from kappagcn.training.pair_objectives import distances_from, distortion, pair_loss
 from kappagcn.training.part_fitting import evaluate_parts, fit_parts, part_files
 from kappagcn.training.part_writing import write_parts
 from kappagcn.training.parts import Partitioned, PartTrainer
 from kappagcn.training.quasi_newton import QuasiNewtonTrainer
-from kappagcn.training.ranking import Neighbours, ranking_loss
 from kappagcn.training.run import TrainingResult, run_training, train
-from kappagcn.training.self_training import SelfTraining
 from kappagcn.training.stopping import EarlyStopping
 from kappagcn.training.tasks import NodeClassification, Task
 from kappagcn.training.trainer import Trainer, seeded
+
+# What stands in the room of its task, and is imported from here as in version 0.2.
+_TASKS = {
+    "Distortion": "embedding.quality",
+    "EmbeddingTask": "embedding.tasks",
+    "FullGraph": "classification.fitting",
+    "GraphDistances": "embedding.graph_distances",
+    "LinkBatches": "links.task",
+    "LinkPrediction": "links.task",
+    "NearPairs": "embedding.near_pairs",
+    "Neighbours": "embedding.ranking",
+    "RankingTask": "embedding.tasks",
+    "SampledEmbeddingTask": "embedding.tasks",
+    "SelfTraining": "classification.self_training",
+    "SharedEmbeddingTask": "embedding.tasks",
+    "Strategy": "classification.fitting",
+    "average_precision": "links.metrics",
+    "distances_from": "embedding.pair_objectives",
+    "distortion": "embedding.pair_objectives",
+    "evaluate_links": "links.task",
+    "final_evaluation": "classification.evaluation",
+    "fit": "classification.fitting",
+    "fit_links": "links.fitting",
+    "hits_at": "links.metrics",
+    "link_metrics": "links.metrics",
+    "link_task": "links.fitting",
+    "mean_average_precision": "embedding.neighbour_precision",
+    "mean_reciprocal_rank": "links.metrics",
+    "measure": "embedding.quality",
+    "pair_loss": "embedding.pair_objectives",
+    "predict": "classification.evaluation",
+    "ranking_loss": "embedding.ranking",
+    "roc_auc": "links.metrics",
+}
 
 __all__ = [
     "CheckpointFolder",
@@ -89,3 +113,9 @@ __all__ = [
     "train",
     "write_parts",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _TASKS:
+        return getattr(import_module(f"kappagcn.{_TASKS[name]}"), name)
+    raise AttributeError(f"module 'kappagcn.training' has no attribute {name!r}")

@@ -16,11 +16,11 @@ from torch import Tensor
 from torch.distributed import ProcessGroup
 from torch.nn.functional import cross_entropy
 
+from kappagcn.classification.evaluation import confusion_metrics
 from kappagcn.distributed import Communicator
 from kappagcn.errors import TrainingError
 from kappagcn.models import NodeClassifier
 from kappagcn.training.config import TrainingConfig
-from kappagcn.training.evaluation import confusion_metrics
 from kappagcn.training.part_tasks import PartFilesTask, PartFilesTrainer, PartTask, Prepare
 from kappagcn.training.run import RunOptions, TrainingResult, run_training
 from kappagcn.training.run_lock import locked

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from kappagcn.errors import GraphError, SplitError
-from kappagcn.estimators import ClassificationSettings
 from kappagcn.graphs.datasets.benchmark import Benchmark
 from kappagcn.paper import Experiment, Job, run
+from kappagcn.training.settings import ClassificationSettings
 from random_graphs import data_folder, needs_data
 
 CURVED = Experiment(

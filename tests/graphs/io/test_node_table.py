@@ -5,10 +5,10 @@ import torch
 
 from kappagcn import graphs as G
 from kappagcn.errors import GraphFileError
-from kappagcn.estimators.labelled import read_labelled, unlabelled
 from kappagcn.graphs import (
     read_graph,
 )
+from kappagcn.training.labelled import read_labelled, unlabelled
 
 
 def put(folder, name, text):

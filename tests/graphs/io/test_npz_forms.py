@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from kappagcn.classification.cross_validation import splits_of
 from kappagcn.errors import GraphFileError
-from kappagcn.estimators import splits_of
 from kappagcn.graphs import adjacency, read_graph
 
 EDGES = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])

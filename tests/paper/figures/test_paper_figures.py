@@ -8,13 +8,13 @@ from matplotlib import image
 from matplotlib.colors import to_rgb
 
 from kappagcn.errors import RecordError
-from kappagcn.figures.space import arcs
-from kappagcn.figures.style import DARK, LIGHT, styled
 from kappagcn.geometry import dist, dist2plane
 from kappagcn.paper.figures import geodesics, heatmaps, midpoints, trees
 from kappagcn.paper.figures.catalogue import FIGURES, draw_paper_figure
 from kappagcn.paper.figures.paths import SHOWN
 from kappagcn.run_folder import save_json
+from kappagcn.view.figures.space import arcs
+from kappagcn.view.figures.style import DARK, LIGHT, styled
 
 MAGIC = {".png": b"\x89PNG\r\n\x1a\n", ".svg": b"<?xml"}
 SPREAD = {"bins": [-0.5, -0.1, 0.1, 0.5], "counts": [3, 2, 4], "none": 1, "mean": 0.05}

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from matplotlib import image
 
-from kappagcn.figures.style import LIGHT, save, styled
 from kappagcn.paper.figures.sweep import _figure
+from kappagcn.view.figures.style import LIGHT, save, styled
 
 
 def draw_sweep(kappas, distortion, flat, path):

@@ -9,8 +9,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from kappagcn.errors import ConfigError
-from kappagcn.figures.style import Theme, save, styled, theme_named
 from kappagcn.paper.figures import geodesics, heatmaps, histograms, midpoints, paths, sweep, trees
+from kappagcn.view.figures.style import Theme, save, styled, theme_named
 
 __all__ = ["FIGURES", "PaperFigure", "draw_paper_figure"]
 

@@ -9,9 +9,9 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from kappagcn.figures.space import axes_for, draw_arcs, ground, line, minus
-from kappagcn.figures.style import Theme
 from kappagcn.geometry import antipode
+from kappagcn.view.figures.space import axes_for, draw_arcs, ground, line, minus
+from kappagcn.view.figures.style import Theme
 
 __all__ = ["across", "geodesics", "other", "pencil"]
 

@@ -12,9 +12,9 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from kappagcn.figures.space import axes_for, ground, line, minus, radius
-from kappagcn.figures.style import Theme
 from kappagcn.geometry import antipode, dist, dist2plane
+from kappagcn.view.figures.space import axes_for, ground, line, minus, radius
+from kappagcn.view.figures.style import Theme
 
 __all__ = ["CURVATURES", "NORMAL", "ON_PLANE", "SEEN_FROM", "distances", "field", "hyperplanes"]
 

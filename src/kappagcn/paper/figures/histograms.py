@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from kappagcn.errors import RecordError
-from kappagcn.figures.space import axes_for, minus
-from kappagcn.figures.style import Theme
 from kappagcn.paper.figures.records import json_file
+from kappagcn.view.figures.space import axes_for, minus
+from kappagcn.view.figures.style import Theme
 
 __all__ = ["COMMAND", "RECORD", "curvatures", "degrees"]
 

@@ -9,10 +9,10 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from kappagcn.figures.space import arcs, axes_for, draw_arcs, ground, minus
-from kappagcn.figures.sphere import draw_globe, draw_great_arcs, great_arcs, scatter_globe, view_from
-from kappagcn.figures.style import Theme
 from kappagcn.geometry import dist, midpoint, to_ambient
+from kappagcn.view.figures.space import arcs, axes_for, draw_arcs, ground, minus
+from kappagcn.view.figures.sphere import draw_globe, draw_great_arcs, great_arcs, scatter_globe, view_from
+from kappagcn.view.figures.style import Theme
 
 __all__ = ["FOUR", "TWO", "midpoints", "weighted", "weighted_points"]
 

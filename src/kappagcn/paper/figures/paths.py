@@ -7,9 +7,9 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from kappagcn.errors import RecordError
-from kappagcn.figures.space import axes_for, minus, signs
-from kappagcn.figures.style import Theme
 from kappagcn.paper.figures.records import json_lines
+from kappagcn.view.figures.space import axes_for, minus, signs
+from kappagcn.view.figures.style import Theme
 
 __all__ = ["COMMAND", "SHOWN", "curvature_path", "paths"]
 

@@ -10,8 +10,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from kappagcn.errors import RecordError
-from kappagcn.figures.style import Theme
 from kappagcn.paper.figures.records import json_lines
+from kappagcn.view.figures.style import Theme
 
 __all__ = ["COMMAND", "RECORD", "sweep", "swept"]
 

@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 from torch import Tensor
 
-from kappagcn.figures.space import arcs, axes_for, draw_arcs, ground
-from kappagcn.figures.style import Theme
 from kappagcn.geometry import dist, expmap0
+from kappagcn.view.figures.space import arcs, axes_for, draw_arcs, ground
+from kappagcn.view.figures.style import Theme
 
 __all__ = ["fan", "leaf_distance", "trees", "way_up"]
 

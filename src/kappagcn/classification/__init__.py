@@ -1,0 +1,1 @@
+"""Classes of nodes: the classifier, its network and task, splits, baselines and verdict."""

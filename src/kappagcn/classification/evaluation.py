@@ -1,0 +1,99 @@
+"""Predictions of a node classifier, and its final evaluation on test nodes."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from torch_geometric.data import Data
+
+from kappagcn.classification.checks import check_graph, check_labels
+from kappagcn.errors import TrainingError
+from kappagcn.graphs.datasets.splits import Split
+from kappagcn.links.metrics import roc_auc
+from kappagcn.models import NodeClassifier
+from kappagcn.training.tasks import inputs
+
+__all__ = ["final_evaluation", "predict"]
+
+
+@torch.no_grad()
+def _scores(model: NodeClassifier, data: Data) -> Tensor:
+    check_graph(model, data)
+    scores: Tensor = model.eval()(*inputs(model, data))
+    return scores
+
+
+def predict(model: NodeClassifier, data: Data) -> Tensor:
+    """Probabilities of the classes for all nodes, (N, C).
+
+    >>> from kappagcn.graphs import disease
+    >>> from kappagcn.models import KappaGCN
+    >>> predict(KappaGCN(10, 2, "H4"), disease(200)).shape
+    torch.Size([200, 2])
+    """
+    return _scores(model, data).softmax(1)
+
+
+def final_evaluation(model: NodeClassifier, data: Data, split: Split | None = None) -> dict[str, float | None]:
+    """Accuracy, balanced accuracy, macro F1, AUC and loss on the test nodes, by default those of ``data.test_mask``.
+
+    Do not choose models or settings by its results. The AUC is the mean over classes of the AUC of one class against
+    all others; None if the test nodes are of one class.
+
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> data, model = disease(200), KappaGCN(10, 2, "H4")
+    >>> sorted(final_evaluation(model, data, random_split(data.y, 0)))
+    ['accuracy', 'auc', 'balanced_accuracy', 'loss', 'macro_f1']
+    """
+    return evaluate_scores(_scores(model, data), data, Split.from_masks(data) if split is None else split)
+
+
+def evaluate_scores(scores: Tensor, data: Data, split: Split) -> dict[str, float | None]:
+    """`final_evaluation` from logits of all nodes, (N, C)."""
+    nodes = split.final_test_nodes()
+    if not len(nodes):
+        raise TrainingError(f"{split.name}: expected test nodes for the final evaluation, found none.")
+    check_labels(data)
+    scores = scores[nodes]
+    truth, predicted, classes = data.y[nodes], scores.argmax(1), scores.shape[1]
+    if not 0 <= int(truth.min()) <= int(truth.max()) < classes:
+        raise TrainingError(
+            f"{split.name}: expected test nodes of classes 0 to {classes - 1}, found {int(truth.min())} to "
+            f"{int(truth.max())}."
+        )
+    metrics = class_metrics(truth, predicted, classes)
+    return {**metrics, "auc": _auc(truth, scores), "loss": float(cross_entropy(scores, truth))}
+
+
+def class_metrics(truth: Tensor, predicted: Tensor, classes: int) -> dict[str, float]:
+    """Accuracy, the mean of the classes' accuracies, and the mean of their F1, of predictions (T,).
+
+    >>> class_metrics(torch.tensor([0, 0, 0, 1]), torch.tensor([0, 0, 0, 0]), 2)["balanced_accuracy"]
+    0.5
+    """
+    return confusion_metrics(
+        torch.bincount(classes * truth + predicted, minlength=classes**2).reshape(classes, classes)
+    )
+
+
+def confusion_metrics(confusion: Tensor) -> dict[str, float]:
+    """`class_metrics` from the number of nodes of each class (rows) with each prediction (columns), (C, C)."""
+    confusion = confusion.double()
+    own, either = confusion.sum(1), confusion.sum(0) + confusion.sum(1)
+    return {
+        "accuracy": float(confusion.diag().sum() / confusion.sum()),
+        "balanced_accuracy": float((confusion.diag() / own)[own > 0].mean()),
+        "macro_f1": float((2 * confusion.diag() / either)[either > 0].mean()),
+    }
+
+
+def _auc(truth: Tensor, scores: Tensor) -> float | None:
+    """Mean over classes of the AUC of one against the others."""
+    probabilities, areas = scores.double().softmax(1).cpu().numpy(), []
+    for label in truth.unique().tolist():
+        own = (truth == label).cpu().numpy()
+        if not own.all():
+            areas.append(roc_auc(probabilities[own, label], probabilities[~own, label]))
+    return sum(areas) / len(areas) if areas else None

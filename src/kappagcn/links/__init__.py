@@ -1,0 +1,1 @@
+"""Missing links: the link predictor, its network and task, search, baselines and verdict."""

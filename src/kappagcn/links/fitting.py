@@ -1,0 +1,122 @@
+"""`fit_links`: train a link predictor on the training edges of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Unpack
+
+from torch.distributed import ProcessGroup
+from torch_geometric.data import Data
+
+from kappagcn.classification.checks import check_graph
+from kappagcn.distributed import Communicator
+from kappagcn.errors import TrainingError
+from kappagcn.graphs import EdgeSplit
+from kappagcn.links.task import LinkBatches, LinkPrediction
+from kappagcn.models import FreePoints, LinkPredictor
+from kappagcn.training.checkpoint import fingerprint
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.minibatch import MiniBatchTrainer
+from kappagcn.training.run import RunOptions, TrainingResult, run_training
+from kappagcn.training.run_lock import locked
+from kappagcn.training.trainer import Trainer
+
+__all__ = ["fit_links", "link_task"]
+
+
+def link_task(
+    model: LinkPredictor,
+    data: Data,
+    split: EdgeSplit,
+    *,
+    batch_size: int | None = None,
+    num_neighbors: int | Sequence[int] = 10,
+    **options: Any,
+) -> LinkPrediction:
+    """The task of a link predictor: on the whole graph, or in mini-batches of edges.
+
+    >>> from kappagcn.graphs import disease, edge_split
+    >>> from kappagcn.models import KappaGCN
+    >>> data, model = disease(200), LinkPredictor(KappaGCN(10, None, "H4"))
+    >>> link_task(model, data, edge_split(data, 0), batch_size=64).batch_size
+    64
+    """
+    if not isinstance(model, LinkPredictor):
+        raise TrainingError(f"expected a LinkPredictor, found {type(model).__name__}.")
+    if isinstance(model.encoder, FreePoints):
+        if len(model.encoder.points) != data.num_nodes:
+            raise TrainingError(f"expected {data.num_nodes} free points, found {len(model.encoder.points)}.")
+    else:
+        check_graph(model.encoder, data)
+    if batch_size is None:
+        return LinkPrediction(model, data, split, **options)
+    return LinkBatches(model, data, split, batch_size=batch_size, num_neighbors=num_neighbors, **options)
+
+
+def fit_links(
+    model: LinkPredictor,
+    data: Data,
+    split: EdgeSplit,
+    config: TrainingConfig | None = None,
+    *,
+    folds: int = 1,
+    negatives: str = "uniform",
+    evaluate_every: int = 1,
+    batch_size: int | None = None,
+    num_neighbors: int | Sequence[int] = 10,
+    group: ProcessGroup | Communicator | None = None,
+    **run: Unpack[RunOptions],
+) -> TrainingResult:
+    """Train a link predictor; at the end it holds the weights of its best epoch by validation AUC.
+
+    Args:
+        model: Encoder and decoder, with their initial weights.
+        data: The graph, with features where the encoder is a network; validation and test edges stay hidden.
+        split: Edges for training, validation and test.
+        config: Epochs, patience, learning rates, regularisation and seed.
+        folds: Parts of the training edges; each step predicts one from messages along the others (`LinkPrediction`).
+            1 in mini-batches.
+        negatives: How pairs without an edge are drawn: ``"uniform"`` or ``"degree"``.
+        evaluate_every: Epochs between evaluations on validation pairs.
+        batch_size: Training edges in a mini-batch; None for steps over the whole graph.
+        num_neighbors: Neighbours sampled for each node of a mini-batch, -1 for all; or one number for each hop.
+        group: Process group of torch.distributed whose processes share the pairs of each step; all of them call this
+            with the same arguments, and rank 0 alone writes.
+        **run: Run folder, resuming, checkpoints and callbacks, see `run_training`.
+
+    >>> from kappagcn.graphs import disease, edge_split
+    >>> from kappagcn.models import KappaGCN
+    >>> from kappagcn.nn import TangentFeatures
+    >>> data = TangentFeatures(scale=0.1)(disease(200))
+    >>> model = LinkPredictor(KappaGCN(10, None, "H4"))
+    >>> fit_links(model, data, edge_split(data, 0), TrainingConfig(epochs=5)).epochs
+    5
+    """
+    config = TrainingConfig() if config is None else config
+    communicator = Communicator.of(group)
+    options: dict[str, Any] = {"folds": folds, "negatives": negatives, "evaluate_every": evaluate_every}
+    options["communicator"] = communicator
+    task = link_task(model, data, split, batch_size=batch_size, num_neighbors=num_neighbors, **options)
+    if isinstance(task, LinkBatches):
+        trainer: Trainer = MiniBatchTrainer(model, task, config, regularised=model.regularised())
+    else:
+        trainer = Trainer(model, task, config, regularised=model.regularised(), communicator=communicator)
+    about = {} if run.get("folder") is None else {**_identity(model, data, split, config), **task.identity()}
+    with locked(run.get("folder"), communicator):
+        return run_training(trainer, about, **run)
+
+
+def _identity(model: LinkPredictor, data: Data, split: EdgeSplit, config: TrainingConfig) -> dict[str, Any]:
+    """Configuration that a resumed run must share."""
+    encoder, test = model.encoder, split.final_test_pairs()
+    options = {"space": encoder.manifold.signature} if isinstance(encoder, FreePoints) else encoder.options
+    return {
+        "model": "free" if isinstance(encoder, FreePoints) else encoder.name,
+        "options": {"encoder": options, **model.options},
+        "dtype": str(next(encoder.parameters()).dtype),
+        "training": asdict(config),
+        "split": split.name,
+        "pairs": fingerprint(split.train, *split.validation, *test),
+        "data": fingerprint(data.get("x"), data.edge_index, data.get("edge_weight")),
+    }

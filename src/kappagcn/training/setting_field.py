@@ -1,0 +1,135 @@
+"""A setting: one field of a dataclass, with its help, the values it may have, and the choices that it serves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import Field, field, fields
+from numbers import Integral, Real
+from typing import Any
+
+from kappagcn.errors import ConfigError
+
+__all__ = [
+    "GIVEN",
+    "check_value",
+    "flag_of",
+    "idle_reason",
+    "interval",
+    "parsed",
+    "purpose",
+    "setting",
+    "settings_table",
+]
+
+GIVEN = "given"  # for `only`: any value but None
+
+
+def setting(
+    default: Any,
+    help: str,
+    *,
+    choices: Sequence[str] = (),
+    range: str | None = None,
+    flag: str | None = None,
+    shown: bool = True,
+    kw_only: bool = True,
+    only: Mapping[str, Collection[Any]] | None = None,
+) -> Any:
+    """One field of a settings dataclass.
+
+    `choices` are the allowed words, `range` the allowed numbers as an interval such as ``"[0, 1)"``; `flag` is the name
+    on the command line and in TOML files if it differs from the field's, `shown` whether there is a flag at all.
+    `only` are the values of other settings, by name, with which this one has an effect.
+    """
+    about = {"help": help, "choices": tuple(choices), "range": range, "flag": flag, "shown": shown, "only": only or {}}
+    return field(default=default, kw_only=kw_only, metadata=about)
+
+
+def flag_of(each: Field[Any]) -> str:
+    """The name of a setting on the command line and in TOML files, with underscores."""
+    return each.metadata["flag"] or each.name
+
+
+def parsed(each: Field[Any], value: Any) -> Any:
+    """A value from its text, where the type of its field is not text."""
+    if not isinstance(value, str) or each.metadata["choices"] or each.type == "str":
+        return value
+    form = ", or some separated by commas"
+    try:
+        if "Sequence" in str(each.type):
+            numbers = [int(word) for word in value.split(",")]
+            return numbers[0] if len(numbers) == 1 else numbers
+        form = " or auto" if each.default == "auto" else ""
+        number = int if str(each.type).startswith("int") else float
+        return value if value == each.default == "auto" else number(value)
+    except ValueError:
+        raise ConfigError(f"--{flag_of(each).replace('_', '-')}: expected a number{form}, found {value!r}.") from None
+
+
+def check_value(each: Field[Any], value: Any) -> None:
+    """Refuse a value of another type, outside of the range, or none of the allowed words."""
+    kind, choices = str(each.type), each.metadata["choices"]
+    if choices and value not in choices:
+        raise ConfigError(f"{each.name}: expected {', '.join(choices)}, found {value!r}.")
+    if kind == "bool" and not isinstance(value, bool):
+        raise ConfigError(f"{each.name}: expected True or False, found {value!r}.")
+    if kind == "str" and not isinstance(value, str):
+        raise ConfigError(f"{each.name}: expected a word, found {value!r}.")
+    if each.metadata["range"] is None or value is each.default is None or value == each.default == "auto":
+        return
+    whole = kind.startswith("int")
+    if isinstance(value, bool) or not isinstance(value, Integral if whole else Real) or not _within(each, value):
+        what = "a whole number" if whole else "a number"
+        words = ' or "auto"' if each.default == "auto" else ""
+        raise ConfigError(f"{each.name}: expected {what} in {each.metadata['range']}{words}, found {value!r}.")
+
+
+def _within(each: Field[Any], value: Any) -> bool:
+    (low, high), limits = interval(each), each.metadata["range"]
+    inside = low < value < high or (value == low and limits[0] == "[") or (value == high and limits[-1] == "]")
+    return inside and math.isfinite(value)
+
+
+def interval(each: Field[Any]) -> tuple[float, float]:
+    """The ends of a setting's range; infinite where it has none."""
+    low, high = (each.metadata["range"] or "(-inf, inf)")[1:-1].split(", ")
+    return float(low), float(high)
+
+
+def idle_reason(each: Field[Any], settings: Any) -> str | None:
+    """The value of another setting with which this one has no effect, such as ``"model gcn"``; None if it has one."""
+    for name, values in each.metadata["only"].items():
+        if not hasattr(settings, name):
+            continue
+        value = getattr(settings, name)
+        if not (value is not None if values == GIVEN else value in values):
+            return f"no {name}" if value is None else f"{name} {value}"
+    return None
+
+
+def purpose(each: Field[Any], kind: type[Any]) -> str:
+    """The values of other settings of a task that a setting serves, such as ``"model appnp"``."""
+    others, conditions = {other.name: other for other in fields(kind)}, []
+    for name, values in each.metadata["only"].items():
+        if name not in others:
+            continue
+        named = [value for value in others[name].metadata["choices"] or values if value in values]
+        conditions.append(name if values == GIVEN else f"no {name}" if None in values else f"{name} {', '.join(named)}")
+    return " and ".join(conditions)
+
+
+def settings_table(kind: type[Any]) -> str:
+    """The settings of a task as a Markdown table: argument, flag, default, meaning.
+
+    >>> from kappagcn.training.settings import EmbeddingSettings
+    >>> print(settings_table(EmbeddingSettings).splitlines()[3])
+    | `epochs` | `--epochs` | `2000` | Maximum number of training epochs. |
+    """
+    lines = ["| argument | flag | default | |", "| --- | --- | --- | --- |"]
+    for each in fields(kind):
+        flag = f"`--{flag_of(each).replace('_', '-')}`" if each.metadata["shown"] else ""
+        choices = f" One of {', '.join(each.metadata['choices'])}." if each.metadata["choices"] else ""
+        only = f" Only with {purpose(each, kind)}." if purpose(each, kind) else ""
+        lines.append(f"| `{each.name}` | {flag} | `{each.default}` | {each.metadata['help']}{choices}{only} |")
+    return "\n".join(lines)

@@ -1,0 +1,53 @@
+"""The final evaluation and saved networks."""
+
+import numpy as np
+import pytest
+import torch
+
+from kappagcn.classification.evaluation import final_evaluation, predict
+from kappagcn.classification.fitting import fit
+from kappagcn.errors import TrainingError
+from kappagcn.graphs import Split
+from kappagcn.models import KappaGCN
+from kappagcn.training.checkpoint import load_model
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.trainer import seeded
+from small_networks import network
+
+
+def test_a_saved_network_predicts_as_the_one_that_was_trained(data, split, tmp_path):
+    model = network("S2xE2")
+    fit(model, data, split, TrainingConfig(epochs=10), folder=tmp_path)
+    loaded = load_model(tmp_path)
+    assert torch.equal(predict(loaded, data), predict(model, data))
+    assert torch.allclose(predict(loaded, data).sum(1), torch.ones(200))
+    assert loaded.options == model.options
+
+
+def test_the_final_evaluation_counts_right(data, split):
+    model = network()
+    metrics = final_evaluation(model, data, split)
+    nodes = split.final_test_nodes()
+    labels, truth = predict(model, data)[nodes].argmax(1), data.y[nodes]
+    f1 = []
+    for c in (0, 1):
+        hit = int(((labels == c) & (truth == c)).sum())
+        f1.append(2 * hit / (int((labels == c).sum()) + int((truth == c).sum())))
+    assert metrics["accuracy"] == pytest.approx(float((labels == truth).float().mean()))
+    assert metrics["macro_f1"] == pytest.approx(sum(f1) / 2)
+    with pytest.raises(TrainingError, match="test nodes for the final evaluation, found none"):
+        final_evaluation(model, data, Split([0], [], [], []))
+
+
+def test_a_network_of_doubles_comes_back_as_one(data, split, tmp_path):
+    data.x = data.x.double()
+    model = network().double()
+    fit(model, data, split, TrainingConfig(epochs=3), folder=tmp_path)
+    assert torch.equal(predict(load_model(tmp_path), data), predict(model, data))
+
+
+def test_options_may_be_numpy_numbers(data, split, tmp_path):
+    with seeded(0):
+        model = KappaGCN(np.int64(10), np.int64(2), "H4", dropout=np.float32(0.25))
+    fit(model, data, split, TrainingConfig(epochs=1), folder=tmp_path)
+    assert torch.equal(predict(load_model(tmp_path), data), predict(model, data))

@@ -1,9 +1,0 @@
-import numpy as np
-
-from kappagcn.figures.training import curvature_history
-
-
-def test_curvatures_are_in_the_units_of_the_points(embedding_run):
-    epochs, kappas = curvature_history(embedding_run)
-    assert epochs == [1, 2, 3]
-    np.testing.assert_allclose(kappas, [[-1, 0, 0.5], [-1, 0, 1], [-1, 0, 1.5]])
