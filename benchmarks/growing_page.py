@@ -211,7 +211,7 @@ For each node of a batch at most so many neighbours are drawn, and neighbours of
 the graph that the network makes. The weights of the drawn ones grow by the number there are over the number drawn, so
 the sum of lifts [N | D] that a midpoint comes from is right on average (a statistical test holds it to that; the
 midpoint itself, which is no linear function of the sum, is not exactly). Evaluation and prediction take all
-neighbours, layer by layer (`kappagcn.training.layerwise`), also for nodes that were not there in training. The
+neighbours, layer by layer (`kappagcn.training.layer_by_layer`), also for nodes that were not there in training. The
 sampler works in PyG's `NodeLoader` too: `kappagcn.sparse.NeighbourSampler`.
 
 What training adds to the memory of the loaded graph, batches of 512:

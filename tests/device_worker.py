@@ -32,9 +32,9 @@ from kappagcn.links.fitting import fit_links
 from kappagcn.links.predictor import KappaGCNLinkPredictor
 from kappagcn.models import FreePoints, KappaGCN, LinkPredictor
 from kappagcn.nn import KappaGCNConv, KappaNeighborLoader, PointFeatures, TangentFeatures
-from kappagcn.training import layerwise
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.groups import parameter_groups
+from kappagcn.training.layer_by_layer import layerwise
 from kappagcn.training.minibatch import MiniBatch
 from kappagcn.training.quasi_newton import QuasiNewtonTrainer
 from kappagcn.training.run import run_training

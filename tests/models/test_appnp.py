@@ -7,7 +7,7 @@ from torch_geometric.nn import APPNP as Propagation
 from kappagcn.errors import TrainingError
 from kappagcn.graphs import disease, random_split
 from kappagcn.models import APPNP
-from kappagcn.training import layerwise
+from kappagcn.training.layer_by_layer import layerwise
 from kappagcn.training.minibatch import MiniBatches
 
 

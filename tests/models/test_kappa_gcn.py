@@ -12,7 +12,7 @@ from kappagcn.graphs import disease
 from kappagcn.models import GCN, KappaGCN
 from kappagcn.models.kappa_gcn import OUTPUTS
 from kappagcn.nn import aggregate, logits
-from kappagcn.training import layerwise
+from kappagcn.training.layer_by_layer import layerwise
 from sharding_worker import train_sharded
 from workers import Worker
 

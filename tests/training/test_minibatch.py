@@ -12,9 +12,9 @@ from kappagcn.classification.fitting import fit
 from kappagcn.errors import DivergedError, PrecisionWarning, TrainingError
 from kappagcn.graphs import Split
 from kappagcn.models import GCN, HGCN, MLP, KappaGCN
-from kappagcn.training import layerwise
 from kappagcn.training.checkpoint import load_model
 from kappagcn.training.config import TrainingConfig
+from kappagcn.training.layer_by_layer import layerwise
 from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
 from kappagcn.training.trainer import seeded
 from small_networks import network, same

@@ -3,8 +3,8 @@ import subprocess
 import torch
 
 from kappagcn import GraphEmbedder, KappaGCNClassifier
+from kappagcn.training import provenance as module
 from kappagcn.training.provenance import commit, provenance
-from kappagcn.training.provenance import provenance as module
 
 
 def test_the_call_repeats_the_settings():

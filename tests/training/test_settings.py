@@ -155,7 +155,7 @@ print(json.dumps({
 def test_a_new_setting_is_one_line_in_one_file(tmp_path):
     """It is in the help, the estimator's signature and docstring, the dry run, TOML files and the docs' table."""
     shutil.copytree(Path(kappagcn.__file__).parent, tmp_path / "kappagcn", ignore=shutil.ignore_patterns("*.nb?"))
-    path = tmp_path / "kappagcn" / "estimators" / "settings.py"
+    path = tmp_path / "kappagcn" / "training" / "settings.py"
     text = path.read_text()
     mark = "class ClassificationSettings(NetworkSettings):"
     start = text.index("    output", text.index(mark))

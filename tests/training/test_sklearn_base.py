@@ -2,9 +2,7 @@
 
 import copy
 import pickle
-import sys
 import warnings
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
-import kappagcn.estimators
 from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.errors import GraphError, TrainingError
@@ -199,20 +196,3 @@ def test_labels_are_not_taken_for_features(data):
     assert not classifier.can_be_saved, "no features"
     with pytest.raises(GraphError, match="expected labels of 200 nodes, found shape"):
         KappaGCNClassifier("H4", **FEW).fit(matrix, data.x.numpy())
-
-
-def test_without_scikit_learn_they_work_as_well(data, monkeypatch):
-    monkeypatch.setattr(kappagcn.estimators, "WITH_SKLEARN", False)
-    for name in ("sklearn_base", "base", "embedder", "classifier"):
-        module = import_module(f"kappagcn.estimators.{name}")
-        monkeypatch.setattr(kappagcn.estimators, name, module)  # put back at the end
-        monkeypatch.delitem(sys.modules, f"kappagcn.estimators.{name}")
-    plain_classifier = import_module("kappagcn.classification.classifier").KappaGCNClassifier
-    plain_embedder = import_module("kappagcn.embedding.embedder").GraphEmbedder
-    for each in (plain_classifier, plain_embedder):
-        assert not issubclass(each, BaseEstimator)
-    classifier = plain_classifier("H4", **FEW).fit(data)
-    assert np.array_equal(copy.deepcopy(classifier).predict(), classifier.predict())
-    assert plain_embedder("E1", **FEW).fit_transform([(0, 1), (1, 2)]).shape == (3, 1)
-    with pytest.raises(TrainingError, match="Call fit first"):
-        plain_embedder().summary()

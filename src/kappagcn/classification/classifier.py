@@ -26,11 +26,12 @@ from kappagcn.graphs import Split
 from kappagcn.graphs.io.node_data import compact_features, one_hot
 from kappagcn.graphs.io.undirected import node_index
 from kappagcn.models import NodeClassifier
-from kappagcn.training import labelled, layerwise
+from kappagcn.training import labelled
 from kappagcn.training.base import Estimator
 from kappagcn.training.devices import resolve_device
 from kappagcn.training.edge_weights import in_units, usage
 from kappagcn.training.graph_nodes import GraphNodes, as_indices, chosen_rows, training_graph
+from kappagcn.training.layer_by_layer import layerwise
 from kappagcn.training.minibatch import MiniBatch, check_neighbors
 from kappagcn.training.node_frames import node_frame, node_names
 from kappagcn.training.parts import Partitioned

@@ -34,12 +34,12 @@ from kappagcn.links.network import (
 )
 from kappagcn.links.search import top_pairs
 from kappagcn.models import FreePoints, LinkPredictor
-from kappagcn.training import layerwise
 from kappagcn.training.base import Estimator
 from kappagcn.training.checkpoint import load_state, loading, save_tensors, state_tensors
 from kappagcn.training.devices import resolve_device
 from kappagcn.training.edge_weights import in_units, usage
 from kappagcn.training.labelled import read_labelled
+from kappagcn.training.layer_by_layer import layerwise
 from kappagcn.training.minibatch import check_neighbors
 from kappagcn.training.node_frames import node_names
 from kappagcn.training.settings import LinkPredictionSettings

@@ -1,57 +1,101 @@
-"""Training: epochs with early stopping, runs that survive a kill, one evaluation on test nodes at the end."""
+"""Training: epochs with early stopping, runs that survive a kill, one evaluation on test nodes at the end.
+
+Names of tasks stand in the rooms of their tasks; users import them from here as in version 0.2.
+"""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kappagcn.progress import reporting
-from kappagcn.training.checkpoint import CheckpointFolder, load_model
-from kappagcn.training.config import TrainingConfig
-from kappagcn.training.groups import parameter_groups
-from kappagcn.training.layerwise import layerwise
-from kappagcn.training.memory import keep_freed_memory
-from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
-from kappagcn.training.node_columns import NodeColumns, part_stream
-from kappagcn.training.part_fitting import evaluate_parts, fit_parts, part_files
-from kappagcn.training.part_writing import write_parts
-from kappagcn.training.parts import Partitioned, PartTrainer
-from kappagcn.training.quasi_newton import QuasiNewtonTrainer
-from kappagcn.training.run import TrainingResult, run_training, train
-from kappagcn.training.stopping import EarlyStopping
-from kappagcn.training.tasks import NodeClassification, Task
-from kappagcn.training.trainer import Trainer, seeded
+if TYPE_CHECKING:
+    from kappagcn.classification.evaluation import final_evaluation, predict
+    from kappagcn.classification.fitting import FullGraph, Strategy, fit
+    from kappagcn.classification.self_training import SelfTraining
+    from kappagcn.embedding.graph_distances import GraphDistances
+    from kappagcn.embedding.near_pairs import NearPairs
+    from kappagcn.embedding.neighbour_precision import mean_average_precision
+    from kappagcn.embedding.pair_objectives import distances_from, distortion, pair_loss
+    from kappagcn.embedding.quality import Distortion, measure
+    from kappagcn.embedding.ranking import Neighbours, ranking_loss
+    from kappagcn.embedding.tasks import EmbeddingTask, RankingTask, SampledEmbeddingTask, SharedEmbeddingTask
+    from kappagcn.links.fitting import fit_links, link_task
+    from kappagcn.links.metrics import average_precision, hits_at, link_metrics, mean_reciprocal_rank, roc_auc
+    from kappagcn.links.task import LinkBatches, LinkPrediction, evaluate_links
+    from kappagcn.progress import reporting
+    from kappagcn.training.checkpoint import CheckpointFolder, load_model
+    from kappagcn.training.config import TrainingConfig
+    from kappagcn.training.groups import parameter_groups
+    from kappagcn.training.layer_by_layer import layerwise
+    from kappagcn.training.memory import keep_freed_memory
+    from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
+    from kappagcn.training.node_columns import NodeColumns, part_stream
+    from kappagcn.training.part_fitting import evaluate_parts, fit_parts, part_files
+    from kappagcn.training.part_writing import write_parts
+    from kappagcn.training.parts import Partitioned, PartTrainer
+    from kappagcn.training.quasi_newton import QuasiNewtonTrainer
+    from kappagcn.training.run import TrainingResult, run_training, train
+    from kappagcn.training.stopping import EarlyStopping
+    from kappagcn.training.tasks import NodeClassification, Task
+    from kappagcn.training.trainer import Trainer, seeded
 
-# What stands in the room of its task, and is imported from here as in version 0.2.
-_TASKS = {
+# Imported on first use: the command line reads settings without waiting for torch.
+_HOMES = {
+    "CheckpointFolder": "training.checkpoint",
     "Distortion": "embedding.quality",
+    "EarlyStopping": "training.stopping",
     "EmbeddingTask": "embedding.tasks",
     "FullGraph": "classification.fitting",
     "GraphDistances": "embedding.graph_distances",
     "LinkBatches": "links.task",
     "LinkPrediction": "links.task",
+    "MiniBatch": "training.minibatch",
+    "MiniBatchTrainer": "training.minibatch",
+    "MiniBatches": "training.minibatch",
     "NearPairs": "embedding.near_pairs",
     "Neighbours": "embedding.ranking",
+    "NodeClassification": "training.tasks",
+    "NodeColumns": "training.node_columns",
+    "PartTrainer": "training.parts",
+    "Partitioned": "training.parts",
+    "QuasiNewtonTrainer": "training.quasi_newton",
     "RankingTask": "embedding.tasks",
     "SampledEmbeddingTask": "embedding.tasks",
     "SelfTraining": "classification.self_training",
     "SharedEmbeddingTask": "embedding.tasks",
     "Strategy": "classification.fitting",
+    "Task": "training.tasks",
+    "Trainer": "training.trainer",
+    "TrainingConfig": "training.config",
+    "TrainingResult": "training.run",
     "average_precision": "links.metrics",
     "distances_from": "embedding.pair_objectives",
     "distortion": "embedding.pair_objectives",
     "evaluate_links": "links.task",
+    "evaluate_parts": "training.part_fitting",
     "final_evaluation": "classification.evaluation",
     "fit": "classification.fitting",
     "fit_links": "links.fitting",
+    "fit_parts": "training.part_fitting",
     "hits_at": "links.metrics",
+    "keep_freed_memory": "training.memory",
+    "layerwise": "training.layer_by_layer",
     "link_metrics": "links.metrics",
     "link_task": "links.fitting",
+    "load_model": "training.checkpoint",
     "mean_average_precision": "embedding.neighbour_precision",
     "mean_reciprocal_rank": "links.metrics",
     "measure": "embedding.quality",
     "pair_loss": "embedding.pair_objectives",
+    "parameter_groups": "training.groups",
+    "part_files": "training.part_fitting",
+    "part_stream": "training.node_columns",
     "predict": "classification.evaluation",
     "ranking_loss": "embedding.ranking",
+    "reporting": "progress",
     "roc_auc": "links.metrics",
+    "run_training": "training.run",
+    "seeded": "training.trainer",
+    "train": "training.run",
+    "write_parts": "training.part_writing",
 }
 
 __all__ = [
@@ -116,6 +160,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _TASKS:
-        return getattr(import_module(f"kappagcn.{_TASKS[name]}"), name)
+    if name in _HOMES:
+        return getattr(import_module(f"kappagcn.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'kappagcn.training' has no attribute {name!r}")

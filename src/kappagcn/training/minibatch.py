@@ -21,7 +21,7 @@ from kappagcn.models import NodeClassifier
 from kappagcn.nn.inputs import Features
 from kappagcn.sparse import NeighbourSampler, SparseMatrix, SparseRows
 from kappagcn.training.config import TrainingConfig, check_count
-from kappagcn.training.layerwise import BATCH, Inference, take_rows
+from kappagcn.training.layer_by_layer import BATCH, Inference, take_rows
 from kappagcn.training.tasks import NodeClassification, Task
 from kappagcn.training.trainer import Trainer
 

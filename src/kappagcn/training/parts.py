@@ -16,7 +16,7 @@ from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.sparse import SparseMatrix, SparseRows
 from kappagcn.training.config import TrainingConfig
-from kappagcn.training.layerwise import take_rows
+from kappagcn.training.layer_by_layer import take_rows
 from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Record, Trainer, seeded
 

@@ -10,7 +10,7 @@ from kappagcn.models import GCN, HGCN, MLP, KappaGCN
 from kappagcn.nn import SparseMatrix
 from kappagcn.sparse import NeighbourSampler
 from kappagcn.training import layerwise
-from kappagcn.training.layerwise import take_rows
+from kappagcn.training.layer_by_layer import take_rows
 from kappagcn.training.minibatch import MiniBatch, MiniBatches
 from kappagcn.training.trainer import seeded
 from small_networks import network
