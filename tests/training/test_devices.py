@@ -4,13 +4,12 @@ import pytest
 import torch
 
 from command_runs import message_of, run
-from kappagcn.classification import classifier
+from kappagcn.classification import classifier, network
 from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.embedding import run as embedding_run
 from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.errors import ConfigError
 from kappagcn.graphs import path
-from kappagcn.links import network
 from kappagcn.links import network as link_network
 from kappagcn.links import predictor as link_predictor
 from kappagcn.links.predictor import KappaGCNLinkPredictor
