@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
-from kappagcn.distributed import Communicator, PartMatrix, cut, partition
+from kappagcn.distributed import Communicator, PartMatrix, cut
 from kappagcn.errors import TrainingError
 from kappagcn.graphs.datasets.splits import Split
+from kappagcn.graphs.partition import assign_parts
 from kappagcn.models import NodeClassifier
 from kappagcn.sparse import SparseMatrix, SparseRows
 from kappagcn.training.config import TrainingConfig
@@ -20,7 +23,7 @@ from kappagcn.training.layer_by_layer import take_rows
 from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Record, Trainer, seeded
 
-__all__ = ["PartClassification", "PartTrainer", "Partitioned"]
+__all__ = ["PartClassification", "PartTrainer", "Partitioned", "node_owners"]
 
 MIX = 0x9E3779B97F4A7C15  # to combine three numbers to one seed
 
@@ -36,7 +39,7 @@ class PartTrainer(Trainer):
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
     >>> data, model, alone = disease(200), KappaGCN(10, 2, "H4"), Communicator()
-    >>> owner = partition(data.edge_index, 200, alone.world_size)
+    >>> owner = torch.zeros(200, dtype=torch.long)
     >>> task = PartClassification(model, data, random_split(data.y, 0), owner, alone)
     >>> PartTrainer(model, task, TrainingConfig(epochs=2), communicator=alone).run_epoch()["epoch"]
     1
@@ -95,7 +98,7 @@ class Partitioned:
 
     Args:
         group: Process group of torch.distributed, or the communicator of `kappagcn.distributed.process_group`.
-        method: Method of `kappagcn.distributed.partition`.
+        method: Method of `kappagcn.graphs.partition.assign_parts`.
         boundary: Share of other ranks' rows in a training step, 1 for exact training.
 
     >>> from kappagcn.graphs import disease, random_split
@@ -116,9 +119,17 @@ class Partitioned:
         if not 0 < self.boundary <= 1:
             raise TrainingError(f"boundary: expected a share above 0 and up to 1, found {self.boundary}.")
         communicator = Communicator.of(self.group)
-        parts = communicator.world_size
         # Computed on every rank, which takes no longer than on one.
-        owner = partition(data.edge_index.cpu(), data.num_nodes, parts, method=self.method)
+        owner = node_owners(data, communicator.world_size, self.method)
         communicator.broadcast(owner)
         task = PartClassification(model, data, split, owner, communicator, self.boundary)
         return PartTrainer(model, task, config, regularised=model.first_layer(), communicator=communicator)
+
+
+def node_owners(data: Data, parts: int, method: str = "auto") -> Tensor:
+    """Part of each node of a graph in memory, (N,)."""
+    edges = data.edge_index.cpu().numpy()
+    edges = edges[:, edges[0] != edges[1]]
+    matrix = sp.csr_array((np.ones(edges.shape[1], bool), edges), shape=(data.num_nodes,) * 2)
+    matrix = (matrix + matrix.T).tocsr()
+    return torch.from_numpy(assign_parts(matrix.indptr, matrix.indices, parts, method)).long()
