@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.geometry.signature import parse_signature
 from kappagcn.paper import DATASETS, ROWS, Cell, Job, cells, settings
 from kappagcn.paper.cells import record_file
 from kappagcn.paper.reproduce import Plan
 from kappagcn.paper.searching import BUDGETS, Budget, chosen, kept
-from kappagcn.training.settings import ClassificationSettings
 from random_graphs import data_folder, needs_data
 
 RESULTS = Path(__file__).parents[2] / "results"

@@ -16,11 +16,11 @@ from kappagcn.errors import ConfigError, DivergedError
 from kappagcn.graphs import EdgeSplit, edge_split, load_graph, standardize_columns
 from kappagcn.links.baselines import baseline_metrics
 from kappagcn.links.predictor import KappaGCNLinkPredictor
+from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.paper.cells import Cell, selected
 from kappagcn.paper.runs import Record, RecordFile, Report, canonical, made_by, one_thread, run_all
 from kappagcn.paper.tables import Table
 from kappagcn.training.estimate import Estimate, bootstrapped
-from kappagcn.training.settings import LinkPredictionSettings
 
 __all__ = ["LINK_DATASETS", "LINK_ROWS", "PUBLISHED", "LinkExperiment", "LinkJob", "LinkPlan", "candidates", "paired"]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kappagcn.classification.network import COLUMNS, WORDS, start_space
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import ConfigError
 from kappagcn.paper.cells import CONFIGS, CURVED, DATASETS, Cell, cells, record_file, selected
 from kappagcn.paper.experiment import Experiment, save_experiment
@@ -17,7 +18,6 @@ from kappagcn.paper.searching import chosen, search, settings
 from kappagcn.paper.table1 import EmbeddingPlan
 from kappagcn.paper.tables import Table, accuracy, accuracy_table, curvature_table
 from kappagcn.paper.wider import WIDER_ROWS, self_trained
-from kappagcn.training.settings import ClassificationSettings
 
 __all__ = ["FURTHER", "FURTHER_ROWS", "Plan", "line", "plan"]
 

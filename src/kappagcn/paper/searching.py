@@ -13,12 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import ConfigError
 from kappagcn.paper.cells import Cell, record_file
 from kappagcn.paper.experiment import Experiment
 from kappagcn.paper.runs import Job, Record, run_all
 from kappagcn.paper.wider import FLAT_ROW, WIDER_ROWS, candidates, curved, draws
-from kappagcn.training.settings import ClassificationSettings
 
 __all__ = ["BUDGETS", "WIDER", "Budget", "budget", "chosen", "search", "settings"]
 

@@ -20,8 +20,9 @@ from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.nn.inputs import Features
 from kappagcn.sparse import NeighbourSampler, SparseMatrix, SparseRows
-from kappagcn.training.config import TrainingConfig, check_count
 from kappagcn.training.layer_by_layer import BATCH, Inference, take_rows
+from kappagcn.training.setting_field import check_count
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.tasks import NodeClassification, Task
 from kappagcn.training.trainer import Trainer
 
@@ -204,19 +205,19 @@ class MiniBatchTrainer(Trainer):
     >>> from kappagcn.models import KappaGCN
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
     >>> task = MiniBatches(model, data, random_split(data.y, 0), batch_size=50)
-    >>> MiniBatchTrainer(model, task, TrainingConfig(epochs=2)).run_epoch()["epoch"]
+    >>> MiniBatchTrainer(model, task, TrainingSettings(epochs=2)).run_epoch()["epoch"]
     1
     """
 
     task: BatchedTask
 
-    def __init__(self, model: nn.Module, task: BatchedTask, config: TrainingConfig, **options: Any) -> None:
+    def __init__(self, model: nn.Module, task: BatchedTask, config: TrainingSettings, **options: Any) -> None:
         super().__init__(model, task, config, communicator=task.communicator, **options)
 
     def _step(self, epoch: int) -> float:
-        torch.manual_seed(mixed_seed(self.config.seed, epoch, 1 + self.communicator.rank))
+        torch.manual_seed(mixed_seed(self.config.random_state, epoch, 1 + self.communicator.rank))
         total, items = 0.0, 0
-        for count in self.task.batches(self.config.seed, epoch):
+        for count in self.task.batches(self.config.random_state, epoch):
             total, items = total + count * super()._step(epoch), items + count
         return total / items
 
@@ -242,7 +243,7 @@ class MiniBatch:
     >>> from kappagcn.nn import TangentFeatures
     >>> from kappagcn.training import fit
     >>> data = TangentFeatures(scale=0.1)(disease(200))
-    >>> split, config = random_split(data.y, 0), TrainingConfig(epochs=5)
+    >>> split, config = random_split(data.y, 0), TrainingSettings(epochs=5)
     >>> fit(KappaGCN(10, 2, "H4"), data, split, config, strategy=MiniBatch(40, (5, 3))).epochs
     5
     """
@@ -252,7 +253,7 @@ class MiniBatch:
     inference_batch_size: int = BATCH
     group: ProcessGroup | Communicator | None = None
 
-    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> Trainer:
+    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingSettings) -> Trainer:
         """A trainer on mini-batches."""
         options = {name: value for name, value in vars(self).items() if name != "group"}
         task = MiniBatches(model, data, split, **options, communicator=Communicator.of(self.group))

@@ -15,8 +15,8 @@ from kappagcn.errors import TrainingError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.sparse import SparseMatrix, SparseRows
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.layer_by_layer import take_rows
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Record, Trainer, seeded
 
@@ -38,13 +38,13 @@ class PartTrainer(Trainer):
     >>> data, model, alone = disease(200), KappaGCN(10, 2, "H4"), Communicator()
     >>> owner = partition(data.edge_index, 200, alone.world_size)
     >>> task = PartClassification(model, data, random_split(data.y, 0), owner, alone)
-    >>> PartTrainer(model, task, TrainingConfig(epochs=2), communicator=alone).run_epoch()["epoch"]
+    >>> PartTrainer(model, task, TrainingSettings(epochs=2), communicator=alone).run_epoch()["epoch"]
     1
     """
 
     def run_epoch(self) -> Record:
         """One epoch from its own seed."""
-        with seeded(part_seed(self.config.seed, self.epoch, self.communicator.rank)):
+        with seeded(part_seed(self.config.random_state, self.epoch, self.communicator.rank)):
             self.random = torch.get_rng_state()
         return super().run_epoch()
 
@@ -102,7 +102,7 @@ class Partitioned:
     >>> from kappagcn.models import KappaGCN
     >>> from kappagcn.training import fit
     >>> data, alone = disease(200), Communicator()  # under torchrun: torch.distributed.group.WORLD
-    >>> model, split, config = KappaGCN(10, 2, "H4"), random_split(data.y, 0), TrainingConfig(epochs=5)
+    >>> model, split, config = KappaGCN(10, 2, "H4"), random_split(data.y, 0), TrainingSettings(epochs=5)
     >>> fit(model, data, split, config, strategy=Partitioned(alone)).epochs
     5
     """
@@ -111,7 +111,7 @@ class Partitioned:
     method: str = "auto"
     boundary: float = 1.0
 
-    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> Trainer:
+    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingSettings) -> Trainer:
         """A trainer on the part of this rank."""
         if not 0 < self.boundary <= 1:
             raise TrainingError(f"boundary: expected a share above 0 and up to 1, found {self.boundary}.")
