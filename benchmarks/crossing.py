@@ -1,6 +1,6 @@
 """A curvature that starts on a sphere and crosses zero in training: every epoch's κ and loss.
 
-    python benchmarks/crossing.py         trains, keeps benchmarks/results/crossing.json
+    python benchmarks/crossing.py         trains, keeps records/crossing.json
 
 The graph is the built-in epidemic on a tree; the network is a κ-GCN started at κ = +0.5.
 """

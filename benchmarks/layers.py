@@ -1,6 +1,6 @@
 """Speed and memory of κ-GCN layers beside PyG's GCNConv and our own GCN, and what float32 costs far out.
 
-    KAPPAGCN_DATA=... python benchmarks/layers.py         measures, keeps benchmarks/results/layers.json, writes
+    KAPPAGCN_DATA=... python benchmarks/layers.py         measures, keeps records/layers.json, writes
                                                           docs/layers.md from it
     python benchmarks/layers.py --precision               measures precision alone, keeps the rest of the record
     python benchmarks/layers.py --beside                  measures layers beside PyG's and torch.compile alone

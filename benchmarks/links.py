@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-import links_page
 import record
 from kappagcn.classification.task import NodeClassification
 from kappagcn.graphs import EdgeSplit, LabelledPairs, NegativeSampler, edge_split, load_graph, normalize_rows
@@ -196,6 +195,4 @@ if __name__ == "__main__":
     for part, measure in MEASURES.items():
         if part in parts:
             rows = [row for row in rows if row["case"] != part] + measure()
-    if parts != ["page"]:
-        record.save("links", {"threads": 1, "results": rows}, ("torch", "numba", "kappagcn"))
-    links_page.PAGE.write_text(links_page.page(record.load("links")))
+    record.save("links", {"threads": 1, "results": rows}, ("torch", "numba", "kappagcn"))
