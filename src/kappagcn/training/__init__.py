@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kappagcn.classification.evaluation import final_evaluation, predict
     from kappagcn.classification.fitting import FullGraph, Strategy, fit
-    from kappagcn.classification.self_training import SelfTraining
+    from kappagcn.classification.minibatch import MiniBatch, MiniBatches
+    from kappagcn.classification.parts import Partitioned
+    from kappagcn.classification.task import NodeClassification, SelfTraining
     from kappagcn.embedding.graph_distances import GraphDistances
     from kappagcn.embedding.near_pairs import NearPairs
     from kappagcn.embedding.neighbour_precision import mean_average_precision
@@ -22,16 +24,16 @@ if TYPE_CHECKING:
     from kappagcn.links.task import LinkBatches, LinkPrediction, evaluate_links
     from kappagcn.progress import reporting
     from kappagcn.training.checkpoint import CheckpointFolder, load_model
-    from kappagcn.training.config import TrainingConfig
     from kappagcn.training.groups import parameter_groups
     from kappagcn.training.layer_by_layer import layerwise
     from kappagcn.training.memory import keep_freed_memory
-    from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
-    from kappagcn.training.parts import Partitioned, PartTrainer
+    from kappagcn.training.minibatch import MiniBatchTrainer
+    from kappagcn.training.parts import PartTrainer
     from kappagcn.training.quasi_newton import QuasiNewtonTrainer
     from kappagcn.training.run import TrainingResult, run_training, train
+    from kappagcn.training.settings import TrainingSettings
     from kappagcn.training.stopping import EarlyStopping
-    from kappagcn.training.tasks import NodeClassification, Task
+    from kappagcn.training.tasks import Task
     from kappagcn.training.trainer import Trainer, seeded
 
 # Imported on first use: the command line reads settings without waiting for torch.
@@ -44,23 +46,23 @@ _HOMES = {
     "GraphDistances": "embedding.graph_distances",
     "LinkBatches": "links.task",
     "LinkPrediction": "links.task",
-    "MiniBatch": "training.minibatch",
+    "MiniBatch": "classification.minibatch",
     "MiniBatchTrainer": "training.minibatch",
-    "MiniBatches": "training.minibatch",
+    "MiniBatches": "classification.minibatch",
     "NearPairs": "embedding.near_pairs",
     "Neighbours": "embedding.ranking",
-    "NodeClassification": "training.tasks",
+    "NodeClassification": "classification.task",
     "PartTrainer": "training.parts",
-    "Partitioned": "training.parts",
+    "Partitioned": "classification.parts",
     "QuasiNewtonTrainer": "training.quasi_newton",
     "RankingTask": "embedding.tasks",
     "SampledEmbeddingTask": "embedding.tasks",
-    "SelfTraining": "classification.self_training",
+    "SelfTraining": "classification.task",
     "SharedEmbeddingTask": "embedding.tasks",
     "Strategy": "classification.fitting",
     "Task": "training.tasks",
     "Trainer": "training.trainer",
-    "TrainingConfig": "training.config",
+    "TrainingSettings": "training.settings",
     "TrainingResult": "training.run",
     "average_precision": "links.metrics",
     "distances_from": "embedding.pair_objectives",
@@ -114,8 +116,8 @@ __all__ = [
     "Strategy",
     "Task",
     "Trainer",
-    "TrainingConfig",
     "TrainingResult",
+    "TrainingSettings",
     "average_precision",
     "distances_from",
     "distortion",

@@ -22,14 +22,15 @@ from pyarrow import parquet
 
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs.io.compressed import ending_of
-from kappagcn.graphs.io.delimited import BLANKS, DelimitedFile
-from kappagcn.graphs.io.edge_table import USUAL, EdgeColumns, _positions
-from kappagcn.graphs.io.tables import Table, read_table
+from kappagcn.graphs.io.delimited import BLANKS
+from kappagcn.graphs.io.dialect import read_dialect
+from kappagcn.graphs.io.edge_table import USUAL, EdgeColumns, edge_positions
+from kappagcn.graphs.io.tables import Table
 from kappagcn.graphs.io.undirected import name_source_in_errors
 
 __all__ = ["BATCH", "EdgeSource", "open_edges"]
 
-SAMPLE = 2**20  # bytes of a text file that show its layout
+SAMPLE = 2**18  # bytes of a text file that show its layout
 BATCH = 2**20  # rows
 TEXT_BLOCK = 2**24  # bytes
 
@@ -76,7 +77,7 @@ def _parquet_source(path: Path, columns: EdgeColumns) -> EdgeSource:
     with name_source_in_errors(path, "a Parquet file"), parquet.ParquetFile(path) as file:
         schema = file.schema_arrow
     table = Table(schema.empty_table(), schema.names, lambda row: f"{path}, row {row}")
-    used = [schema.names[i] for i in _positions(table, columns) if i is not None]
+    used = [schema.names[i] for i in edge_positions(table, columns)[:3] if i is not None]
     integers = all(pa.types.is_integer(schema.field(name).type) for name in used[:2])
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -88,30 +89,23 @@ def _parquet_source(path: Path, columns: EdgeColumns) -> EdgeSource:
 
 
 def _text_source(path: Path, columns: EdgeColumns) -> EdgeSource:
-    with name_source_in_errors(path, "text"), pa.input_stream(str(path), compression="detect") as file:
-        content = file.read(SAMPLE)
-    if len(content) == SAMPLE:
-        content = content[: content.rfind(b"\n") + 1]
-    sample = DelimitedFile(path, content)
-    table = read_table(sample, nodes=2, header=columns.header, names=columns.names(), expected="edges")
+    layout = read_dialect(path, header=columns.header)
+    table = layout.sample
     if table.heading is None and table.width > 3 and not columns.names():
         raise GraphFileError(
             f"{table.place(0)}: expected two columns, or three with weights, found {table.width}. "
             "Add a heading with source, target and weight."
         )
-    used = [i for i in _positions(table, columns) if i is not None]
+    used = [i for i in edge_positions(table, columns)[:3] if i is not None]
     names = [str(i) for i in range(table.width)]
-    if sample.separator is None and (b"  " in content or b"\t" in content):
+    with pa.input_stream(str(path), compression=layout.compression) as file:
+        content = file.read(SAMPLE)
+    if layout.delimiter == " " and re.search(rb"  |\t", content):
         raise GraphFileError(f"{path}: expected one blank between columns of a large file, found several, or tabs.")
     if re.search(rb'"[ \t]+[^ \t,;|]|[^ \t,;|][ \t]+"', content):
         raise GraphFileError(f"{path}: expected no blanks at the ends of quoted cells of a large file, found some.")
-    read = arrow_csv.ReadOptions(
-        use_threads=False,
-        block_size=TEXT_BLOCK,
-        skip_rows=sample.line(int(table.heading is not None)) - 1,
-        column_names=names,
-    )
-    parse = arrow_csv.ParseOptions(delimiter=sample.separator or " ", invalid_row_handler=_skip_comments)
+    read = arrow_csv.ReadOptions(use_threads=False, block_size=TEXT_BLOCK, skip_rows=layout.skip, column_names=names)
+    parse = arrow_csv.ParseOptions(delimiter=layout.delimiter, invalid_row_handler=_skip_comments)
     convert = arrow_csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.utf8()),
         include_columns=[names[i] for i in used],
@@ -120,7 +114,7 @@ def _text_source(path: Path, columns: EdgeColumns) -> EdgeSource:
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
-            with pa.input_stream(str(path), compression="detect") as file:
+            with pa.input_stream(str(path), compression=layout.compression) as file:
                 for batch in arrow_csv.open_csv(file, read, parse, convert):
                     yield _named(batch.columns)
         except pa.ArrowInvalid as error:
@@ -129,7 +123,7 @@ def _text_source(path: Path, columns: EdgeColumns) -> EdgeSource:
             ) from None
 
     integers = all(pa.types.is_integer(table.columns.column(i).type) for i in used[:2])
-    blanks = any(mark.encode() in content for mark in BLANKS if mark != sample.separator)
+    blanks = any(mark.encode() in content for mark in BLANKS if mark != layout.delimiter)
     return EdgeSource(batches, integers, len(used) == 3, trimmed=blanks)
 
 
