@@ -5,8 +5,8 @@ than a flat one. Training on parts is `kappagcn.training.Partitioned`.
 """
 
 from kappagcn.distributed.communicator import Communicator
+from kappagcn.distributed.group import process_group
 from kappagcn.distributed.halo_exchange import Exchange
 from kappagcn.distributed.matrix import PartMatrix, cut, part_matrix
-from kappagcn.distributed.process_group import process_group
 
 __all__ = ["Communicator", "Exchange", "PartMatrix", "cut", "part_matrix", "process_group"]
