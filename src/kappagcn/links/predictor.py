@@ -33,6 +33,7 @@ from kappagcn.links.network import (
     train_links,
 )
 from kappagcn.links.search import top_pairs
+from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.models import FreePoints, LinkPredictor
 from kappagcn.training.base import Estimator
 from kappagcn.training.checkpoint import load_state, loading, save_tensors, state_tensors
@@ -43,7 +44,6 @@ from kappagcn.training.layer_by_layer import layerwise
 from kappagcn.training.metrics import roc_auc
 from kappagcn.training.minibatch import check_neighbors
 from kappagcn.training.node_frames import node_names
-from kappagcn.training.settings import LinkPredictionSettings
 from kappagcn.training.sklearn_base import NotFittedError
 from kappagcn.training.threads import threads_for_graph
 

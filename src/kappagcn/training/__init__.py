@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from kappagcn.links.task import LinkBatches, LinkPrediction, evaluate_links
     from kappagcn.progress import reporting
     from kappagcn.training.checkpoint import CheckpointFolder, load_model
-    from kappagcn.training.config import TrainingConfig
     from kappagcn.training.groups import parameter_groups
     from kappagcn.training.layer_by_layer import layerwise
     from kappagcn.training.memory import keep_freed_memory
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from kappagcn.training.parts import PartTrainer
     from kappagcn.training.quasi_newton import QuasiNewtonTrainer
     from kappagcn.training.run import TrainingResult, run_training, train
+    from kappagcn.training.settings import TrainingSettings
     from kappagcn.training.stopping import EarlyStopping
     from kappagcn.training.tasks import Task
     from kappagcn.training.trainer import Trainer, seeded
@@ -67,7 +67,7 @@ _HOMES = {
     "Strategy": "classification.fitting",
     "Task": "training.tasks",
     "Trainer": "training.trainer",
-    "TrainingConfig": "training.config",
+    "TrainingSettings": "training.settings",
     "TrainingResult": "training.run",
     "average_precision": "training.metrics",
     "distances_from": "embedding.pair_objectives",
@@ -127,8 +127,8 @@ __all__ = [
     "Strategy",
     "Task",
     "Trainer",
-    "TrainingConfig",
     "TrainingResult",
+    "TrainingSettings",
     "average_precision",
     "distances_from",
     "distortion",

@@ -116,9 +116,9 @@ def train(
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
-    >>> from kappagcn.training import NodeClassification, TrainingConfig
+    >>> from kappagcn.training import NodeClassification, TrainingSettings
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
-    >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingConfig(epochs=3))
+    >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingSettings(epochs=3))
     >>> len(train(trainer))
     3
     """
@@ -177,9 +177,9 @@ def run_training(
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
-    >>> from kappagcn.training import NodeClassification, TrainingConfig
+    >>> from kappagcn.training import NodeClassification, TrainingSettings
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
-    >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingConfig(epochs=3))
+    >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingSettings(epochs=3))
     >>> run_training(trainer, {}).stopped_by
     'epochs'
     """
