@@ -173,6 +173,8 @@ def _over_pairs(
     places = [np.arange(len(side)) for side in scores]
     draws = max(FEWEST, min(RESAMPLES, DRAWN // sum(map(len, places))))
     options: dict[str, Any] = {"n_resamples": draws, "batch": 1, "vectorized": False, "method": "percentile"}
-    interval = bootstrap(places, measured, rng=np.random.default_rng(0), **options).confidence_interval
-    bounds = np.stack([interval.low, interval.high], 1).tolist()
+    ends = [measured(*places)] * 2  # of a single test edge
+    if min(map(len, places)) > 1:
+        ends = bootstrap(places, measured, rng=np.random.default_rng(0), **options).confidence_interval
+    bounds = np.stack(ends, 1).tolist()
     return dict(zip(names, bounds, strict=False)), bounds[-1]
