@@ -1,7 +1,6 @@
 """Shortest paths beside NetworkX, SciPy and rustworkx, and what large graphs cost.
 
-    python benchmarks/graphs.py           measures, keeps benchmarks/results/graphs.json and writes docs/graph-speed.md
-    python benchmarks/graphs.py --docs    docs/graph-speed.md from the record, without measuring
+    python benchmarks/graphs.py           measures, keeps records/graphs.json
 
 KAPPAGCN_DATA must name a folder with pubmed.npz. Times are medians of interleaved runs in one process; slow peers run
 on fewer sources, and their time is scaled to all. Memory is the largest resident set of a process of its own.
@@ -133,56 +132,17 @@ def measure(folder: str) -> dict[str, Any]:
     return {"repeats": REPEATS, "results": rows}
 
 
-def page(saved: dict[str, Any]) -> str:
-    """docs/graph-speed.md."""
-    head = [r for r in saved["results"] if "sources" in r]
-    lines = [
-        "| | ours | SciPy | NetworkX | rustworkx | best of SciPy and NetworkX / ours |",
-        "|---|---|---|---|---|---|",
-    ]
-    for r in head:
-        t = r["seconds"]
-        cells = [f"{t[p] * 1e3:,.0f} ms" if p in t else "–" for p in ("kappagcn", "scipy", "networkx", "rustworkx")]
-        lines.append(f"| {r['case']} | {' | '.join(cells)} | {min(t['scipy'], t['networkx']) / t['kappagcn']:.1f} |")
-    rest = ["| | time | memory | found |", "|---|---|---|---|"]
-    rest += [
-        f"| {r['case']} | {r['seconds']:.0f} s | {r['memory'] / 2**30:.1f} GiB | {r['words']} |"
-        for r in saved["results"]
-        if "memory" in r
-    ]
-    table, costs = "\n".join(lines), "\n".join(rest)
-    return f"""# Speed of the graph part
-
-Lengths of shortest paths in steps; medians of {saved["repeats"]} interleaved runs in one process. NetworkX runs from
-{FEW} sources, its time scaled to all. rustworkx has all pairs only; its graph is built beforehand, ours is not.
-
-{record.made_with(saved)}
-
-{table}
-
-Each in a process of its own; memory is its largest resident set, PyTorch and PyG included. The large graph has the ends
-of half its edges skewed towards hubs; "described" is everything `kappagcn info` shows.
-
-{costs}
-"""
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--docs", action="store_true")
     parser.add_argument("--job", nargs="+")
     arguments = parser.parse_args()
     if arguments.job:
         job(arguments.job[0], arguments.job[1:])
         return
-    if not arguments.docs:
-        if "KAPPAGCN_DATA" not in os.environ:
-            sys.exit("expected KAPPAGCN_DATA to name a folder with pubmed.npz, found it unset.")
-        packages = ("kappagcn", "numpy", "scipy", "networkx", "rustworkx")
-        record.save("graphs", measure(os.environ["KAPPAGCN_DATA"]), packages)
-    text = page(record.load("graphs"))
-    (record.DOCS / "graph-speed.md").write_text(text)
-    print(text)
+    if "KAPPAGCN_DATA" not in os.environ:
+        sys.exit("expected KAPPAGCN_DATA to name a folder with pubmed.npz, found it unset.")
+    packages = ("kappagcn", "numpy", "scipy", "networkx", "rustworkx")
+    record.save("graphs", measure(os.environ["KAPPAGCN_DATA"]), packages)
 
 
 if __name__ == "__main__":

@@ -220,7 +220,7 @@ What training adds to the memory of the loaded graph, batches of 512:
 
 Test accuracy on Pubmed, H16, five splits with two runs each: full batch {percent["whole"]}, mini-batches
 {percent["batches"]}. On a graph of that size batches are no faster. Record:
-[minibatch.json](../benchmarks/results/minibatch.json), by `python benchmarks/minibatch.py`.
+[minibatch.json](../records/minibatch.json), by `python benchmarks/minibatch.py`.
 
 ## Several workers
 
@@ -283,7 +283,7 @@ A projection, not a measurement.
 
 {projection}
 
-{record.made_with(saved)} Record: [growing.json](../benchmarks/results/growing.json).
+{record.made_with(saved)} Record: [growing.json](../records/growing.json).
 """
 
 

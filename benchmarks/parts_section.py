@@ -111,5 +111,5 @@ and more alone; one process, {saved["parts"]} parts. More parts need less memory
 
 {table(["quantity", "per edge", "projected"], far)}
 
-{record.made_with(saved)} Record: [parts.json](../benchmarks/results/parts.json).
+{record.made_with(saved)} Record: [parts.json](../records/parts.json).
 """
