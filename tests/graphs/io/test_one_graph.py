@@ -1,9 +1,10 @@
-"""One graph by every way in: text of any layout, Parquet, data frames of three libraries, lists, and the mapped folder."""
+"""One graph by every way in: text of any layout, Parquet, data frames, lists, and the mapped folder."""
 
 import bz2
 import csv
 import gzip
 import io
+import itertools
 
 import pandas as pd
 import polars as pl
@@ -100,7 +101,7 @@ def named(data):
 @given(st.lists(NAMES, min_size=3, max_size=8, unique_by=node_id), LAYOUTS, st.randoms())
 def test_features_and_labels(tmp_path_factory, names, layout, random):
     folder = tmp_path_factory.mktemp("nodes")
-    edges = [("node", "neighbour"), *zip(names, names[1:], strict=False)]
+    edges = [("node", "neighbour"), *itertools.pairwise(names)]
     columns = {"age": [random.randrange(90) for _ in names], "plan": [random.choice("ab") for _ in names]}
     columns["kind"] = [random.choice(["x", "y"]) for _ in names]
     order = random.sample(sorted(columns), 3)
