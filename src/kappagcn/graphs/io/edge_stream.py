@@ -26,7 +26,8 @@ from kappagcn.graphs.io.compressed import ending_of
 from kappagcn.graphs.io.delimited import INTEGER, DelimitedFile
 from kappagcn.graphs.io.edge_table import edge_positions
 from kappagcn.graphs.io.folder import is_graph_folder
-from kappagcn.graphs.io.tables import DELIMITED, Table, read_table
+from kappagcn.graphs.io.formats import DELIMITED
+from kappagcn.graphs.io.tables import Table, read_table
 from kappagcn.graphs.io.undirected import Array, name_source_in_errors
 
 __all__ = ["EdgeBlock", "EdgeStream", "open_edges"]
