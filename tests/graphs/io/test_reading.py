@@ -150,7 +150,7 @@ def test_tables_for_graphs_that_have_their_nodes_already(tmp_path):
     labels = put(tmp_path, "y.csv", "0,b\n7,a\n")
     with pytest.raises(
         GraphFileError,
-        match="y.csv: labels: expected nodes of the graph, such as '0', '1', '2', found 1 other node: '7'",
+        match=r"y.csv: labels: expected nodes of the graph, .* found 1 other node: '7'",
     ):
         read_graph(path, labels=labels)
 
