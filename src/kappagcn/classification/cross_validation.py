@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,7 +106,9 @@ def classify(
     """
     about = {
         "kappagcn": __version__,
-        "classifier": {name: value for name, value in classifier.get_params().items() if name != "verbose"},
+        "classifier": {
+            name: value for name, value in classifier.get_params().items() if name not in ("verbose", "intervals")
+        },
         "splits": [split.name for split in splits],
         "runs": runs,
         "data": fingerprint(data.edge_index, data.get("edge_weight"), data.get("x"), data.y),
@@ -245,7 +247,7 @@ class _CrossValidation:
             "edge_weights": weights_of_runs([record.get("edge_weights") for record in records]),
             "kept": {"split": best.number, "run": best.run},
             "curvatures": fitted.curvatures_,
-            "curvature_intervals": [each and each.as_dict() for each in fitted.curvature_intervals()],
+            "curvature_intervals": _intervals(fitted, records) if fitted.intervals else None,
             "epochs": fitted.result_.epochs,
             "best_epoch": fitted.result_.best_epoch,
             "seconds": round(sum(record["seconds"] for record in records), 2),
@@ -273,6 +275,21 @@ def _measured(records: list[Record], baselines: dict[str, list[Record]], tested:
         "differences": {name: {"mean": each.mean, "interval": each.bounds} for name, each in differences.items()},
         "verdict": verdict(accuracy.mean, accuracies, differences, means["auc"], len(nodes[0])) if baselines else None,
     }
+
+
+def _intervals(fitted: KappaGCNClassifier, records: list[Record]) -> list[dict[str, Any] | None] | None:
+    """Intervals of the curvatures, which are not local where all of several runs ended inside; None before the end."""
+    if fitted.result_.stopped_by == "epochs":
+        return None
+    intervals: list[dict[str, Any] | None] = []
+    for place, interval in enumerate(fitted.curvature_intervals()):
+        ends = [record["curvatures"][-len(fitted.curvatures_) :][place] for record in records if record["curvatures"]]
+        if interval is None:
+            intervals.append(None)
+        else:
+            agree = len(ends) > 1 and all(map(interval.holds, ends))
+            intervals.append(replace(interval, local=not agree).as_dict())
+    return intervals
 
 
 def _without_marks(record: Record) -> Record:
