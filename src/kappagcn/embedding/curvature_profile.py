@@ -9,13 +9,13 @@ import torch
 
 from kappagcn.distributed import Communicator
 from kappagcn.embedding.run import EmbeddingRun, curvatures_of
+from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.errors import ConfigError
 from kappagcn.geometry import Curvature
 from kappagcn.graphs import assemble
 from kappagcn.models.points import FreePoints
 from kappagcn.run_folder import Embedded, SavedRun, save_json
 from kappagcn.training.curvature_interval import CurvatureInterval, interval_of, upper_limit
-from kappagcn.training.settings import EmbeddingSettings
 
 __all__ = ["add_intervals", "embedding_intervals"]
 
