@@ -67,8 +67,6 @@ ONLY_FROM = {
 WRONG_WAY = {
     ("classification", "embedding"),
     ("links", "embedding"),
-    ("training", "classification"),
-    ("training", "embedding"),
     ("training", "estimators"),
 }
 
