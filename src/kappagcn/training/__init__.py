@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from kappagcn.training.memory import keep_freed_memory
     from kappagcn.training.metrics import average_precision, roc_auc
     from kappagcn.training.minibatch import MiniBatchTrainer
-    from kappagcn.training.node_columns import NodeColumns, part_stream
-    from kappagcn.training.part_fitting import evaluate_parts, fit_parts, part_files
-    from kappagcn.training.part_writing import write_parts
     from kappagcn.training.parts import PartTrainer
     from kappagcn.training.quasi_newton import QuasiNewtonTrainer
     from kappagcn.training.run import TrainingResult, run_training, train
@@ -56,7 +53,6 @@ _HOMES = {
     "NearPairs": "embedding.near_pairs",
     "Neighbours": "embedding.ranking",
     "NodeClassification": "classification.task",
-    "NodeColumns": "training.node_columns",
     "PartTrainer": "training.parts",
     "Partitioned": "classification.parts",
     "QuasiNewtonTrainer": "training.quasi_newton",
@@ -73,11 +69,9 @@ _HOMES = {
     "distances_from": "embedding.pair_objectives",
     "distortion": "embedding.pair_objectives",
     "evaluate_links": "links.task",
-    "evaluate_parts": "training.part_fitting",
     "final_evaluation": "classification.evaluation",
     "fit": "classification.fitting",
     "fit_links": "links.fitting",
-    "fit_parts": "training.part_fitting",
     "hits_at": "links.metrics",
     "keep_freed_memory": "training.memory",
     "layerwise": "training.layer_by_layer",
@@ -89,8 +83,6 @@ _HOMES = {
     "measure": "embedding.quality",
     "pair_loss": "embedding.pair_objectives",
     "parameter_groups": "training.groups",
-    "part_files": "training.part_fitting",
-    "part_stream": "training.node_columns",
     "predict": "classification.evaluation",
     "ranking_loss": "embedding.ranking",
     "reporting": "progress",
@@ -98,7 +90,6 @@ _HOMES = {
     "run_training": "training.run",
     "seeded": "training.trainer",
     "train": "training.run",
-    "write_parts": "training.part_writing",
 }
 
 __all__ = [
@@ -116,7 +107,6 @@ __all__ = [
     "NearPairs",
     "Neighbours",
     "NodeClassification",
-    "NodeColumns",
     "PartTrainer",
     "Partitioned",
     "QuasiNewtonTrainer",
@@ -133,11 +123,9 @@ __all__ = [
     "distances_from",
     "distortion",
     "evaluate_links",
-    "evaluate_parts",
     "final_evaluation",
     "fit",
     "fit_links",
-    "fit_parts",
     "hits_at",
     "keep_freed_memory",
     "layerwise",
@@ -149,8 +137,6 @@ __all__ = [
     "measure",
     "pair_loss",
     "parameter_groups",
-    "part_files",
-    "part_stream",
     "predict",
     "ranking_loss",
     "reporting",
@@ -158,7 +144,6 @@ __all__ = [
     "run_training",
     "seeded",
     "train",
-    "write_parts",
 ]
 
 
