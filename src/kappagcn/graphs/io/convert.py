@@ -20,7 +20,8 @@ from kappagcn.graphs.io.compressed import ending_of, stem_of
 from kappagcn.graphs.io.edge_source import BATCH, EdgeSource, open_edges
 from kappagcn.graphs.io.edge_table import USUAL, EdgeColumns
 from kappagcn.graphs.io.folder import array_file, new_folder, write_about
-from kappagcn.graphs.io.tables import DELIMITED, ODD_ID
+from kappagcn.graphs.io.formats import DELIMITED
+from kappagcn.graphs.io.tables import ODD_ID
 from kappagcn.graphs.io.undirected import Array, counted, name_source_in_errors
 
 if TYPE_CHECKING:
