@@ -10,7 +10,7 @@ from mpmath import mpf
 import kappagcn.geometry as G
 from kappagcn.errors import GeometryError, OutsideBallError
 from kappagcn.testing import assert_on_manifold, assert_same_points
-from kappagcn.testing import reference as R
+import reference as R
 from spaces import POSITIVE, spaces
 
 N = 8

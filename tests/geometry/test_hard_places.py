@@ -8,7 +8,7 @@ from mpmath import mpf
 
 import kappagcn.geometry as G
 from kappagcn.errors import GeometryError, OutsideBallError
-from kappagcn.testing import reference as R
+import reference as R
 
 DTYPES = [torch.float32, torch.float64]
 KAPPAS = [-2.0, -1.0, -1e-6, 0.0, 1e-6, 1.0, 2.0]

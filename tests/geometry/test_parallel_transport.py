@@ -10,7 +10,7 @@ from mpmath import mpf
 
 import kappagcn.geometry as G
 from kappagcn.errors import GeometryError
-from kappagcn.testing import reference as R
+import reference as R
 from spaces import NEGATIVE, POSITIVE, spaces
 
 N = 8

@@ -10,7 +10,7 @@ from mpmath import mpf
 
 import kappagcn.geometry as G
 from kappagcn.testing import assert_isometry, assert_on_manifold, assert_same_points, random_isometry
-from kappagcn.testing import reference as R
+import reference as R
 from spaces import NEGATIVE, POSITIVE, spaces
 
 N = 8
