@@ -24,6 +24,8 @@ import growing_page
 import record
 from growing_page import CLASSES, FAR, FEATURES, bytes_per_epoch, columns
 from kappagcn.classification.fitting import fit
+from kappagcn.classification.parts import PartClassification, Partitioned
+from kappagcn.classification.task import NodeClassification
 from kappagcn.distributed import partition, process_group
 from kappagcn.graphs import Split, normalize_rows
 from kappagcn.graphs.datasets.benchmark import load_benchmark
@@ -32,8 +34,7 @@ from kappagcn.nn.features import tangent_features
 from kappagcn.sparse import normalized_adjacency
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.memory import keep_freed_memory
-from kappagcn.training.parts import PartClassification, Partitioned, PartTrainer
-from kappagcn.training.tasks import NodeClassification
+from kappagcn.training.parts import PartTrainer
 from kappagcn.training.trainer import Trainer, seeded
 
 # Slight curvatures, as the classifier starts with: rows that lie far out are sent in float64.

@@ -20,6 +20,7 @@ from torch_geometric.data import Data
 
 import links_page
 import record
+from kappagcn.classification.task import NodeClassification
 from kappagcn.graphs import EdgeSplit, LabelledPairs, NegativeSampler, edge_split, load_graph, normalize_rows
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.graphs.io.undirected import assemble
@@ -30,7 +31,6 @@ from kappagcn.paper.links import SEARCH_SEED, LinkExperiment, LinkJob
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.memory import keep_freed_memory
 from kappagcn.training.settings import LinkPredictionSettings
-from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Trainer, seeded
 
 STEPS = 12

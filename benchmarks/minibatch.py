@@ -29,6 +29,8 @@ import kappagcn.paper
 import record
 from kappagcn.classification.evaluation import final_evaluation
 from kappagcn.classification.fitting import fit
+from kappagcn.classification.minibatch import MiniBatch, MiniBatches
+from kappagcn.classification.task import NodeClassification
 from kappagcn.errors import PrecisionWarning
 from kappagcn.graphs import Split
 from kappagcn.graphs.datasets.benchmark import load_benchmark
@@ -36,8 +38,7 @@ from kappagcn.models import KappaGCN
 from kappagcn.paper.experiment import load_experiment
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.estimate import bootstrapped
-from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
-from kappagcn.training.tasks import NodeClassification
+from kappagcn.training.minibatch import MiniBatchTrainer
 from kappagcn.training.trainer import Trainer, seeded
 from layers import forget_peak, peak_gib, random_graph
 

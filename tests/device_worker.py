@@ -17,6 +17,7 @@ from kappagcn.classification import classifier
 from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.classification.evaluation import predict
 from kappagcn.classification.fitting import fit
+from kappagcn.classification.minibatch import MiniBatch
 from kappagcn.embedding import run as embedding_run
 from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.embedding.graph_distances import GraphDistances
@@ -35,7 +36,6 @@ from kappagcn.nn import KappaGCNConv, KappaNeighborLoader, PointFeatures, Tangen
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.groups import parameter_groups
 from kappagcn.training.layer_by_layer import layerwise
-from kappagcn.training.minibatch import MiniBatch
 from kappagcn.training.quasi_newton import QuasiNewtonTrainer
 from kappagcn.training.run import run_training
 from layer_cases import EDGES, LAYERS, SPACE, X, moved

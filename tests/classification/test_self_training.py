@@ -7,15 +7,14 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from kappagcn.classification.fitting import fit
-from kappagcn.classification.self_training import SelfTraining
+from kappagcn.classification.minibatch import MiniBatch
+from kappagcn.classification.parts import Partitioned
+from kappagcn.classification.task import NodeClassification, SelfTraining
 from kappagcn.distributed import Communicator
 from kappagcn.errors import CheckpointError, TrainingError
 from kappagcn.graphs import Split
 from kappagcn.training.config import TrainingConfig
-from kappagcn.training.minibatch import MiniBatch
-from kappagcn.training.parts import Partitioned
 from kappagcn.training.run import train
-from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Trainer
 from small_networks import network
 

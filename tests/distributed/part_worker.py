@@ -6,11 +6,12 @@ import warnings
 import torch
 
 from kappagcn.classification.fitting import fit
+from kappagcn.classification.parts import PartClassification, Partitioned
 from kappagcn.distributed import cut, partition, process_group
 from kappagcn.graphs import disease, random_split
 from kappagcn.models import build_model
 from kappagcn.training.config import TrainingConfig
-from kappagcn.training.parts import PartClassification, Partitioned, PartTrainer
+from kappagcn.training.parts import PartTrainer
 from kappagcn.training.trainer import seeded
 
 NODES, EPOCHS = 60, 4

@@ -9,13 +9,14 @@ from torch import nn
 import training_worker
 from kappagcn.classification.evaluation import final_evaluation
 from kappagcn.classification.fitting import fit
+from kappagcn.classification.minibatch import MiniBatch, MiniBatches
 from kappagcn.errors import DivergedError, PrecisionWarning, TrainingError
 from kappagcn.graphs import Split
 from kappagcn.models import GCN, HGCN, MLP, KappaGCN
 from kappagcn.training.checkpoint import load_model
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.layer_by_layer import layerwise
-from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
+from kappagcn.training.minibatch import MiniBatchTrainer
 from kappagcn.training.trainer import seeded
 from small_networks import network, same
 from workers import Worker

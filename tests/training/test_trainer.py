@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from kappagcn.classification.fitting import fit
+from kappagcn.classification.task import NodeClassification
 from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.embedding.graph_distances import GraphDistances
 from kappagcn.embedding.tasks import EmbeddingTask
@@ -18,7 +19,6 @@ from kappagcn.training.checkpoint import CheckpointFolder
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.quasi_newton import QuasiNewtonTrainer
 from kappagcn.training.run import train
-from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Trainer, seeded
 from small_networks import Poisoned, network, same
 

@@ -10,10 +10,10 @@ from torch import distributed
 
 from kappagcn import io_atomic
 from kappagcn.classification.fitting import fit
+from kappagcn.classification.minibatch import MiniBatch
 from kappagcn.graphs import disease, random_split
 from kappagcn.models import KappaGCN
 from kappagcn.training.config import TrainingConfig
-from kappagcn.training.minibatch import MiniBatch
 from kappagcn.training.trainer import seeded
 
 

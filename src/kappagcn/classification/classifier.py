@@ -18,6 +18,8 @@ from kappagcn.classification import network
 from kappagcn.classification.curvature_profile import classifier_intervals
 from kappagcn.classification.files import restore_classifier, save_classifier
 from kappagcn.classification.fitting import FullGraph, Strategy
+from kappagcn.classification.minibatch import MiniBatch
+from kappagcn.classification.parts import Partitioned
 from kappagcn.distributed import Communicator
 from kappagcn.embedding.curvature_interval import CurvatureInterval
 from kappagcn.errors import ConfigError, GraphError, SplitError, TrainingError
@@ -32,9 +34,8 @@ from kappagcn.training.devices import resolve_device
 from kappagcn.training.edge_weights import in_units, usage
 from kappagcn.training.graph_nodes import GraphNodes, as_indices, chosen_rows, training_graph
 from kappagcn.training.layer_by_layer import layerwise
-from kappagcn.training.minibatch import MiniBatch, check_neighbors
+from kappagcn.training.minibatch import check_neighbors
 from kappagcn.training.node_frames import node_frame, node_names
-from kappagcn.training.parts import Partitioned
 from kappagcn.training.settings import ClassificationSettings
 from kappagcn.training.sklearn_base import ClassifierMixin, NotFittedError
 from kappagcn.training.tasks import inputs

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Unpack
 from torch_geometric.data import Data
 
 from kappagcn.classification.checks import check_graph, check_training
-from kappagcn.classification.self_training import SelfTraining
+from kappagcn.classification.task import NodeClassification, SelfTraining
 from kappagcn.errors import PrecisionWarning, TrainingError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
@@ -17,7 +17,6 @@ from kappagcn.training.checkpoint import fingerprint
 from kappagcn.training.config import TrainingConfig
 from kappagcn.training.run import RunOptions, TrainingResult, run_training
 from kappagcn.training.run_lock import locked
-from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Trainer
 
 __all__ = ["FullGraph", "Strategy", "fit"]

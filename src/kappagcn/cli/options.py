@@ -96,16 +96,17 @@ class FileOptions:
         weight = self.weight if self.weights else False
         return {"weight": weight, **{name: getattr(self, name) for name in names}}
 
-    def load(self, graph: str, column_rules: Any = None) -> Any:
+    def load(self, graph: str, column_rules: Any = None, time: str | None = None) -> Any:
         """Load the graph, and print one line about it on standard error.
 
         Args:
             graph: A built-in name or a file.
             column_rules: How columns of nodes become features, for a network that was trained on others.
+            time: Column of times in a table of edges.
         """
         from kappagcn.graphs import load_graph
 
-        options = {**self.arguments(), "column_rules": column_rules}
+        options = {**self.arguments(), "column_rules": column_rules, "time": time}
         loaded = load_graph(graph, root=self.data, sparse=True, progress=True, **options)
         say(f"{graph}: {loaded.report}")
         return loaded

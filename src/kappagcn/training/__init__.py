@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kappagcn.classification.evaluation import final_evaluation, predict
     from kappagcn.classification.fitting import FullGraph, Strategy, fit
-    from kappagcn.classification.self_training import SelfTraining
+    from kappagcn.classification.minibatch import MiniBatch, MiniBatches
+    from kappagcn.classification.parts import Partitioned
+    from kappagcn.classification.task import NodeClassification, SelfTraining
     from kappagcn.embedding.graph_distances import GraphDistances
     from kappagcn.embedding.near_pairs import NearPairs
     from kappagcn.embedding.neighbour_precision import mean_average_precision
@@ -26,15 +28,15 @@ if TYPE_CHECKING:
     from kappagcn.training.groups import parameter_groups
     from kappagcn.training.layer_by_layer import layerwise
     from kappagcn.training.memory import keep_freed_memory
-    from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
+    from kappagcn.training.minibatch import MiniBatchTrainer
     from kappagcn.training.node_columns import NodeColumns, part_stream
     from kappagcn.training.part_fitting import evaluate_parts, fit_parts, part_files
     from kappagcn.training.part_writing import write_parts
-    from kappagcn.training.parts import Partitioned, PartTrainer
+    from kappagcn.training.parts import PartTrainer
     from kappagcn.training.quasi_newton import QuasiNewtonTrainer
     from kappagcn.training.run import TrainingResult, run_training, train
     from kappagcn.training.stopping import EarlyStopping
-    from kappagcn.training.tasks import NodeClassification, Task
+    from kappagcn.training.tasks import Task
     from kappagcn.training.trainer import Trainer, seeded
 
 # Imported on first use: the command line reads settings without waiting for torch.
@@ -47,19 +49,19 @@ _HOMES = {
     "GraphDistances": "embedding.graph_distances",
     "LinkBatches": "links.task",
     "LinkPrediction": "links.task",
-    "MiniBatch": "training.minibatch",
+    "MiniBatch": "classification.minibatch",
     "MiniBatchTrainer": "training.minibatch",
-    "MiniBatches": "training.minibatch",
+    "MiniBatches": "classification.minibatch",
     "NearPairs": "embedding.near_pairs",
     "Neighbours": "embedding.ranking",
-    "NodeClassification": "training.tasks",
+    "NodeClassification": "classification.task",
     "NodeColumns": "training.node_columns",
     "PartTrainer": "training.parts",
-    "Partitioned": "training.parts",
+    "Partitioned": "classification.parts",
     "QuasiNewtonTrainer": "training.quasi_newton",
     "RankingTask": "embedding.tasks",
     "SampledEmbeddingTask": "embedding.tasks",
-    "SelfTraining": "classification.self_training",
+    "SelfTraining": "classification.task",
     "SharedEmbeddingTask": "embedding.tasks",
     "Strategy": "classification.fitting",
     "Task": "training.tasks",

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kappagcn.classification.parts import PartClassification
 from kappagcn.distributed import Communicator
 from kappagcn.distributed.csr import CSR, CSRPartMatrix, normalized_rows, transposed
 from kappagcn.distributed.halo_exchange import Exchange
@@ -18,7 +19,7 @@ from kappagcn.distributed.part_folder import Part
 from kappagcn.errors import GraphFileError, TrainingError
 from kappagcn.models import NodeClassifier
 from kappagcn.sparse import SparseMatrix
-from kappagcn.training.parts import PartClassification, part_seed
+from kappagcn.training.parts import part_seed
 from kappagcn.training.trainer import Trainer, seeded
 
 __all__ = ["PartFilesTask", "PartFilesTrainer", "PartTask"]

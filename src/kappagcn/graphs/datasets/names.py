@@ -82,7 +82,7 @@ def load_graph(
         download: Whether datasets may be downloaded.
         progress: Show a bar on a terminal while downloading.
         **options: For a graph from a file, arguments of `read_graph`: ``features``, ``labels``, ``nodes``, ``label``,
-            ``source``, ``target``, ``weight``, ``header``, ``matrix``; ``weight=False`` for any graph.
+            ``source``, ``target``, ``weight``, ``time``, ``header``, ``matrix``; ``weight=False`` for any graph.
 
     >>> load_graph("tree").num_nodes
     1365

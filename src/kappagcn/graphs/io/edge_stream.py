@@ -24,9 +24,9 @@ from kappagcn.errors import GraphFileError
 from kappagcn.graphs.io.array_file import ArrayFile
 from kappagcn.graphs.io.compressed import ending_of
 from kappagcn.graphs.io.delimited import INTEGER, DelimitedFile
-from kappagcn.graphs.io.edge_table import named_columns
+from kappagcn.graphs.io.edge_table import edge_positions
 from kappagcn.graphs.io.folder import is_graph_folder
-from kappagcn.graphs.io.tables import DELIMITED, read_table
+from kappagcn.graphs.io.tables import DELIMITED, Table, read_table
 from kappagcn.graphs.io.undirected import Array, name_source_in_errors
 
 __all__ = ["EdgeBlock", "EdgeStream", "open_edges"]
@@ -133,7 +133,8 @@ def _parquet_stream(path: Path) -> EdgeStream:
         headings, count = file.schema_arrow.names, file.metadata.num_rows
     if len(headings) < 2:
         raise GraphFileError(f"{path}: expected a column of sources and one of targets, found {len(headings)} columns.")
-    source, target, weight = named_columns(headings)
+    empty = Table(pa.table({name: [] for name in headings}), headings, lambda row: f"row {row}")
+    source, target, weight, _ = edge_positions(empty)
     names = [headings[i] for i in (source, target, weight) if i is not None]
 
     def blocks() -> Iterator[EdgeBlock]:
@@ -166,9 +167,7 @@ def _text_stream(path: Path, header: bool | None) -> EdgeStream | None:
         raise GraphFileError(
             f"{table.place(0)}: expected two nodes and perhaps a weight per line, found {table.width}."
         )
-    source, target, weight = (0, 1, 2 if table.width == 3 else None)
-    if table.heading is not None:
-        source, target, weight = named_columns(table.heading)
+    source, target, weight, _ = edge_positions(table)
     first = [str(column[0]) for column in table.columns.columns]
     separator = sample.separator or " "
     if not all(INTEGER.fullmatch(first[i]) for i in (source, target)) or (separator == " " and b"  " in content):

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.errors import GraphFileError
-from kappagcn.graphs.io.edge_table import named_columns
+from kappagcn.graphs.io.edge_table import edge_positions
 from kappagcn.graphs.io.tables import node_ids, read_table, usual_ids
 from kappagcn.graphs.io.undirected import node_id
 
@@ -42,7 +42,7 @@ def read_pairs(path: str | Path, index: dict[str, int], *, header: bool | None =
         raise GraphFileError(
             f"{table.place(0)}: expected two nodes per line, and perhaps a third column, found {table.width}."
         )
-    source, target, _ = (0, 1, None) if table.heading is None else named_columns(table.heading)
+    source, target, *_ = edge_positions(table)
     ends = [usual_ids(node_ids(table, i, "two nodes")).to_pylist() for i in (source, target)]
     wrong = next(((row, n) for row, pair in enumerate(zip(*ends, strict=True)) for n in pair if n not in index), None)
     if wrong is not None:

@@ -5,11 +5,11 @@ import torch
 
 from kappagcn.classification.evaluation import final_evaluation
 from kappagcn.classification.fitting import fit
+from kappagcn.classification.task import NodeClassification
 from kappagcn.errors import SplitError, TestNodesError
 from kappagcn.graphs import Split
 from kappagcn.models import APPNP, GCN, HGCN, MLP, KappaGCN, NodeClassifier
 from kappagcn.training.config import TrainingConfig
-from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Trainer, seeded
 from small_networks import network
 

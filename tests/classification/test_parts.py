@@ -8,7 +8,7 @@ import torch
 import part_worker
 import workers as processes
 from kappagcn.classification.fitting import fit
-from kappagcn.training.tasks import NodeClassification
+from kappagcn.classification.task import NodeClassification
 from kappagcn.training.trainer import Trainer
 
 

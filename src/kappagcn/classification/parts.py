@@ -1,0 +1,99 @@
+"""Full-graph training on parts: each process holds its rows of Â; loss and gradients are those of one process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.distributed import ProcessGroup
+from torch_geometric.data import Data
+
+from kappagcn.classification.task import NodeClassification
+from kappagcn.distributed import Communicator, PartMatrix, cut, partition
+from kappagcn.errors import TrainingError
+from kappagcn.graphs.datasets.splits import Split
+from kappagcn.models import NodeClassifier
+from kappagcn.sparse import SparseMatrix, SparseRows
+from kappagcn.training.config import TrainingConfig
+from kappagcn.training.layer_by_layer import take_rows
+from kappagcn.training.parts import PartTrainer
+from kappagcn.training.trainer import Trainer
+
+__all__ = ["PartClassification", "Partitioned"]
+
+
+class PartClassification(NodeClassification):
+    """Node classification on this rank's nodes of a whole graph; metrics are those of all ranks.
+
+    `owner` is the rank of each node, (N,), and `boundary` the share of other ranks' rows in a training step.
+    """
+
+    def __init__(
+        self,
+        model: NodeClassifier,
+        data: Data,
+        split: Split,
+        owner: Tensor,
+        communicator: Communicator,
+        boundary: float = 1.0,
+    ) -> None:
+        super().__init__(model, data, split, communicator)
+        self.boundary, self.own = boundary, (owner == communicator.rank).nonzero().flatten()
+        if isinstance(self.adjacency, SparseMatrix):  # an MLP has none
+            self.own, self.adjacency = cut(self.adjacency, owner, communicator)
+        self.x = take_rows(SparseRows(self.x) if isinstance(self.x, SparseMatrix) else self.x, self.own)
+        self.labels = self.labels[self.own]
+        self.nodes = {name: torch.isin(self.own, nodes).nonzero().flatten() for name, nodes in self.nodes.items()}
+
+    def _training_scores(self) -> Tensor:
+        if self.boundary < 1 and isinstance(self.adjacency, PartMatrix):
+            scores: Tensor = self.model(self.x, self.adjacency.sampled(self.boundary))
+            return scores
+        return super()._training_scores()
+
+    def _is_kept(self) -> bool:
+        return self.boundary == 1 and super()._is_kept()
+
+    def identity(self) -> dict[str, Any]:
+        """The share of boundary rows; exact runs are those of one process."""
+        return {"boundary": self.boundary} if self.boundary < 1 else {}
+
+
+@dataclass(frozen=True)
+class Partitioned:
+    """Strategy of `fit` in the processes of a group, each on its part of the graph; exact full-graph training.
+
+    All processes call `fit` with the same arguments; rank 0's weights count, and rank 0 alone writes. Any number of
+    processes can resume the run.
+
+    Args:
+        group: Process group of torch.distributed, or the communicator of `kappagcn.distributed.process_group`.
+        method: Method of `kappagcn.distributed.partition`.
+        boundary: Share of other ranks' rows in a training step, 1 for exact training.
+
+    >>> from kappagcn.graphs import disease, random_split
+    >>> from kappagcn.models import KappaGCN
+    >>> from kappagcn.training import fit
+    >>> data, alone = disease(200), Communicator()  # under torchrun: torch.distributed.group.WORLD
+    >>> model, split, config = KappaGCN(10, 2, "H4"), random_split(data.y, 0), TrainingConfig(epochs=5)
+    >>> fit(model, data, split, config, strategy=Partitioned(alone)).epochs
+    5
+    """
+
+    group: ProcessGroup | Communicator
+    method: str = "auto"
+    boundary: float = 1.0
+
+    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> Trainer:
+        """A trainer on the part of this rank."""
+        if not 0 < self.boundary <= 1:
+            raise TrainingError(f"boundary: expected a share above 0 and up to 1, found {self.boundary}.")
+        communicator = Communicator.of(self.group)
+        parts = communicator.world_size
+        # Computed on every rank, which takes no longer than on one.
+        owner = partition(data.edge_index.cpu(), data.num_nodes, parts, method=self.method)
+        communicator.broadcast(owner)
+        task = PartClassification(model, data, split, owner, communicator, self.boundary)
+        return PartTrainer(model, task, config, regularised=model.first_layer(), communicator=communicator)
