@@ -1,9 +1,9 @@
 """How many functions of the project run, and in how many files: in one call of a layer, and in two commands.
 
-    python benchmarks/calls.py layer              one forward and backward pass of KappaGCNConv on H8xS8
-    python benchmarks/calls.py embed karate       a command, to its fifth epoch of training
-    python benchmarks/calls.py classify disease
-    python benchmarks/calls.py layer --verbose    also a line for each function
+python benchmarks/calls.py layer              one forward and backward pass of KappaGCNConv on H8xS8
+python benchmarks/calls.py embed karate       a command, to its fifth epoch of training
+python benchmarks/calls.py classify disease
+python benchmarks/calls.py layer --verbose    also a line for each function
 """
 
 from __future__ import annotations
@@ -37,11 +37,13 @@ class Calls:
     def count_to_epoch(self, frame: FrameType, event: str, argument: object) -> None:
         """Count calls, then report and end the process at the end of the fifth epoch."""
         self.count(frame, event, argument)
-        if event == "return" and frame.f_code.co_name == EPOCH and frame.f_code.co_filename.startswith(PACKAGE):
-            if sum(n for (_, name), n in self.counts.items() if name.endswith(EPOCH)) >= EPOCHS:
-                sys.setprofile(None)
-                self.report()
-                os._exit(0)
+        code = frame.f_code
+        if event != "return" or code.co_name != EPOCH or not code.co_filename.startswith(PACKAGE):
+            return
+        if sum(n for (_, name), n in self.counts.items() if name.endswith(EPOCH)) >= EPOCHS:
+            sys.setprofile(None)
+            self.report()
+            os._exit(0)
 
     def report(self) -> None:
         """Print numbers of calls, functions and modules."""

@@ -1,9 +1,9 @@
 """Registers the layers with PyG's GraphGym, so that its settings choose them.
 
-    python examples/graphgym.py
+python examples/graphgym.py
 
-    cfg.gnn.layer_type = "kappagcnconv"  # or "kappasageconv", "kappagatconv"
-    cfg.kappagcn.manifold = "H"          # or "S", "U", "E"; the dimension is that of the layer
+cfg.gnn.layer_type = "kappagcnconv"  # or "kappasageconv", "kappagatconv"
+cfg.kappagcn.manifold = "H"          # or "S", "U", "E"; the dimension is that of the layer
 """
 
 import torch

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from mpmath import mpf
 
 import kappagcn.geometry as G
-from kappagcn.errors import GeometryError
 import reference as R
+from kappagcn.errors import GeometryError
 from spaces import NEGATIVE, POSITIVE, spaces
 
 N = 8
