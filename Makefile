@@ -71,15 +71,15 @@ gallery: $(READY) ## runs, pages and thumbnails of the documentation's gallery; 
 	@$(BIN)/python benchmarks/gallery.py
 
 figures: $(READY) ## the paper's figures and the demo's picture into docs/images; the histograms need KAPPAGCN_DATA once
-	@$(BIN)/python benchmarks/figures.py && $(BIN)/python benchmarks/demo.py
+	@$(BIN)/kappagcn reproduce figures && $(BIN)/python benchmarks/demo.py
 	@$(BIN)/python benchmarks/targets.py demo
 
 growing: $(READY) ## a million nodes, mini-batches, several workers beside one process; docs/growing.md; needs KAPPAGCN_DATA
-	@$(BIN)/python benchmarks/minibatch.py && $(BIN)/python benchmarks/growing.py
+	@$(BIN)/python benchmarks/minibatch.py
 	@$(BIN)/python benchmarks/targets.py minibatch growing
 
 bench: $(READY) ## speed and memory against geoopt; keeps the record, docs/speed.md and the README's table
-	@$(BIN)/python benchmarks/geometry.py && $(BIN)/python benchmarks/readme.py
+	@$(BIN)/python benchmarks/geometry.py
 
 start: $(READY) ## how soon a command starts and a large edge list is read; keeps the record and docs/data-in.md
 	@$(BIN)/python benchmarks/data_in.py
@@ -88,24 +88,24 @@ busy: $(READY) ## training beside a process that keeps one core busy; needs a qu
 	@$(BIN)/python benchmarks/busy_core.py
 
 accuracy: $(READY) ## errors against 50-digit mpmath beside geoopt's; keeps the record, docs/accuracy.md and the README's table
-	@$(BIN)/python benchmarks/accuracy.py && $(BIN)/python benchmarks/readme.py
+	@$(BIN)/python benchmarks/accuracy.py
 
 graphs: $(READY) ## shortest paths against their peers, curvature of all datasets; needs KAPPAGCN_DATA
-	@$(BIN)/python benchmarks/graphs.py && $(BIN)/python benchmarks/curvature.py && $(BIN)/python benchmarks/readme.py
+	@$(BIN)/python benchmarks/graphs.py && $(BIN)/python benchmarks/curvature.py
 	@$(BIN)/python benchmarks/targets.py graphs
 
 layers: $(READY) ## κ-GCN layers against PyG's and our own GCN, precision by radius, κ through zero; needs KAPPAGCN_DATA
-	@$(BIN)/python benchmarks/layers.py && $(BIN)/python benchmarks/crossing.py && $(BIN)/python benchmarks/readme.py
+	@$(BIN)/python benchmarks/layers.py && $(BIN)/python benchmarks/crossing.py
 	@$(BIN)/python benchmarks/targets.py layers
 
 tables: $(READY) ## node classification: the paper's Tables 2 and 3 and more graphs, from records; runs what is missing; needs KAPPAGCN_DATA
 	@$(BIN)/kappagcn reproduce table2 && $(BIN)/kappagcn reproduce table3 && $(BIN)/kappagcn reproduce further
-	@$(BIN)/python benchmarks/node_classification.py && $(BIN)/python benchmarks/readme.py
+	@$(BIN)/python tools/pack.py
 
 embeddings: $(READY) ## an epoch beside geoopt; the paper's Table 1, the sweep over curvatures and a large graph, from records; runs what is missing; needs KAPPAGCN_DATA
 	@$(BIN)/python benchmarks/distortion.py
 	@$(BIN)/kappagcn reproduce table1 && $(BIN)/kappagcn reproduce sweep && $(BIN)/kappagcn reproduce large
-	@$(BIN)/python benchmarks/embeddings.py && $(BIN)/python benchmarks/readme.py
+	@$(BIN)/python tools/pack.py
 	@$(BIN)/python benchmarks/targets.py distortion large
 
 spot-check: $(READY) ## twelve cells of the tables above, drawn at random, made anew and compared with their records; about 45 minutes; needs KAPPAGCN_DATA

@@ -14,7 +14,6 @@ from typing import Any
 import griffe
 
 from kappagcn import estimators
-from kappagcn.training import settings as settings_module
 from kappagcn.training.setting_field import settings_table
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -67,7 +66,7 @@ def without_missing_pages(markdown: str, folder: PurePosixPath, docs: Path) -> s
 
 def with_settings(markdown: str) -> str:
     """A page with the table of a task's settings in place of each marker."""
-    kinds = {name.lower(): name for name in dir(settings_module) if name.endswith("Settings")}
+    kinds = {name.lower(): name for name in estimators.__all__ if name.endswith("Settings")}
     return SETTINGS.sub(lambda mark: settings_table(getattr(estimators, kinds[f"{mark['task']}settings"])), markdown)
 
 

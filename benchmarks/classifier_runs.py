@@ -10,10 +10,10 @@ from typing import Any
 from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.classification.evaluation import final_evaluation
 from kappagcn.graphs.datasets.benchmark import Benchmark
-from kappagcn.paper.runs import made_by
+from kappagcn.paper.runs import made_by, record_lines
 from kappagcn.training.labelled import read_labels
 
-RESULTS = Path(__file__).parent.parent / "results"
+RECORDS = Path(__file__).parents[1] / "records"
 
 
 class Runs:
@@ -24,12 +24,12 @@ class Runs:
     """
 
     def __init__(self, name: str, candidates: dict[str, dict[str, Any]], purpose: str) -> None:
-        self.path, self.candidates, self.purpose = RESULTS / f"{name}.jsonl", candidates, purpose
+        self.path, self.candidates, self.purpose = RECORDS / f"{name}.jsonl", candidates, purpose
 
     def records(self) -> list[dict[str, Any]]:
         """All records of the candidates."""
-        lines = self.path.read_text().splitlines() if self.path.exists() else []
-        return [record for record in map(json.loads, lines) if record["candidate"] in self.candidates]
+        records = (json.loads(line) for _, line in record_lines(self.path))
+        return [record for record in records if record["candidate"] in self.candidates]
 
     def run(self, datasets: list[str], splits: int, data: str | None, names: list[str] | None = None) -> None:
         """Do what is missing, split by split; all candidates, or those of these names."""

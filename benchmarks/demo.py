@@ -1,4 +1,4 @@
-"""The demo as `kappagcn demo` runs it, kept: benchmarks/results/demo.json and the README's picture.
+"""The demo as `kappagcn demo` runs it, kept: records/demo.json and the README's picture.
 
 python benchmarks/demo.py
 """

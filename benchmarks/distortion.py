@@ -1,6 +1,6 @@
 """An epoch of embedding the paper's tree beside geoopt on broadcast points: time, memory, one process, interleaved.
 
-    python benchmarks/distortion.py         measures, prints the table, keeps benchmarks/results/distortion.json and
+    python benchmarks/distortion.py         measures, prints the table, keeps records/distortion.json and
                                             writes docs/distortion-speed.md from it
     python benchmarks/distortion.py --docs  docs/distortion-speed.md from the record, without measuring
 

@@ -105,7 +105,7 @@ def measure(root: str, graphs: list[str], kinds: list[str], layers: list[str]) -
             x = prepared(data.x, features)
             for name in layers:
                 for seed in range(SEEDS):
-                    rows = record.load("drop_in")["results"] if (record.RESULTS / "drop_in.json").exists() else []
+                    rows = record.load("drop_in")["results"] if (record.RECORDS / "drop_in.json").exists() else []
                     key = {"graph": graph, "features": features, "layer": name, "seed": seed}
                     if any(key.items() <= row.items() and not row.get("older_units") for row in rows):
                         continue

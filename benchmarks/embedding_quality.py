@@ -222,7 +222,7 @@ def main() -> None:
         "relative": lambda: relative(arguments.epochs), "neighbours": lambda: neighbours(arguments.epochs),
         "auto": auto, "time": to_quality,
     }  # fmt: skip
-    path = record.RESULTS / "embedding_quality.json"
+    path = record.RECORDS / "embedding_quality.json"
     rows = record.load("embedding_quality")["results"] if path.exists() else []
     for part in [] if arguments.docs else arguments.part or list(parts):
         if not ONLY:

@@ -64,7 +64,7 @@ published ones, as their column says. Seconds are those of a machine with other 
 were recorded, are of all its cores. Rows without a time of the processor are of an earlier state of 0.2.0, before a
 single hyperbolic factor also tried the start of a sphere; those that have no `trials` in the record are of a state
 before starts were compared by halving, as described below. Record:
-[embedding_quality.json](../benchmarks/results/embedding_quality.json).
+[embedding_quality.json](../records/embedding_quality.json).
 
 ## Trees: average distortion
 

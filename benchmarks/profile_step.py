@@ -1,6 +1,6 @@
 """Where the time of one training step of the κ-GCN goes, as a record and a picture of nested calls.
 
-    KAPPAGCN_DATA=... python benchmarks/profile_step.py    measures, keeps benchmarks/results/profile_step.json, draws
+    KAPPAGCN_DATA=... python benchmarks/profile_step.py    measures, keeps records/profile_step.json, draws
                                                            docs/images/profile-step.svg
     python benchmarks/profile_step.py --draw               the picture from the record, without measuring
 
@@ -165,22 +165,6 @@ def picture(saved: dict[str, Any]) -> str:
         parts.append(f'<rect x="{x}" y="{y}" width="14" height="14" rx="2" fill="{COLOURS[kind]}"/>')
         parts.append(f'<text x="{x + 20}" y="{y + 12}" fill="#1d2330">{meaning}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
-
-
-def section(saved: dict[str, Any]) -> str:
-    """The section of docs/layers.md."""
-    compiled, product, torch_own = (100 * share(saved, kind) for kind in ("compiled", "product", "torch"))
-    return f"""## Where the time of a step goes
-
-![Nested calls of one training step, forward and backward beside each other; widths are times](images/profile-step.svg)
-
-One step of the κ-GCN with κ = −1 on Cora-ML in one thread (`python benchmarks/profile_step.py`, mean
-of {saved["steps"]} steps after 50 others; calls of less than {100 * LEAST:.1f} % are not drawn, and being watched makes
-Python's small calls longer). Sparse products of features take {product:.0f} % of it, the compiled loops, which lift,
-sum and lower, {compiled:.0f} %, torch's own functions (backward, optimiser, loss) {torch_own:.0f} %; the rest is Python
-between them.
-
-"""
 
 
 def main() -> int:

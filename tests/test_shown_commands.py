@@ -73,7 +73,7 @@ def shown(page):
 @pytest.mark.parametrize("page", [page for page in PAGES if shown(page)])
 def test_every_command_of_a_page_runs_as_pasted(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(ROOT / "results", tmp_path / "results")
+    shutil.copytree(ROOT / "records", tmp_path / "records")
     for name, output in shown(page):
         if name:
             (tmp_path / name).write_text(output)

@@ -149,7 +149,7 @@ def test_links_work_in_the_repository_too():
 
 def test_every_thumbnail_of_the_gallery_leads_to_a_page():
     names = re.findall(r'<a href="gallery/(\w+)\.html">', (DOCS / "gallery.md").read_text())
-    rows = json.loads((ROOT / "benchmarks" / "results" / "gallery.json").read_text())["results"]
+    rows = json.loads((ROOT / "records" / "gallery.json").read_text())["results"]
     assert names == [row["name"] for row in rows]
     wanted = {"karate", "phylo_tree", "wordnet_mammals", "airport", "cora", "torus", "sphere"}
     assert wanted <= set(names)

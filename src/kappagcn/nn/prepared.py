@@ -302,12 +302,16 @@ def feature_product(x: Tensor, weight: Tensor) -> Tensor:
     tensor([[3.],
             [3.]])
     """
-    if x.numel() < SMALLEST or x.dim() != 2:
-        return x @ weight
-    if not is_compiled_for_cpu(x):
-        features = sparse_features(x)
+    if not torch.compiler.is_compiling():
+        features = x if x.numel() < SMALLEST else sparse_features(x)
         return features.product(weight) if isinstance(features, SparseMatrix) else features @ weight
-    if x.layout != torch.strided or x.requires_grad:
+    if (
+        not is_compiled_for_cpu(x)
+        or x.layout != torch.strided
+        or x.dim() != 2
+        or x.requires_grad
+        or x.numel() < SMALLEST
+    ):
         return x @ weight
     return cast(Tensor, feature_product_operation(x, weight))
 

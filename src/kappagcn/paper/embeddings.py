@@ -52,6 +52,10 @@ class EmbeddingExperiment:
             **{k: v for k, v in params.items() if k not in ("random_state", "device", "verbose")},
         }
 
+    def shortened(self) -> EmbeddingExperiment:
+        """The experiment with a hundredth of the epochs, for a quick test."""
+        return EmbeddingExperiment(self.graph, {**self.options, "epochs": max(1, self.options["epochs"] // 100)})
+
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> EmbeddingExperiment:
         """The experiment of a record."""
