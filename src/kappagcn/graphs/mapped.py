@@ -15,7 +15,7 @@ from torch_geometric.data.graph_store import EdgeAttr, EdgeLayout
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs.datasets.splits import TEST_SEEDS, Split, random_split
-from kappagcn.graphs.io.folder import PER_NODE, map_folder, release_pages
+from kappagcn.graphs.io.folder import PER_NODE, csr_features, map_folder, release_pages
 
 __all__ = ["MappedGraph", "MappedRows"]
 
@@ -127,7 +127,7 @@ class MappedGraph(FeatureStore, GraphStore):
         self.count_reads(len(entries))
         crow = torch.cat([ends.new_zeros(1), ends])
         size = (len(nodes), int(self.arrays["features_shape"][1]))
-        return torch.sparse_csr_tensor(crow, columns[entries].long(), values[entries].float(), size)
+        return csr_features(crow, columns[entries].long(), values[entries].float(), size)
 
     def labels(self) -> Tensor:
         """Classes, −1 for none, (N,)."""
@@ -153,9 +153,9 @@ class MappedGraph(FeatureStore, GraphStore):
         stored = {**self.arrays, **({"features": None} if "features_values" in self.arrays else {})}
         return [TensorAttr(NODES, key) for key, name in TENSORS.items() if name in stored]
 
-    def _get_tensor(self, attr: TensorAttr) -> Tensor | None:
+    def _get_tensor(self, attr: TensorAttr) -> Tensor:
         if self._get_tensor_size(attr) is None:
-            return None
+            raise KeyError(attr)
         index = slice(None) if attr.index is None else attr.index
         if attr.attr_name == "x" and "features" not in self.arrays:
             nodes = torch.arange(self.num_nodes)[index]
