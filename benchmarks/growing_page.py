@@ -169,7 +169,7 @@ def page(saved: dict[str, Any]) -> str:
         ["the graph", "how", "command"],
         [
             ["up to some millions of edges", "the whole graph at each step", "`kappagcn classify`"],
-            ["fits, training on all of it does not", "mini-batches", "`kappagcn classify --batch-size 512`"],
+            ["fits, training on all of it does not", "mini-batches", "`kappagcn classify --set batch-size=512`"],
             ["fits, training takes too long or too much", "parts on several workers", "`torchrun`, `--distributed`"],
             ["does not fit", "parts as files", "`kappagcn data partition`, `kappagcn classify DIR`"],
             ["to embed, more than 5000 nodes", "sampled pairs", "`kappagcn embed`, also `--distributed`"],
@@ -232,8 +232,8 @@ METIS assigns the nodes to workers (`pip install pymetis`; by their numbers with
 of Â. At each layer a worker receives, once, the rows of other workers that its own rows need. The κ-midpoint needs of
 a neighbour only its lift, so H16 sends 17 columns where a flat layer sends 16. Gradients go back the same way, and
 those of the weights and curvatures are summed. The first worker alone prints and writes; checkpoints do not depend on
-the number of workers, so any number can continue a run with `--resume`. A worker that dies or is silent for `--timeout`
-seconds ends the run with a line that names it. With `--batch-size` workers share batches instead. In
+the number of workers, so any number can continue a run with `--resume`. A worker that dies or is silent for `timeout`
+seconds ends the run with a line that names it. With `batch-size` workers share batches instead. In
 `kappagcn.training.Partitioned`, `boundary=0.5` takes half of the other workers' rows at each step, drawn anew and
 weighted to be right on average.
 

@@ -9,13 +9,13 @@ import typer
 
 from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.cli.app import command
-from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
+from kappagcn.cli.options import RARE, AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
 from kappagcn.cli.output import print_rows, record_command, refuse, say
 
 SCRATCH_HELP = "Folder for temporary files of a graph in parts; the system's by default."
 
 
-@command("kappagcn classify disease --space H8xS8 --epochs 100 --out disease-run")
+@command("kappagcn classify disease --space H8xS8 --epochs 100 --out disease-run", hidden=("weight", "weights", *RARE))
 def classify(
     context: typer.Context,
     graph: Graph,
@@ -30,9 +30,9 @@ def classify(
         typer.Option(help="File with your own split; JSON, npz or CSV (node, part); repeat it for more splits."),
     ] = None,
     no_baselines: Annotated[
-        bool, typer.Option("--no-baselines", help="Train no baselines to compare the accuracy with.")
+        bool, typer.Option("--no-baselines", hidden=True, help="Train no baselines to compare the accuracy with.")
     ] = False,
-    scratch: Annotated[Path | None, typer.Option(help=SCRATCH_HELP)] = None,
+    scratch: Annotated[Path | None, typer.Option(hidden=True, help=SCRATCH_HELP)] = None,
     run: RunOptions,
     files: FileOptions,
     as_json: AsJson = False,

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from kappagcn.cli.app import app, command
-from kappagcn.cli.help import OneLineGroupHelp
 from kappagcn.cli.options import AsJson, DataFolder, FileOptions, Graph
 from kappagcn.cli.output import print_table, refuse, say
 
@@ -20,7 +19,7 @@ METHOD_HELP = (
     "How nodes get their part; METIS in memory, a streaming rule (ldg), or ranges of numbers; auto: the first "
     "that the size and the installed packages allow."
 )
-data_app = typer.Typer(cls=OneLineGroupHelp, no_args_is_help=True, help="List, download, convert and partition graphs.")
+data_app = typer.Typer(no_args_is_help=True, help="List, download, convert and partition graphs.")
 app.add_typer(data_app, name="data")
 
 
