@@ -75,7 +75,7 @@ figures: $(READY) ## the paper's figures and the demo's picture into docs/images
 	@$(BIN)/python benchmarks/targets.py demo
 
 growing: $(READY) ## a million nodes, mini-batches, several workers beside one process; docs/growing.md; needs KAPPAGCN_DATA
-	@$(BIN)/python benchmarks/minibatch.py && $(BIN)/python benchmarks/growing.py
+	@$(BIN)/python benchmarks/minibatch.py
 	@$(BIN)/python benchmarks/targets.py minibatch growing
 
 bench: $(READY) ## speed and memory against geoopt; keeps the record, docs/speed.md and the README's table

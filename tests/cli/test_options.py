@@ -65,7 +65,6 @@ def test_a_command_assembles_the_graph_of_a_file_once(command, tmp_path, monkeyp
         ("classify disease --model gcn --set alpha=0.9", "alpha: expected its default 0.1 with model gcn"),
         ("classify disease --set num-neighbors=5", "num_neighbors: expected its default 10 with no batch_size"),
         ("classify disease --set device=mps", "device: expected a device of this machine"),
-        ("classify disease --set scratch=folder", "--scratch: expected a graph in parts"),
         ("classify disease --splits 2 --split a.json --split b.json", "--splits: expected 1 beside --split"),
         ("link karate --model free --set dropout=0.2", "dropout: expected its default 0.0 with model free"),
         ("link karate --edge-split a.csv --test 0.5", "--test: expected no share of edges beside --edge-split"),

@@ -20,17 +20,15 @@ if TYPE_CHECKING:
     from kappagcn.embedding.ranking import Neighbours, ranking_loss
     from kappagcn.embedding.tasks import EmbeddingTask, RankingTask, SampledEmbeddingTask, SharedEmbeddingTask
     from kappagcn.links.fitting import fit_links, link_task
-    from kappagcn.links.metrics import average_precision, hits_at, link_metrics, mean_reciprocal_rank, roc_auc
+    from kappagcn.links.metrics import hits_at, link_metrics, mean_reciprocal_rank
     from kappagcn.links.task import LinkBatches, LinkPrediction, evaluate_links
     from kappagcn.progress import reporting
     from kappagcn.training.checkpoint import CheckpointFolder, load_model
     from kappagcn.training.groups import parameter_groups
     from kappagcn.training.layer_by_layer import layerwise
     from kappagcn.training.memory import keep_freed_memory
+    from kappagcn.training.metrics import average_precision, roc_auc
     from kappagcn.training.minibatch import MiniBatchTrainer
-    from kappagcn.training.node_columns import NodeColumns, part_stream
-    from kappagcn.training.part_fitting import evaluate_parts, fit_parts, part_files
-    from kappagcn.training.part_writing import write_parts
     from kappagcn.training.parts import PartTrainer
     from kappagcn.training.quasi_newton import QuasiNewtonTrainer
     from kappagcn.training.run import TrainingResult, run_training, train
@@ -55,7 +53,6 @@ _HOMES = {
     "NearPairs": "embedding.near_pairs",
     "Neighbours": "embedding.ranking",
     "NodeClassification": "classification.task",
-    "NodeColumns": "training.node_columns",
     "PartTrainer": "training.parts",
     "Partitioned": "classification.parts",
     "QuasiNewtonTrainer": "training.quasi_newton",
@@ -68,15 +65,13 @@ _HOMES = {
     "Trainer": "training.trainer",
     "TrainingSettings": "training.settings",
     "TrainingResult": "training.run",
-    "average_precision": "links.metrics",
+    "average_precision": "training.metrics",
     "distances_from": "embedding.pair_objectives",
     "distortion": "embedding.pair_objectives",
     "evaluate_links": "links.task",
-    "evaluate_parts": "training.part_fitting",
     "final_evaluation": "classification.evaluation",
     "fit": "classification.fitting",
     "fit_links": "links.fitting",
-    "fit_parts": "training.part_fitting",
     "hits_at": "links.metrics",
     "keep_freed_memory": "training.memory",
     "layerwise": "training.layer_by_layer",
@@ -88,16 +83,13 @@ _HOMES = {
     "measure": "embedding.quality",
     "pair_loss": "embedding.pair_objectives",
     "parameter_groups": "training.groups",
-    "part_files": "training.part_fitting",
-    "part_stream": "training.node_columns",
     "predict": "classification.evaluation",
     "ranking_loss": "embedding.ranking",
     "reporting": "progress",
-    "roc_auc": "links.metrics",
+    "roc_auc": "training.metrics",
     "run_training": "training.run",
     "seeded": "training.trainer",
     "train": "training.run",
-    "write_parts": "training.part_writing",
 }
 
 __all__ = [
@@ -115,7 +107,6 @@ __all__ = [
     "NearPairs",
     "Neighbours",
     "NodeClassification",
-    "NodeColumns",
     "PartTrainer",
     "Partitioned",
     "QuasiNewtonTrainer",
@@ -132,11 +123,9 @@ __all__ = [
     "distances_from",
     "distortion",
     "evaluate_links",
-    "evaluate_parts",
     "final_evaluation",
     "fit",
     "fit_links",
-    "fit_parts",
     "hits_at",
     "keep_freed_memory",
     "layerwise",
@@ -148,8 +137,6 @@ __all__ = [
     "measure",
     "pair_loss",
     "parameter_groups",
-    "part_files",
-    "part_stream",
     "predict",
     "ranking_loss",
     "reporting",
@@ -157,7 +144,6 @@ __all__ = [
     "run_training",
     "seeded",
     "train",
-    "write_parts",
 ]
 
 

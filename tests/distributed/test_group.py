@@ -1,4 +1,4 @@
-"""A worker that dies or hangs ends the run with its name; any number of workers takes the run up."""
+"""A rank that dies or hangs ends the run with its number; any number of ranks takes the run up."""
 
 import functools
 import json
@@ -47,7 +47,7 @@ def test_a_killed_worker_is_named_and_other_numbers_of_workers_resume_to_the_sam
     assert victim.ended()[2] == -signal.SIGKILL
     assert "Traceback" not in words
     line = words.strip().splitlines()[-1]
-    assert f"worker 1 (process {victim.pid}" in line
+    assert "look at rank 1" in line
     assert "--resume continues" in line
     assert not (folder / "summary.json").exists()
     (out, words, code), *others = (worker.ended() for worker in started(folder, 3, "--resume", "--json"))
@@ -56,9 +56,7 @@ def test_a_killed_worker_is_named_and_other_numbers_of_workers_resume_to_the_sam
     agrees(json.loads(out), alone)
 
 
-@pytest.mark.parametrize(
-    ("how", "witness", "words"), [("stuck", 0, "worker 1 (process "), ("keeper", 1, "worker 0, or")]
-)
+@pytest.mark.parametrize(("how", "witness", "words"), [("stuck", 0, "look at rank 1"), ("keeper", 1, "look at rank 0")])
 def test_a_worker_that_is_stuck_alive_is_named_and_so_is_the_keeper_of_the_list(how, witness, words):
     processes = workers.group(stuck_worker.main, 2, how)
     try:
