@@ -3,7 +3,7 @@
 import pytest
 from mpmath import mp, mpf
 
-from kappagcn.testing import reference as R
+import reference as R
 
 
 def test_textbook_values():

@@ -1,6 +1,6 @@
 """Reference implementation of the geometry in mpmath, by the paper's formulas: slow, simple, right to 50 digits.
 
-Points are lists of ``mpf``. Nothing here is shared with :mod:`kappagcn.geometry`, which is checked against it.
+Points are lists of ``mpf``. Nothing here is shared with `kappagcn.geometry`, which is checked against it.
 """
 
 from __future__ import annotations
