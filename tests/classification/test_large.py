@@ -35,7 +35,7 @@ def in_memory(folder, **options):
     return classifier.fit_split(data, read_labels(data), split), split
 
 
-@pytest.mark.parametrize("options", [{}, {"feature_norm": "lengths"}, {"model": "gcn"}, {"adjacency_norm": "row"}])
+@pytest.mark.parametrize("options", [{}, {"feature_norm": "lengths"}, {"adjacency_norm": "row"}])
 def test_batches_have_the_numbers_of_the_graph_in_memory(folder, options, tmp_path):
     fitted, split = in_memory(folder, **options)
     classifier = KappaGCNClassifier("H4", **OPTIONS | options)

@@ -44,7 +44,7 @@ def classify(
     no_baselines: Annotated[
         bool, typer.Option("--no-baselines", hidden=True, help="Train no baselines to compare the accuracy with.")
     ] = False,
-    strategy: Annotated[Strategy | None, typer.Option(help=STRATEGY_HELP)] = None,
+    strategy: Annotated[Strategy | None, typer.Option(hidden=True, help=STRATEGY_HELP)] = None,
     run: RunOptions,
     files: FileOptions,
     as_json: AsJson = False,

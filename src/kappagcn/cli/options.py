@@ -113,6 +113,7 @@ _WeightHelp = "Column of weights in a table of edges; an attribute in GraphML an
 _WeightsHelp = "Whether to use weights of edges; embed takes them as lengths."
 _HeaderHelp = "Whether an edge list has a heading; detected by default."
 _MatrixHelp = "Whether a table of numbers is a matrix; detected by default."
+_DistributedHelp = "Train with the other processes of torchrun, as every process that it starts does."
 _ConfigHelp = "TOML file of settings; flags override it."
 _SetHelp = "NAME=VALUE of a setting, also of one that has no option here; see below."
 
@@ -183,9 +184,7 @@ class RunOptions:
     PANEL: ClassVar = "Run"
 
     threads: Threads = None
-    distributed: Annotated[bool, typer.Option("--distributed", help="Train with the other processes of torchrun.")] = (
-        False
-    )
+    distributed: Annotated[bool, typer.Option("--distributed", hidden=True, help=_DistributedHelp)] = False
     timeout: Annotated[float, typer.Option(min=1, help="Seconds until a silent process counts as lost.")] = SILENCE
     out: Annotated[Path | None, typer.Option(help="Run directory; runs/GRAPH-SPACE by default.")] = None
     resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out, if there is one.")] = False
