@@ -32,9 +32,9 @@ from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.models import KappaGCN
 from kappagcn.nn.features import tangent_features
 from kappagcn.sparse import normalized_adjacency
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.memory import keep_freed_memory
 from kappagcn.training.parts import PartTrainer
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer, seeded
 
 # Slight curvatures, as the classifier starts with: rows that lie far out are sent in float64.
@@ -65,7 +65,7 @@ def network(data: Any, space: str, dtype: torch.dtype) -> KappaGCN:
         return KappaGCN(data.num_features, 3, SPACES[space]).to(dtype)
 
 
-CONFIG = TrainingConfig(epochs=EPOCHS, patience=EPOCHS, l2=5e-4, curvature_lr=0.01)
+CONFIG = TrainingSettings(epochs=EPOCHS, patience=EPOCHS, l2=5e-4, curvature_lr=0.01)
 
 
 def loopback() -> int:
@@ -167,7 +167,7 @@ def large(out: Path, kind: str, nodes: int, edges: int) -> None:
     with seeded(0):
         model = KappaGCN(FEATURES, CLASSES, "H16")
     times = [time.perf_counter()]
-    config = TrainingConfig(epochs=TIMED, patience=TIMED)
+    config = TrainingSettings(epochs=TIMED, patience=TIMED)
     fit(model, data, split, config, callbacks=[lambda metrics: times.append(time.perf_counter())])
     output = {
         "case": "large",

@@ -215,11 +215,11 @@ def pubmed_memory(root: str) -> None:
     from kappagcn.graphs import VALIDATION_SEEDS, ppnp_split
     from kappagcn.models import KappaGCN
     from kappagcn.nn import PointFeatures
-    from kappagcn.training.config import TrainingConfig
+    from kappagcn.training.settings import TrainingSettings
 
     data = PointFeatures("H16")(data)
     model = KappaGCN(data.x.shape[1], 3, "H16", dropout=0.5, adjacency_dropout=0.5)
-    fit(model, data, ppnp_split(data.y, VALIDATION_SEEDS[0]), TrainingConfig(epochs=30))
+    fit(model, data, ppnp_split(data.y, VALIDATION_SEEDS[0]), TrainingSettings(epochs=30))
     print(peak_gib())
 
 

@@ -23,13 +23,13 @@ from kappagcn.classification.task import NodeClassification
 from kappagcn.graphs import EdgeSplit, LabelledPairs, NegativeSampler, edge_split, load_graph, normalize_rows
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.graphs.io.undirected import assemble
+from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.links.task import LinkBatches, LinkPrediction
 from kappagcn.models import KappaGCN, LinkPredictor
 from kappagcn.nn import tangent_features
 from kappagcn.paper.links import SEARCH_SEED, LinkExperiment, LinkJob
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.memory import keep_freed_memory
-from kappagcn.training.settings import LinkPredictionSettings
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer, seeded
 
 STEPS = 12
@@ -61,7 +61,7 @@ def steps() -> list[dict[str, Any]]:
         with seeded(0):
             classifier = KappaGCN(data.num_features, benchmark.num_classes, space)
             predictor = LinkPredictor(KappaGCN(data.num_features, None, space))
-        config = TrainingConfig(epochs=10**6)
+        config = TrainingSettings(epochs=10**6)
         nodes = Trainer(classifier, NodeClassification(classifier, data, benchmark.split(0)), config)
         task = LinkPrediction(predictor, data, split)
         links = Trainer(predictor, task, config)
@@ -109,7 +109,7 @@ def size(edges: int) -> dict[str, Any]:
     start = time.process_time()
     task = LinkPrediction(predictor, data, split)
     prepared = time.process_time() - start
-    trainer = Trainer(predictor, task, TrainingConfig(epochs=10**6))
+    trainer = Trainer(predictor, task, TrainingSettings(epochs=10**6))
     whole = cpu_milliseconds(partial(trainer._step, 1), 3)
     row = {"case": "size", "edges": split.train.shape[1], "nodes": data.num_nodes, "read_s": read}
     row |= {"prepare_s": prepared, "step_ms": whole}

@@ -34,9 +34,9 @@ from kappagcn.graphs import Split
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.models import KappaGCN
 from kappagcn.paper.experiment import load_settings
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.estimate import bootstrapped
 from kappagcn.training.minibatch import MiniBatchTrainer
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer, seeded
 from layers import forget_peak, peak_gib, random_graph
 
@@ -81,9 +81,9 @@ def memory(nodes: int, way: str) -> None:
     trainer: Trainer
     if way == "batches":
         task = MiniBatches(model, data, split, batch_size=LARGE_BATCH, num_neighbors=NEIGHBOURS)
-        trainer = MiniBatchTrainer(model, task, TrainingConfig())
+        trainer = MiniBatchTrainer(model, task, TrainingSettings())
     else:
-        trainer = Trainer(model, NodeClassification(model, data, split), TrainingConfig())
+        trainer = Trainer(model, NodeClassification(model, data, split), TrainingSettings())
     del x, edge_index
     gc.collect()
     ctypes.CDLL("libc.so.6").malloc_trim(0)  # else what building the graph left free would hide what training takes

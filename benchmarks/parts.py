@@ -70,8 +70,8 @@ def worker(folder: Path) -> None:
     import torch
 
     from kappagcn.models import KappaGCN
-    from kappagcn.training.config import TrainingConfig
     from kappagcn.training.part_fitting import evaluate_parts, fit_parts, part_files
+    from kappagcn.training.settings import TrainingSettings
     from kappagcn.training.trainer import seeded
 
     torch.set_num_threads(1)
@@ -82,7 +82,7 @@ def worker(folder: Path) -> None:
         tempfile.TemporaryDirectory(dir=folder) as scratch,
         part_files(model, folder / "parts", scratch=scratch) as task,
     ):
-        result = fit_parts(model, task, TrainingConfig(epochs=EPOCHS, patience=EPOCHS, lr=0.05))
+        result = fit_parts(model, task, TrainingSettings(epochs=EPOCHS, patience=EPOCHS, lr=0.05))
         trained = time.process_time()
         test = evaluate_parts(task)
         seconds = {"epoch_processor": (trained - start) / EPOCHS, "evaluation_processor": time.process_time() - trained}

@@ -33,11 +33,11 @@ from kappagcn.links.fitting import fit_links
 from kappagcn.links.predictor import KappaGCNLinkPredictor
 from kappagcn.models import FreePoints, KappaGCN, LinkPredictor
 from kappagcn.nn import KappaGCNConv, KappaNeighborLoader, PointFeatures, TangentFeatures
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.groups import parameter_groups
 from kappagcn.training.layer_by_layer import layerwise
 from kappagcn.training.quasi_newton import QuasiNewtonTrainer
 from kappagcn.training.run import run_training
+from kappagcn.training.settings import TrainingSettings
 from layer_cases import EDGES, LAYERS, SPACE, X, moved
 from pretend_device import DEVICE, PretendDevice, register, waits
 
@@ -143,7 +143,7 @@ def objectives(device):
     return results
 
 
-CONFIG = TrainingConfig(epochs=3, patience=3)
+CONFIG = TrainingSettings(epochs=3, patience=3)
 
 
 def small():

@@ -67,7 +67,6 @@ ONLY_FROM = {
 WRONG_WAY = {
     ("classification", "embedding"),
     ("links", "classification"),
-    ("classification", "links"),
     ("links", "embedding"),
     ("training", "classification"),
     ("training", "embedding"),

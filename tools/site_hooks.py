@@ -16,7 +16,6 @@ import griffe
 from latex2mathml.converter import convert
 
 from kappagcn import estimators
-from kappagcn.training import settings as settings_module
 from kappagcn.training.setting_field import settings_table
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -90,7 +89,7 @@ def with_mathml(markdown: str) -> str:
 
 def with_settings(markdown: str) -> str:
     """A page with the table of a task's settings in place of each marker."""
-    kinds = {name.lower(): name for name in dir(settings_module) if name.endswith("Settings")}
+    kinds = {name.lower(): name for name in estimators.__all__ if name.endswith("Settings")}
     return SETTINGS.sub(lambda mark: settings_table(getattr(estimators, kinds[f"{mark['task']}settings"])), markdown)
 
 

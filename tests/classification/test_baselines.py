@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from kappagcn.classification.accuracy import paired_difference
 from kappagcn.classification.baselines import compare, verdict
 from kappagcn.classification.classifier import KappaGCNClassifier
+from kappagcn.classification.evaluation import paired_difference
 from kappagcn.graphs import Split, disease, random_split
 from kappagcn.training.estimate import Estimate
 

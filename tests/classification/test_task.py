@@ -9,7 +9,7 @@ from kappagcn.classification.task import NodeClassification
 from kappagcn.errors import SplitError, TestNodesError
 from kappagcn.graphs import Split
 from kappagcn.models import APPNP, GCN, HGCN, MLP, KappaGCN, NodeClassifier
-from kappagcn.training.config import TrainingConfig
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer, seeded
 from small_networks import network
 
@@ -27,7 +27,7 @@ def test_masks_make_a_split(data, split):
 
 def test_test_labels_are_never_seen_in_training(data, split):
     """With the labels of all test nodes wrong, training does not notice."""
-    config = TrainingConfig(epochs=10)
+    config = TrainingSettings(epochs=10)
     one = fit(network(), data, split, config)
     spoilt = data.clone()
     spoilt.y = data.y.clone()
@@ -43,7 +43,7 @@ def test_test_labels_are_never_seen_in_training(data, split):
 
 def trained(model, data, split, epochs, **config):
     """The trainer after some epochs, their metrics, and the number of forward passes in each."""
-    trainer = Trainer(model, NodeClassification(model, data, split), TrainingConfig(epochs=50, **config))
+    trainer = Trainer(model, NodeClassification(model, data, split), TrainingSettings(epochs=50, **config))
     passes, history, counts = [], [], []
     handle = model.register_forward_hook(lambda *_: passes.append(1))
     for _ in range(epochs):

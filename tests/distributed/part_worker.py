@@ -10,8 +10,8 @@ from kappagcn.classification.parts import PartClassification, Partitioned
 from kappagcn.distributed import cut, partition, process_group
 from kappagcn.graphs import disease, random_split
 from kappagcn.models import build_model
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.parts import PartTrainer
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import seeded
 
 NODES, EPOCHS = 60, 4
@@ -26,7 +26,7 @@ MODELS = {
     "hgcn": ("hgcn", {"hidden_channels": 4, "attention": True}),
     "mlp": ("mlp", {"hidden_channels": 4}),
 }
-CONFIG = TrainingConfig(epochs=EPOCHS, patience=EPOCHS, curvature_lr=0.05, l2=1e-3)
+CONFIG = TrainingSettings(epochs=EPOCHS, patience=EPOCHS, curvature_lr=0.05, l2=1e-3)
 
 
 def prepared():

@@ -9,8 +9,8 @@ from kappagcn.embedding.smoothed import SHARE, SmoothedTask, SmoothedTrainer
 from kappagcn.graphs import balanced_tree, path
 from kappagcn.models import FreePoints
 from kappagcn.training.checkpoint import CheckpointFolder
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.run import train
+from kappagcn.training.settings import TrainingSettings
 
 TREE = balanced_tree(3, 3)
 
@@ -20,7 +20,7 @@ def trainer(graph=TREE, space="H3(-0.1)", epochs=40):
         torch.manual_seed(0)
         points = FreePoints(graph.num_nodes, space)
     task = SmoothedTask(points, GraphDistances.of(graph))
-    config = TrainingConfig(epochs=epochs, patience=epochs, l2=0)
+    config = TrainingSettings(epochs=epochs, patience=epochs, l2=0)
     return SmoothedTrainer(points, task, config, units={"points": 3.0}, radius=3.0)
 
 

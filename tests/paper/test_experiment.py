@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import ConfigError
 from kappagcn.paper import Experiment, load_settings, save_settings
-from kappagcn.training.settings import ClassificationSettings
 
 CURVED = Experiment(
     "disease",

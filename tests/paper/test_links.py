@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from kappagcn.errors import ConfigError
+from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.paper import links
 from kappagcn.paper.cells import Cell
 from kappagcn.paper.links import LINK_ROWS, LinkExperiment, LinkJob, candidates, link_data, paired
 from kappagcn.paper.reproduce import CELLS, line, plan
-from kappagcn.training.settings import LinkPredictionSettings
 
 SMALL = LinkExperiment("karate", LinkPredictionSettings("H2", epochs=3))
 

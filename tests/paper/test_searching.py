@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import ConfigError
 from kappagcn.geometry.signature import parse_signature
 from kappagcn.paper import DATASETS, ROWS, Cell, Job, RecordFile, cells, settings
 from kappagcn.paper.experiment import load_settings
 from kappagcn.paper.reproduce import plan, save_chosen
 from kappagcn.paper.searching import BUDGETS, Budget, chosen, halving
-from kappagcn.training.settings import ClassificationSettings
 from random_graphs import data_folder, needs_data
 
 RECORDS = Path(__file__).parents[2] / "records"

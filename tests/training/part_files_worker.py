@@ -6,11 +6,11 @@ import warnings
 import torch
 
 from kappagcn.distributed import process_group
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.part_fitting import evaluate_parts, fit_parts, part_files
+from kappagcn.training.settings import TrainingSettings
 from part_worker import network
 
-CONFIG = TrainingConfig(epochs=3, patience=3, curvature_lr=0.05, l2=1e-3)
+CONFIG = TrainingSettings(epochs=3, patience=3, curvature_lr=0.05, l2=1e-3)
 
 
 def trained(parts, name, group=None, scratch=None, **run):

@@ -16,10 +16,10 @@ from kappagcn.errors import CheckpointError, TrainingError
 from kappagcn.graphs import TEST_SEEDS, random_split
 from kappagcn.models import GCN
 from kappagcn.sparse import multiply
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.node_columns import NodeColumns, part_stream
 from kappagcn.training.part_fitting import evaluate_parts, fit_parts, part_files, save_predictions
 from kappagcn.training.part_writing import write_parts
+from kappagcn.training.settings import TrainingSettings
 
 pytestmark = pytest.mark.filterwarnings("ignore::kappagcn.errors.PrecisionWarning")
 
@@ -73,7 +73,7 @@ def test_each_part_computes_a_product_once(folders, tmp_path, monkeypatch):
         task.metrics()  # prepares matrices and sums of rows
         for module in (csr, halo_exchange, halo_file_exchange):
             monkeypatch.setattr(module, "multiply", counted)
-        fit_parts(model, task, TrainingConfig(epochs=2, patience=2))
+        fit_parts(model, task, TrainingSettings(epochs=2, patience=2))
     assert count[0] == 2 * 3 * (2 + 2 + 2)
 
 
@@ -111,7 +111,7 @@ def test_far_rows_on_one_part_count_for_all(folders, graph):
     data, split = graph
     single = data.clone()
     single.x = data.x.float()
-    config = TrainingConfig(epochs=2, patience=2)
+    config = TrainingSettings(epochs=2, patience=2)
     model, alone = (part_worker.network("H4").float() for _ in range(2))
     with part_files(model, folders[3]) as task:
         history = fit_parts(model, task, config).history

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import math
 import shutil
 from dataclasses import fields
 from pathlib import Path
@@ -11,15 +12,13 @@ import pytest
 import kappagcn
 from kappagcn import GraphEmbedder, KappaGCNClassifier, KappaGCNLinkPredictor
 from kappagcn.classification.network import build_network, network_options
+from kappagcn.classification.settings import ClassificationSettings
+from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.errors import ConfigError
 from kappagcn.links.network import build_link_predictor, resolved_links
+from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.training.setting_field import GIVEN, flag_of, idle_reason, settings_table
-from kappagcn.training.settings import (
-    ClassificationSettings,
-    EmbeddingSettings,
-    LinkPredictionSettings,
-    as_settings,
-)
+from kappagcn.training.settings import TrainingSettings, as_settings
 from workers import Worker, execute
 
 KINDS = {
@@ -63,6 +62,24 @@ def test_arguments_and_docstring_are_those_of_the_fields(estimator, kind):
         assert f"| `{each.name}` |" in settings_table(kind)
         assert each.metadata["help"].endswith(".")
     kind().check()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"epochs": 0}, "epochs: expected a whole"), ({"lr": math.nan}, "lr: expected"), ({"l2": -1.0}, "l2: expected"),
+     ({"patience": -3}, "patience: expected"), ({"random_state": -1}, "random_state: expected"),
+     ({"decay": "linear"}, "decay: expected none, cosine, found 'linear'")],
+)  # fmt: skip
+def test_settings_of_a_trainer_are_checked_when_they_are_made(options, words):
+    with pytest.raises(ConfigError, match=words):
+        TrainingSettings(**options)
+
+
+def test_a_trainer_reads_what_it_shares_with_the_settings_of_a_task():
+    training = LinkPredictionSettings("H2", l2=0.5, epochs=3).training(random_state=7)
+    assert (training.l2, training.epochs, training.random_state, training.lr) == (0.5, 3, 7, 0.02)
+    with pytest.raises(ConfigError, match="l2: expected a number"):
+        ClassificationSettings().training()
 
 
 def test_text_of_the_command_line_becomes_settings():
@@ -141,7 +158,7 @@ from typer.testing import CliRunner
 from kappagcn import KappaGCNClassifier
 from kappagcn.cli import app
 from kappagcn.training.setting_field import settings_table
-from kappagcn.training.settings import ClassificationSettings
+from kappagcn.classification.settings import ClassificationSettings
 commands = [["--help"], ["--dummy", "0.5", "--dry-run"], ["--config", sys.argv[2], "--dry-run"]]
 print(json.dumps({
     "commands": [CliRunner().invoke(app, ["classify", "disease", *words]).stdout for words in commands],
@@ -155,7 +172,7 @@ print(json.dumps({
 def test_a_new_setting_is_one_line_in_one_file(tmp_path):
     """It is in the help, the estimator's signature and docstring, the dry run, TOML files and the docs' table."""
     shutil.copytree(Path(kappagcn.__file__).parent, tmp_path / "kappagcn", ignore=shutil.ignore_patterns("*.nb?"))
-    path = tmp_path / "kappagcn" / "training" / "settings.py"
+    path = tmp_path / "kappagcn" / "classification" / "settings.py"
     text = path.read_text()
     mark = "class ClassificationSettings(NetworkSettings):"
     start = text.index("    output", text.index(mark))
@@ -173,4 +190,4 @@ def test_a_new_setting_is_one_line_in_one_file(tmp_path):
     assert "dummy = 0.75\n" in by_file
     assert shown["argument"] == "dummy: 'float' = 0.25"
     assert "dummy: A setting that a test adds." in shown["docstring"]
-    assert shown["table"] == ["| `dummy` | `--dummy` | `0.25` | A setting that a test adds. |"]
+    assert shown["table"] == ["| `dummy` | `--set dummy=…` | `0.25` | A setting that a test adds. In [0, 1]. |"]

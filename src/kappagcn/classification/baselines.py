@@ -14,8 +14,8 @@ from torch_geometric.data import Data
 from torch_geometric.nn import LabelPropagation
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-from kappagcn.classification.accuracy import run_metrics
 from kappagcn.classification.classifier import KappaGCNClassifier
+from kappagcn.classification.evaluation import run_metrics
 from kappagcn.graphs import Split
 from kappagcn.run_folder import read_json, save_json
 from kappagcn.training.estimate import NORMAL, Estimate

@@ -20,6 +20,7 @@ from kappagcn.classification.files import restore_classifier, save_classifier
 from kappagcn.classification.fitting import FullGraph, Strategy
 from kappagcn.classification.minibatch import MiniBatch
 from kappagcn.classification.parts import Partitioned
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.distributed import Communicator
 from kappagcn.embedding.curvature_interval import CurvatureInterval
 from kappagcn.errors import ConfigError, GraphError, SplitError, TrainingError
@@ -36,7 +37,6 @@ from kappagcn.training.graph_nodes import GraphNodes, as_indices, chosen_rows, t
 from kappagcn.training.layer_by_layer import layerwise
 from kappagcn.training.minibatch import check_neighbors
 from kappagcn.training.node_frames import node_frame, node_names
-from kappagcn.training.settings import ClassificationSettings
 from kappagcn.training.sklearn_base import ClassifierMixin, NotFittedError
 from kappagcn.training.tasks import inputs
 from kappagcn.training.threads import threads_for_graph

@@ -19,9 +19,10 @@ from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.nn.inputs import Features
 from kappagcn.sparse import SparseMatrix
-from kappagcn.training.config import TrainingConfig, check_count
 from kappagcn.training.layer_by_layer import BATCH, take_rows
 from kappagcn.training.minibatch import MiniBatchTrainer, SampledNetwork, mixed_seed
+from kappagcn.training.setting_field import check_count
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer
 
 __all__ = ["MiniBatch", "MiniBatches"]
@@ -137,7 +138,7 @@ class MiniBatch:
     >>> from kappagcn.nn import TangentFeatures
     >>> from kappagcn.training import fit
     >>> data = TangentFeatures(scale=0.1)(disease(200))
-    >>> split, config = random_split(data.y, 0), TrainingConfig(epochs=5)
+    >>> split, config = random_split(data.y, 0), TrainingSettings(epochs=5)
     >>> fit(KappaGCN(10, 2, "H4"), data, split, config, strategy=MiniBatch(40, (5, 3))).epochs
     5
     """
@@ -147,7 +148,7 @@ class MiniBatch:
     inference_batch_size: int = BATCH
     group: ProcessGroup | Communicator | None = None
 
-    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> Trainer:
+    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingSettings) -> Trainer:
         """A trainer on mini-batches."""
         options = {name: value for name, value in vars(self).items() if name != "group"}
         task = MiniBatches(model, data, split, **options, communicator=Communicator.of(self.group))

@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 
 from kappagcn.classification.fitting import Strategy, fit
 from kappagcn.classification.own_features import keep_apart
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import GraphError
 from kappagcn.geometry.signature import format_signature, parse_signature
 from kappagcn.graphs import Split, normalize_rows, standardize_columns
@@ -21,10 +22,9 @@ from kappagcn.graphs.datasets.preprocess import column_statistics
 from kappagcn.graphs.io.node_data import are_words, fits_dense
 from kappagcn.models import NodeClassifier, build_model
 from kappagcn.nn.features import point_features, tangent_features
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.edge_weights import TRIAL_EPOCHS, choose_unit, in_units
 from kappagcn.training.run import TrainingResult
-from kappagcn.training.settings import ON_GRAPHS, ClassificationSettings
+from kappagcn.training.settings import ON_GRAPHS, TrainingSettings
 from kappagcn.training.trainer import seeded
 
 __all__ = [
@@ -38,7 +38,6 @@ __all__ = [
     "resolved",
     "start_space",
     "train",
-    "training_config",
 ]
 
 START = 0.1  # initial |κ| of networks whose curvature is not in units of their rows
@@ -159,12 +158,6 @@ def _dense(x: Tensor) -> Tensor:
     return x if x.layout == torch.strided else x.to_dense()
 
 
-def training_config(settings: ClassificationSettings, seed: int) -> TrainingConfig:
-    """Training configuration of the settings."""
-    names = ("epochs", "patience", "stop_by", "lr", "curvature_lr", "l2", "self_training")
-    return TrainingConfig(**{name: getattr(settings, name) for name in names}, seed=seed)
-
-
 def train(
     settings: ClassificationSettings,
     classes: int,
@@ -178,7 +171,7 @@ def train(
 ) -> tuple[NodeClassifier, TrainingResult, float | None]:
     """A new network, trained on a device and then on the CPU; how, and the unit of edge weights by `choose_unit`."""
 
-    def fitted(graph: Data, config: TrainingConfig, **run: Any) -> tuple[NodeClassifier, TrainingResult]:
+    def fitted(graph: Data, config: TrainingSettings, **run: Any) -> tuple[NodeClassifier, TrainingResult]:
         with seeded(seed):
             model = build_network(settings, graph.num_features, classes)
         placed = graph if device.type == "cpu" else copy(graph).to(device)
@@ -191,7 +184,7 @@ def train(
             warnings.simplefilter("ignore")  # the training that follows warns
             return float(min(each["stopping_loss"] for each in fitted(graph, short)[1].history))
 
-    config = training_config(settings, seed)
+    config = settings.training(random_state=seed)
     can_try = settings.model in ON_GRAPHS and len(split.stopping) > 0
     unit = choose_unit(settings.edge_weights, data, can_try, trial)
     return *fitted(in_units(data, unit), config, **run), unit

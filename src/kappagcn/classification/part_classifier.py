@@ -15,13 +15,13 @@ from torch.distributed import ProcessGroup
 from kappagcn._version import __version__
 from kappagcn.classification import network
 from kappagcn.classification.classifier import KappaGCNClassifier
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.distributed import Communicator, Part
 from kappagcn.errors import ConfigError
 from kappagcn.run_folder import save_json
 from kappagcn.sparse.compressed import csr_tensor
 from kappagcn.training.part_fitting import evaluate_parts, fit_parts, part_files, save_predictions
 from kappagcn.training.provenance import provenance
-from kappagcn.training.settings import ClassificationSettings
 from kappagcn.training.trainer import seeded
 
 __all__ = ["classify_parts"]
@@ -65,7 +65,7 @@ def classify_parts(
         statistics = torch.tensor(about["features"]["mean"]), torch.tensor(about["features"]["deviation"])
     with seeded(classifier.random_state):
         model = network.build_network(settings, about["columns"], about["classes"])
-    config = network.training_config(settings, classifier.random_state)
+    config = settings.training(random_state=classifier.random_state)
     prepare = partial(network.prepare_features, settings, statistics=statistics)
     with part_files(model, parts, group=communicator, scratch=scratch, prepare=prepare) as task:
         with classifier.progress("training", communicator) as callbacks:

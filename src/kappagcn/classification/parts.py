@@ -16,9 +16,9 @@ from kappagcn.errors import TrainingError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.sparse import SparseMatrix, SparseRows
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.layer_by_layer import take_rows
 from kappagcn.training.parts import PartTrainer
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer
 
 __all__ = ["PartClassification", "Partitioned"]
@@ -77,7 +77,7 @@ class Partitioned:
     >>> from kappagcn.models import KappaGCN
     >>> from kappagcn.training import fit
     >>> data, alone = disease(200), Communicator()  # under torchrun: torch.distributed.group.WORLD
-    >>> model, split, config = KappaGCN(10, 2, "H4"), random_split(data.y, 0), TrainingConfig(epochs=5)
+    >>> model, split, config = KappaGCN(10, 2, "H4"), random_split(data.y, 0), TrainingSettings(epochs=5)
     >>> fit(model, data, split, config, strategy=Partitioned(alone)).epochs
     5
     """
@@ -86,7 +86,7 @@ class Partitioned:
     method: str = "auto"
     boundary: float = 1.0
 
-    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> Trainer:
+    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingSettings) -> Trainer:
         """A trainer on the part of this rank."""
         if not 0 < self.boundary <= 1:
             raise TrainingError(f"boundary: expected a share above 0 and up to 1, found {self.boundary}.")

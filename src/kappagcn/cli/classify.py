@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
 from kappagcn.cli.output import print_rows, record_command, refuse, say
-from kappagcn.training.settings import ClassificationSettings
 
 SCRATCH_HELP = "Folder for temporary files of a graph in parts; the system's by default."
 

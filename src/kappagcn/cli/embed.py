@@ -10,9 +10,9 @@ import typer
 from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
 from kappagcn.cli.output import messages, print_choice, print_rows, record_command, refuse, say
+from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.errors import GraphError
 from kappagcn.training.setting_field import flag_of
-from kappagcn.training.settings import EmbeddingSettings
 
 ADD_HELP = "Run directory: add nodes of GRAPH that it does not have; the others stay where they are."
 EXPORT_HELP = "Also write the points: .vec, .parquet, .npy, .npz, .csv; word2vec and gensim read .vec."

@@ -9,7 +9,7 @@ import typer
 from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
 from kappagcn.cli.output import print_rows, refuse, say
-from kappagcn.training.settings import LinkPredictionSettings
+from kappagcn.links.settings import LinkPredictionSettings
 
 SPLIT_HELP = "File with the split of the edges, npz or CSV; a line of CSV has two nodes and a part or a time."
 

@@ -27,7 +27,7 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     if path is None:
         return None
     with one_line_errors():
-        from kappagcn.training.settings import read_toml
+        from kappagcn.training.toml_files import read_toml
 
         values = {name.replace("-", "_"): value for name, value in read_toml(path).items()}
         known = {str(each.name): each for each in context.command.params if each.name not in NOT_SETTINGS}
@@ -219,7 +219,7 @@ def _flag_values(settings: Any) -> dict[str, Any]:
 
 def _flags(kind: type[Any]) -> dict[str, Field[Any]]:
     """Settings with a flag on the command line, by its name with underscores."""
-    return {flag_of(each): each for each in fields(kind) if each.metadata["shown"]}
+    return {flag_of(each): each for each in fields(kind) if not each.metadata["python_only"]}
 
 
 def group_parameters(group: type[Any]) -> list[inspect.Parameter]:

@@ -24,6 +24,7 @@ from kappagcn.embedding.neighbour_precision import mean_average_precision
 from kappagcn.embedding.pair_objectives import distances_from
 from kappagcn.embedding.quality import measure
 from kappagcn.embedding.run import AUTO, EmbeddingRun, curvature_values
+from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.embedding.space_choice import SpaceChoice, first_trial, unfinished_choice
 from kappagcn.embedding.trials import Trial
 from kappagcn.errors import ConfigError, GraphError
@@ -37,7 +38,6 @@ from kappagcn.training.graph_nodes import GraphNodes, chosen_rows
 from kappagcn.training.node_frames import node_names
 from kappagcn.training.run import TrainingResult
 from kappagcn.training.run_lock import locked
-from kappagcn.training.settings import EmbeddingSettings
 from kappagcn.training.sklearn_base import NotFittedError, TransformerMixin
 from kappagcn.training.threads import threads_for_pairs
 

@@ -16,6 +16,7 @@ from torch_geometric.data import Data
 from kappagcn.distributed import Communicator
 from kappagcn.embedding.graph_distances import GraphDistances
 from kappagcn.embedding.ranking import Neighbours
+from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.embedding.smoothed import SmoothedTask, SmoothedTrainer
 from kappagcn.embedding.start import Scaling, Start, in_units, scaled, starts
 from kappagcn.embedding.tasks import EmbeddingTask, RankingTask, SampledEmbeddingTask, SharedEmbeddingTask
@@ -27,11 +28,10 @@ from kappagcn.models.points import FreePoints, NetworkPoints
 from kappagcn.run_folder import save_json, should_resume
 from kappagcn.sparse import SparseMatrix, normalized_adjacency
 from kappagcn.training.checkpoint import fingerprint
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.devices import resolve_device
 from kappagcn.training.parts import PartTrainer
 from kappagcn.training.quasi_newton import QuasiNewtonTrainer
-from kappagcn.training.settings import EmbeddingSettings
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer, seeded
 
 __all__ = ["AUTO", "EmbeddingRun", "curvature_values", "source_count"]
@@ -119,7 +119,7 @@ class EmbeddingRun:
         kappas = [kappa / self.unit**2 for kappa in curvature_values(manifold)]
         return learned_signature(parse_signature(self.settings.space), kappas)
 
-    def config(self) -> TrainingConfig:
+    def config(self) -> TrainingSettings:
         """Epochs and learning rates."""
         settings, free = self.settings, self.settings.method == "free"
         usual = {"lr": POINT_LR * self.diameter if free else NETWORK_LR, "curvature_lr": CURVATURE_LR}
@@ -128,8 +128,8 @@ class EmbeddingRun:
             for name, value in usual.items()
         }
         epochs = settings.epochs
-        return TrainingConfig(
-            epochs=epochs, patience=epochs, **rates, l2=0.0, decay="cosine", seed=settings.random_state
+        return TrainingSettings(
+            epochs=epochs, patience=epochs, **rates, l2=0.0, decay="cosine", random_state=settings.random_state
         )
 
     def identity(self) -> dict[str, Any]:
@@ -217,7 +217,7 @@ class EmbeddingRun:
         task: Any
         if self.communicator.world_size > 1:
             task = SharedEmbeddingTask(
-                points, self.data, self.sources, self.watched, self.communicator, config.seed, objective
+                points, self.data, self.sources, self.watched, self.communicator, config.random_state, objective
             )
             return PartTrainer(points, task, config, communicator=self.communicator, radius=radius)
         watched = GraphDistances.of(self.data, self.watched)

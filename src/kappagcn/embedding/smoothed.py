@@ -59,10 +59,10 @@ class SmoothedTrainer(QuasiNewtonTrainer):
         options: Further arguments of `QuasiNewtonTrainer`.
 
     >>> from kappagcn.graphs import cycle
-    >>> from kappagcn.training import TrainingConfig
+    >>> from kappagcn.training import TrainingSettings
     >>> points = FreePoints(12, "S2(0.1)")
     >>> task = SmoothedTask(points, GraphDistances.of(cycle(12)))
-    >>> trainer = SmoothedTrainer(points, task, TrainingConfig(epochs=2), units={"points": 3.0}, radius=3.0)
+    >>> trainer = SmoothedTrainer(points, task, TrainingSettings(epochs=2), units={"points": 3.0}, radius=3.0)
     >>> trainer.run_epoch()["d_avg"] > trainer.run_epoch()["d_avg"]
     True
     """

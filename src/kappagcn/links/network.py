@@ -19,18 +19,17 @@ from kappagcn.geometry.signature import parse_signature
 from kappagcn.graphs import EdgeSplit, normalize_rows, standardize_columns
 from kappagcn.graphs.io.node_data import are_words, as_features, from_tensor, one_hot
 from kappagcn.links.fitting import fit_links
+from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.models import FreePoints, LinkPredictor, build_model
 from kappagcn.nn.features import tangent_features
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.edge_weights import TRIAL_EPOCHS, choose_unit, in_units
 from kappagcn.training.run import TrainingResult
-from kappagcn.training.settings import ON_GRAPHS, LinkPredictionSettings
+from kappagcn.training.settings import ON_GRAPHS, TrainingSettings
 from kappagcn.training.trainer import seeded
 
 __all__ = [
     "build_link_predictor",
     "link_inputs",
-    "link_training",
     "resolved_links",
     "train_links",
 ]
@@ -102,12 +101,6 @@ def build_link_predictor(settings: LinkPredictionSettings, in_channels: int, num
     return LinkPredictor(build_model(settings.model, **options), **decoder)
 
 
-def link_training(settings: LinkPredictionSettings, seed: int) -> TrainingConfig:
-    """Training configuration of the settings."""
-    names = ("epochs", "patience", "lr", "curvature_lr", "l2")
-    return TrainingConfig(**{name: getattr(settings, name) for name in names}, seed=seed)
-
-
 def train_links(
     settings: LinkPredictionSettings,
     data: Data,
@@ -120,7 +113,7 @@ def train_links(
 ) -> tuple[LinkPredictor, TrainingResult, float | None]:
     """A new predictor, trained on a device and then on the CPU; how, and the unit of edge weights by `choose_unit`."""
 
-    def fitted(graph: Data, config: TrainingConfig, **run: Any) -> tuple[LinkPredictor, TrainingResult]:
+    def fitted(graph: Data, config: TrainingSettings, **run: Any) -> tuple[LinkPredictor, TrainingResult]:
         with seeded(seed):
             model = build_link_predictor(settings, graph.num_features, graph.num_nodes)
         placed = graph if device.type == "cpu" else copy(graph).to(device)
@@ -131,6 +124,6 @@ def train_links(
         result = fitted(graph, replace(config, epochs=min(TRIAL_EPOCHS, config.epochs)))[1]
         return -float(result.best["validation_auc"])
 
-    config = link_training(settings, seed)
+    config = settings.training(random_state=seed)
     unit = choose_unit(settings.edge_weights, data, settings.model in ON_GRAPHS, trial)
     return *fitted(in_units(data, unit), config, **run), unit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,10 +15,11 @@ from kappagcn.distributed import Communicator
 from kappagcn.errors import TrainingError
 from kappagcn.graphs import EdgeSplit, NegativeSampler
 from kappagcn.graphs.negatives import pair_keys
-from kappagcn.links.metrics import exact_roc_auc, link_metrics
+from kappagcn.links.metrics import link_metrics
 from kappagcn.models import FreePoints, LinkPredictor
-from kappagcn.training.config import check_count
+from kappagcn.training.metrics import roc_auc
 from kappagcn.training.minibatch import SampledNetwork, mixed_seed
+from kappagcn.training.setting_field import check_count
 from kappagcn.training.tasks import inputs
 
 __all__ = ["LinkBatches", "LinkPrediction", "evaluate_links"]
@@ -117,11 +119,12 @@ class LinkPrediction:
         return self._metrics(self.scores(self.validation.both))
 
     def _metrics(self, scores: Tensor) -> dict[str, float]:
-        labels, values = self.validation.labels.to(scores), scores.double().cpu().numpy()
-        count = self.validation.edges.shape[1]
+        loss = float(binary_cross_entropy_with_logits(scores, self.validation.labels.to(scores)))
+        values, count = scores.double().cpu().numpy(), self.validation.edges.shape[1]
+        is_finite = bool(torch.isfinite(scores).all())  # if not, the trainer reports the divergence
         return {
-            "validation_loss": float(binary_cross_entropy_with_logits(scores, labels)),
-            "validation_auc": exact_roc_auc(values[:count], values[count:]),
+            "validation_loss": loss if is_finite else math.nan,
+            "validation_auc": roc_auc(values[:count], values[count:]) if is_finite else math.nan,
         }
 
     @torch.no_grad()

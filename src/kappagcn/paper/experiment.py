@@ -11,12 +11,12 @@ from typing import Any
 
 from torch_geometric.data import Data
 
-from kappagcn.classification.network import build_network, prepare_features, training_config
+from kappagcn.classification.network import build_network, prepare_features
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import ConfigError, KappaGCNError
 from kappagcn.io_atomic import atomic_write
 from kappagcn.models import MODELS, NodeClassifier
-from kappagcn.training.config import TrainingConfig
-from kappagcn.training.settings import ClassificationSettings
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.toml_files import read_toml
 
 __all__ = ["Experiment", "load_settings", "save_settings"]
@@ -78,9 +78,9 @@ class Experiment:
         """The network with new weights."""
         return build_network(self.settings, in_channels, num_classes)
 
-    def training(self, seed: int) -> TrainingConfig:
+    def training(self, seed: int) -> TrainingSettings:
         """Training configuration of the network."""
-        return training_config(self.settings, seed)
+        return self.settings.training(random_state=seed)
 
     def shortened(self) -> Experiment:
         """The experiment with a tenth of the epochs, for a quick test."""

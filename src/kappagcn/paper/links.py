@@ -16,12 +16,12 @@ from kappagcn.errors import DivergedError
 from kappagcn.graphs import EdgeSplit, edge_split, load_graph, standardize_columns
 from kappagcn.links.baselines import baseline_metrics
 from kappagcn.links.predictor import KappaGCNLinkPredictor
+from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.paper.cells import Cell
 from kappagcn.paper.plan import Finished, Halving
 from kappagcn.paper.runs import Record, Run, canonical, made_by, one_thread
 from kappagcn.paper.tables import Table
 from kappagcn.training.estimate import Estimate, bootstrapped
-from kappagcn.training.settings import LinkPredictionSettings
 
 __all__ = ["LINK_DATASETS", "LINK_ROWS", "PUBLISHED", "LinkExperiment", "LinkJob", "candidates", "link_jobs", "paired"]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kappagcn.classification.network import COLUMNS, WORDS, start_space
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import ConfigError
 from kappagcn.paper import links, searching
 from kappagcn.paper.cells import CURVED, DATASETS, ROWS, Cell, selected
@@ -20,7 +21,6 @@ from kappagcn.paper.runs import Job, Record, RecordFile, Run
 from kappagcn.paper.table1 import EMBEDDINGS
 from kappagcn.paper.tables import Table, accuracy, accuracy_table, curvature_table
 from kappagcn.paper.wider import WIDER_ROWS, self_trained
-from kappagcn.training.settings import ClassificationSettings
 
 __all__ = ["FURTHER", "FURTHER_ROWS", "SEARCHES", "line", "plan", "save_chosen"]
 

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 import torch
 
-from kappagcn.classification.evaluation import final_evaluation
+from kappagcn.classification.evaluation import final_evaluation, run_record
 from kappagcn.classification.fitting import fit
 from kappagcn.errors import DivergedError, KappaGCNError, PrecisionWarning, RecordError
 from kappagcn.graphs.datasets.benchmark import load_benchmark
@@ -199,7 +199,7 @@ def run(job: Job, root: str | Path | None = None) -> Record:
             return record | {"failed": str(problem), "seconds": round(time.perf_counter() - start, 2)}
         if job.purpose == "test":
             record["test"] = final_evaluation(model, data, split)
-    return record | result.record() | {"seconds": round(time.perf_counter() - start, 2)}
+    return record | run_record(result) | {"seconds": round(time.perf_counter() - start, 2)}
 
 
 class RecordFile:

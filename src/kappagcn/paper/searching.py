@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import ConfigError
 from kappagcn.paper.cells import Cell
 from kappagcn.paper.experiment import Experiment
 from kappagcn.paper.plan import Finished, Halving
 from kappagcn.paper.runs import Job, Run
 from kappagcn.paper.wider import FLAT_ROW, WIDER_ROWS, candidates, curved, draws
-from kappagcn.training.settings import ClassificationSettings
 
 __all__ = ["BUDGETS", "ROUNDS", "WIDER", "Budget", "budget", "chosen", "halving", "last_round", "settings"]
 

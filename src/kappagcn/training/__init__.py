@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from kappagcn.embedding.ranking import Neighbours, ranking_loss
     from kappagcn.embedding.tasks import EmbeddingTask, RankingTask, SampledEmbeddingTask, SharedEmbeddingTask
     from kappagcn.links.fitting import fit_links, link_task
-    from kappagcn.links.metrics import average_precision, hits_at, link_metrics, mean_reciprocal_rank, roc_auc
+    from kappagcn.links.metrics import hits_at, link_metrics, mean_reciprocal_rank
     from kappagcn.links.task import LinkBatches, LinkPrediction, evaluate_links
     from kappagcn.progress import reporting
     from kappagcn.training.checkpoint import CheckpointFolder, load_model
-    from kappagcn.training.config import TrainingConfig
     from kappagcn.training.groups import parameter_groups
     from kappagcn.training.layer_by_layer import layerwise
     from kappagcn.training.memory import keep_freed_memory
+    from kappagcn.training.metrics import average_precision, roc_auc
     from kappagcn.training.minibatch import MiniBatchTrainer
     from kappagcn.training.node_columns import NodeColumns, part_stream
     from kappagcn.training.part_fitting import evaluate_parts, fit_parts, part_files
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kappagcn.training.parts import PartTrainer
     from kappagcn.training.quasi_newton import QuasiNewtonTrainer
     from kappagcn.training.run import TrainingResult, run_training, train
+    from kappagcn.training.settings import TrainingSettings
     from kappagcn.training.stopping import EarlyStopping
     from kappagcn.training.tasks import Task
     from kappagcn.training.trainer import Trainer, seeded
@@ -66,9 +67,9 @@ _HOMES = {
     "Strategy": "classification.fitting",
     "Task": "training.tasks",
     "Trainer": "training.trainer",
-    "TrainingConfig": "training.config",
+    "TrainingSettings": "training.settings",
     "TrainingResult": "training.run",
-    "average_precision": "links.metrics",
+    "average_precision": "training.metrics",
     "distances_from": "embedding.pair_objectives",
     "distortion": "embedding.pair_objectives",
     "evaluate_links": "links.task",
@@ -93,7 +94,7 @@ _HOMES = {
     "predict": "classification.evaluation",
     "ranking_loss": "embedding.ranking",
     "reporting": "progress",
-    "roc_auc": "links.metrics",
+    "roc_auc": "training.metrics",
     "run_training": "training.run",
     "seeded": "training.trainer",
     "train": "training.run",
@@ -126,8 +127,8 @@ __all__ = [
     "Strategy",
     "Task",
     "Trainer",
-    "TrainingConfig",
     "TrainingResult",
+    "TrainingSettings",
     "average_precision",
     "distances_from",
     "distortion",

@@ -68,7 +68,7 @@ def usage(settings: Any, weights: Tensor | None, unit: float | None) -> str | No
     """What a network does with the weights of a graph, in one line; None without weights, or if it has no use for them.
 
     >>> import torch
-    >>> from kappagcn.training.settings import ClassificationSettings
+    >>> from kappagcn.classification.settings import ClassificationSettings
     >>> usage(ClassificationSettings(), torch.tensor([1.0, 1.0, 500.0]), None)
     'ignored: trials without them were better (the largest is 500 times the median); --edge-weights scaled uses them'
     """

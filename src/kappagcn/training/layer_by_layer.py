@@ -13,7 +13,7 @@ from kappagcn.models import NodeClassifier, Step
 from kappagcn.nn.inputs import Features
 from kappagcn.sparse import SparseMatrix
 from kappagcn.sparse.sampler import NeighbourSampler, Sample, SparseRows
-from kappagcn.training.config import check_count
+from kappagcn.training.setting_field import check_count
 
 __all__ = ["Inference", "layerwise", "take_rows"]
 

@@ -15,8 +15,9 @@ from kappagcn.errors import TrainingError
 from kappagcn.models import NodeClassifier
 from kappagcn.nn.inputs import Features
 from kappagcn.sparse import NeighbourSampler, SparseMatrix, SparseRows
-from kappagcn.training.config import TrainingConfig, check_count
 from kappagcn.training.layer_by_layer import BATCH, Inference, take_rows
+from kappagcn.training.setting_field import check_count
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.tasks import Task
 from kappagcn.training.trainer import Trainer
 
@@ -110,19 +111,19 @@ class MiniBatchTrainer(Trainer):
     >>> from kappagcn.models import KappaGCN
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
     >>> task = MiniBatches(model, data, random_split(data.y, 0), batch_size=50)
-    >>> MiniBatchTrainer(model, task, TrainingConfig(epochs=2)).run_epoch()["epoch"]
+    >>> MiniBatchTrainer(model, task, TrainingSettings(epochs=2)).run_epoch()["epoch"]
     1
     """
 
     task: BatchedTask
 
-    def __init__(self, model: nn.Module, task: BatchedTask, config: TrainingConfig, **options: Any) -> None:
+    def __init__(self, model: nn.Module, task: BatchedTask, config: TrainingSettings, **options: Any) -> None:
         super().__init__(model, task, config, communicator=task.communicator, **options)
 
     def _step(self, epoch: int) -> float:
-        torch.manual_seed(mixed_seed(self.config.seed, epoch, 1 + self.communicator.rank))
+        torch.manual_seed(mixed_seed(self.config.random_state, epoch, 1 + self.communicator.rank))
         total, items = 0.0, 0
-        for count in self.task.batches(self.config.seed, epoch):
+        for count in self.task.batches(self.config.random_state, epoch):
             total, items = total + count * super()._step(epoch), items + count
         return total / items
 

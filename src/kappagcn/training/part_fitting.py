@@ -20,10 +20,10 @@ from kappagcn.classification.evaluation import confusion_metrics
 from kappagcn.distributed import Communicator
 from kappagcn.errors import TrainingError
 from kappagcn.models import NodeClassifier
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.part_tasks import PartFilesTask, PartFilesTrainer, PartTask, Prepare
 from kappagcn.training.run import RunOptions, TrainingResult, run_training
 from kappagcn.training.run_lock import locked
+from kappagcn.training.settings import TrainingSettings
 
 __all__ = ["evaluate_parts", "fit_parts", "part_files"]
 
@@ -68,7 +68,7 @@ def part_files(
 def fit_parts(
     model: NodeClassifier,
     task: PartFilesTask,
-    config: TrainingConfig | None = None,
+    config: TrainingSettings | None = None,
     **run: Unpack[RunOptions],
 ) -> TrainingResult:
     """Train a node classifier on the parts of a graph; exact full-graph training, as `fit` does in one process.
@@ -86,10 +86,10 @@ def fit_parts(
     >>> stream, columns = training.part_stream(data), training.NodeColumns.of_data(data)
     >>> with tempfile.TemporaryDirectory() as out:
     ...     with part_files(model, training.write_parts(stream, columns, f"{out}/parts", 2)) as task:
-    ...         fit_parts(model, task, TrainingConfig(epochs=2)).epochs
+    ...         fit_parts(model, task, TrainingSettings(epochs=2)).epochs
     2
     """
-    config = TrainingConfig() if config is None else config
+    config = TrainingSettings() if config is None else config
     about = task.about
     if not about["roles"]["train"]:
         raise TrainingError(f"{task.folder}: expected labels to train on, found none. Partition with --labels.")

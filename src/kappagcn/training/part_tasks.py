@@ -194,7 +194,7 @@ class PartFilesTrainer(Trainer):
         parameters = list(self.named.values())
 
         def of_part(task: PartTask) -> tuple[float, list[Tensor | None]]:
-            with seeded(part_seed(self.config.seed, epoch - 1, task.part.number)):  # the same in every sweep
+            with seeded(part_seed(self.config.random_state, epoch - 1, task.part.number)):  # the same in every sweep
                 loss = task.loss()
             return float(loss.detach()), list(torch.autograd.grad(loss, parameters, allow_unused=True))
 

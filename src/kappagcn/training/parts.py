@@ -21,6 +21,6 @@ class PartTrainer(Trainer):
 
     def run_epoch(self) -> Record:
         """One epoch from its own seed."""
-        with seeded(part_seed(self.config.seed, self.epoch, self.communicator.rank)):
+        with seeded(part_seed(self.config.random_state, self.epoch, self.communicator.rank)):
             self.random = torch.get_rng_state()
         return super().run_epoch()

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import DivergedError
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.lbfgs import LBFGS
 from kappagcn.training.scale_free import ScaleFreeCurvature
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.tasks import Task
 from kappagcn.training.trainer import Record, Trainer
 
@@ -41,7 +41,7 @@ class QuasiNewtonTrainer(Trainer):
     >>> from kappagcn.training import EmbeddingTask, GraphDistances
     >>> points = FreePoints(12, "S2(0.1)")
     >>> task = EmbeddingTask(points, GraphDistances.of(cycle(12)))
-    >>> trainer = QuasiNewtonTrainer(points, task, TrainingConfig(epochs=2), units={"points": 3.0}, radius=3.0)
+    >>> trainer = QuasiNewtonTrainer(points, task, TrainingSettings(epochs=2), units={"points": 3.0}, radius=3.0)
     >>> trainer.run_epoch()["distortion"] > trainer.run_epoch()["distortion"]
     True
     """
@@ -50,7 +50,7 @@ class QuasiNewtonTrainer(Trainer):
         self,
         model: nn.Module,
         task: Task,
-        config: TrainingConfig,
+        config: TrainingSettings,
         *,
         units: dict[str, Tensor | float],
         radius: float | None,

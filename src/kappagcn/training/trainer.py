@@ -16,8 +16,8 @@ from kappagcn.errors import DivergedError, TrainingError
 from kappagcn.geometry import Curvature
 from kappagcn.geometry.curvature import RelativeCurvature
 from kappagcn.kernels.threads import threads_for
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.scale_free import CurvatureAdam
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.stopping import EarlyStopping
 from kappagcn.training.tasks import Task
 
@@ -67,7 +67,7 @@ class Trainer:
     >>> from kappagcn.models import KappaGCN
     >>> from kappagcn.training import NodeClassification
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
-    >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingConfig(epochs=2))
+    >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingSettings(epochs=2))
     >>> trainer.run_epoch()["epoch"], trainer.is_over()
     (1, False)
     """
@@ -76,7 +76,7 @@ class Trainer:
         self,
         model: nn.Module,
         task: Task,
-        config: TrainingConfig,
+        config: TrainingSettings,
         *,
         regularised: list[nn.Parameter] | None = None,
         communicator: Communicator | None = None,
@@ -116,7 +116,7 @@ class Trainer:
             raise TrainingError("expected parameters to train, found none that require a gradient.")
         self.best = {name: t.detach().clone() for name, t in model.state_dict().items()}
         self._backup: list[Tensor] = []
-        with seeded(config.seed):
+        with seeded(config.random_state):
             self.random = torch.get_rng_state()
 
     def kappas(self) -> list[float]:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import GraphError, SplitError
 from kappagcn.graphs.datasets.benchmark import Benchmark
 from kappagcn.paper import Experiment, Job, run
-from kappagcn.training.settings import ClassificationSettings
 from random_graphs import data_folder, needs_data
 
 CURVED = Experiment(
