@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import charts
 from kappagcn import demo
 from kappagcn.errors import KappaGCNError
 from kappagcn.paper.figures.catalogue import FIGURES, draw_paper_figure
@@ -28,6 +29,7 @@ from kappagcn.view.report import write_report
 ROOT = Path(__file__).parents[1]
 IMAGES, PAGES = ROOT / "docs" / "images", ROOT / "docs" / "gallery"
 THEMES = ("light", "dark")
+BACK = '<p><a href="../gallery.html">← Gallery</a></p>'
 TREE = "tree"  # the third part of the demo; its film and its three panels are the README's
 RUNS = {
     "karate": "embed karate --no-weights --space H2 --epochs 300",
@@ -66,7 +68,9 @@ def gallery(name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         saved = run(name, Path(folder))
         if saved is not None:
-            write_report(saved, PAGES / f"{name}.html")
+            page = write_report(saved, PAGES / f"{name}.html")
+            text = page.read_text(encoding="utf-8")
+            page.write_text(text.replace("<body>", "<body>" + BACK, 1), encoding="utf-8")
             for theme in THEMES:
                 draw_thumbnail(saved, IMAGES / "gallery" / f"{name}-{theme}.png", theme=theme)
 
@@ -80,6 +84,9 @@ def main(names: list[str]) -> int:
                 draw_paper_figure(name, IMAGES, ROOT / "records", THEMES, ("svg",))
             except KappaGCNError as problem:
                 print(f"{name}: {problem}", file=sys.stderr)
+    for name in charts.CHARTS:
+        if name in names or not (IMAGES / f"{name}-light.svg").exists():
+            charts.draw(name, IMAGES)
     for name in RUNS:
         if name in names or not (PAGES / f"{name}.html").exists():
             gallery(name)

@@ -65,7 +65,7 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
 
 
 def without_missing_pages(markdown: str, folder: PurePosixPath, docs: Path) -> str:
-    """A page without the pictures and links to pages of the gallery that `make pictures` has not made."""
+    """A page without the pictures and links to pages of the gallery that tools/pictures.py has not made."""
 
     def exists(path: str) -> bool:
         return (docs / folder / path).is_file()
