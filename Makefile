@@ -75,7 +75,7 @@ size: $(READY) ## lines of Python by folder, bytes and files of the repository
 	@$(BIN)/python tools/size.py
 
 growing: $(READY) ## a million nodes, mini-batches, several workers beside one process; docs/growing.md; needs KAPPAGCN_DATA
-	@$(BIN)/python benchmarks/minibatch.py && $(BIN)/python benchmarks/growing.py
+	@$(BIN)/python benchmarks/minibatch.py
 	@$(BIN)/python benchmarks/targets.py minibatch growing
 
 bench: $(READY) ## speed and memory against geoopt; keeps the record

@@ -16,6 +16,7 @@ import griffe
 from latex2mathml.converter import convert
 
 from kappagcn import estimators
+from kappagcn.graphs.io.formats import formats_table
 from kappagcn.training.setting_field import settings_table
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -61,6 +62,7 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
         lambda row: row[0].replace(" ± ", "\u00a0±\u00a0").replace("(paper ", "(paper\u00a0"), markdown
     )
     themes = r'<img src="\g<light>#only-light" \g<rest>><img src="\g<dark>#only-dark" \g<rest>>'
+    markdown = markdown.replace("<!-- formats -->", formats_table())
     return with_settings(PICTURE.sub(themes, OUTSIDE.sub(told, markdown)))
 
 

@@ -5,7 +5,6 @@ import torch
 
 from kappagcn.classification.network import (
     build_network,
-    default_normalization,
     feature_statistics,
     network_options,
     prepare_features,
@@ -14,6 +13,7 @@ from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.graphs import disease
 from kappagcn.models import MODELS
 from kappagcn.nn.features import point_features
+from kappagcn.training.networks import default_normalization
 
 
 def settings(space="H4", **values):

@@ -6,8 +6,8 @@ import warnings
 import torch
 
 from kappagcn.classification.fitting import fit
-from kappagcn.classification.parts import PartClassification, Partitioned
-from kappagcn.distributed import cut, partition, process_group
+from kappagcn.classification.parts import PartClassification, Partitioned, node_owners
+from kappagcn.distributed import cut, process_group
 from kappagcn.graphs import disease, random_split
 from kappagcn.models import build_model
 from kappagcn.training.parts import PartTrainer
@@ -66,7 +66,7 @@ def main(out, names):
     results = {}
     with process_group(60) as communicator:
         for method in ("metis", "hash"):
-            owner = partition(data.edge_index, NODES, communicator.world_size, method=method)
+            owner = node_owners(data, communicator.world_size, method)
             for name in names:
                 if method == "metis" or name == "H2xS2":
                     model = network(name)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from kappagcn.classification.network import default_normalization
 from kappagcn.errors import ConfigError
 from kappagcn.graphs.datasets.benchmark import load_benchmark
 from kappagcn.graphs.io.node_data import are_words
 from kappagcn.paper import Cell, Experiment, Job
 from kappagcn.paper.reproduce import CELLS, FURTHER, MEASURED, line, plan
 from kappagcn.training.estimate import bootstrapped
+from kappagcn.training.networks import default_normalization
 from random_graphs import data_folder, needs_data
 
 RECORDS = Path(__file__).parents[2] / "records"

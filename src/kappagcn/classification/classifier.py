@@ -22,7 +22,6 @@ from kappagcn.classification.minibatch import MiniBatch
 from kappagcn.classification.parts import Partitioned
 from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.distributed import Communicator
-from kappagcn.embedding.curvature_interval import CurvatureInterval
 from kappagcn.errors import ConfigError, GraphError, SplitError, TrainingError
 from kappagcn.geometry.signature import Factor, learned_signature, parse_signature
 from kappagcn.graphs import Split
@@ -31,6 +30,7 @@ from kappagcn.graphs.io.undirected import node_index
 from kappagcn.models import NodeClassifier
 from kappagcn.training import labelled
 from kappagcn.training.base import Estimator
+from kappagcn.training.curvature_interval import CurvatureInterval
 from kappagcn.training.devices import resolve_device
 from kappagcn.training.edge_weights import in_units, usage
 from kappagcn.training.graph_nodes import GraphNodes, as_indices, chosen_rows, training_graph

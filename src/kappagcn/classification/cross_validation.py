@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +175,7 @@ class ClassifierRuns(SplitRuns[KappaGCNClassifier, Split]):
             "test_nodes": len(best.split.final_test_nodes()),
             "features": fitted.can_be_saved,
             "kept": best.numbers,
-            "curvature_intervals": [interval and interval.as_dict() for interval in fitted.curvature_intervals()],
+            "curvature_intervals": _intervals(fitted, records) if fitted.intervals else None,
             "records": [_without_marks(record) for record in records],
         }
 
@@ -215,6 +216,21 @@ def _measured(records: list[Record], baselines: dict[str, list[Record]], tested:
         "differences": {name: {"mean": each.mean, "interval": each.bounds} for name, each in differences.items()},
         "verdict": verdict(accuracy.mean, accuracies, differences, means["auc"], len(nodes[0])) if baselines else None,
     }
+
+
+def _intervals(fitted: KappaGCNClassifier, records: list[Record]) -> list[dict[str, Any] | None] | None:
+    """Intervals of the curvatures, which are not local where all of several runs ended inside; None before the end."""
+    if fitted.result_.stopped_by == "epochs":
+        return None
+    intervals: list[dict[str, Any] | None] = []
+    for place, interval in enumerate(fitted.curvature_intervals()):
+        ends = [record["curvatures"][-len(fitted.curvatures_) :][place] for record in records if record["curvatures"]]
+        if interval is None:
+            intervals.append(None)
+        else:
+            agree = len(ends) > 1 and all(map(interval.holds, ends))
+            intervals.append(replace(interval, local=not agree).as_dict())
+    return intervals
 
 
 def _without_marks(record: Record) -> Record:

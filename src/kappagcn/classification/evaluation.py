@@ -12,10 +12,11 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
-from kappagcn.classification.checks import check_graph, check_labels
+from kappagcn.classification.checks import check_labels
 from kappagcn.errors import TrainingError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
+from kappagcn.training.checks import check_graph
 from kappagcn.training.estimate import Estimate, drawn_variance, over_splits
 from kappagcn.training.metrics import roc_auc
 from kappagcn.training.run import TrainingResult, curvature_path

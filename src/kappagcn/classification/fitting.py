@@ -8,12 +8,13 @@ from typing import Any, Protocol, Unpack
 
 from torch_geometric.data import Data
 
-from kappagcn.classification.checks import check_graph, check_training
+from kappagcn.classification.checks import check_training
 from kappagcn.classification.task import NodeClassification, SelfTraining
 from kappagcn.errors import PrecisionWarning, TrainingError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.training.checkpoint import fingerprint
+from kappagcn.training.checks import check_graph
 from kappagcn.training.run import RunOptions, TrainingResult, run_training
 from kappagcn.training.run_lock import locked
 from kappagcn.training.settings import TrainingSettings

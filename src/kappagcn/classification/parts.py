@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
 from kappagcn.classification.task import NodeClassification
-from kappagcn.distributed import Communicator, PartMatrix, cut, partition
+from kappagcn.distributed import Communicator, PartMatrix, cut
 from kappagcn.errors import TrainingError
 from kappagcn.graphs.datasets.splits import Split
+from kappagcn.graphs.partition import assign_parts
 from kappagcn.models import NodeClassifier
 from kappagcn.sparse import SparseMatrix, SparseRows
 from kappagcn.training.layer_by_layer import take_rows
@@ -21,7 +24,7 @@ from kappagcn.training.parts import PartTrainer
 from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer
 
-__all__ = ["PartClassification", "Partitioned"]
+__all__ = ["PartClassification", "Partitioned", "node_owners"]
 
 
 class PartClassification(NodeClassification):
@@ -70,7 +73,7 @@ class Partitioned:
 
     Args:
         group: Process group of torch.distributed, or the communicator of `kappagcn.distributed.process_group`.
-        method: Method of `kappagcn.distributed.partition`.
+        method: Method of `kappagcn.graphs.partition.assign_parts`.
         boundary: Share of other ranks' rows in a training step, 1 for exact training.
 
     >>> from kappagcn.graphs import disease, random_split
@@ -91,9 +94,17 @@ class Partitioned:
         if not 0 < self.boundary <= 1:
             raise TrainingError(f"boundary: expected a share above 0 and up to 1, found {self.boundary}.")
         communicator = Communicator.of(self.group)
-        parts = communicator.world_size
         # Computed on every rank, which takes no longer than on one.
-        owner = partition(data.edge_index.cpu(), data.num_nodes, parts, method=self.method)
+        owner = node_owners(data, communicator.world_size, self.method)
         communicator.broadcast(owner)
         task = PartClassification(model, data, split, owner, communicator, self.boundary)
         return PartTrainer(model, task, config, regularised=model.first_layer(), communicator=communicator)
+
+
+def node_owners(data: Data, parts: int, method: str = "auto") -> Tensor:
+    """Part of each node of a graph in memory, (N,)."""
+    edges = data.edge_index.cpu().numpy()
+    edges = edges[:, edges[0] != edges[1]]
+    matrix = sp.csr_array((np.ones(edges.shape[1], bool), edges), shape=(data.num_nodes, data.num_nodes))
+    matrix = (matrix + matrix.T).tocsr()
+    return torch.from_numpy(assign_parts(matrix.indptr, matrix.indices, parts, method)).long()

@@ -73,6 +73,13 @@ class ClassificationSettings(NetworkSettings):
         "Improvement that patience waits for: on the stopping nodes, a lower loss, or a lower loss or higher accuracy.",
         choices=("loss", "either"),
     )
+    intervals: bool = setting(
+        False,
+        "Whether to compute an interval of each curvature of a run that has converged; in it the cross-entropy on "
+        "validation nodes is at most 1 % above that of the learned one, weights fixed.",
+        common=True,
+        only={"model": ("kappa-gcn", "appnp")},
+    )
     self_training: int = setting(
         0,
         "Rounds of self-training; in each, training starts again and also learns the classes predicted for nodes that "

@@ -9,13 +9,11 @@ import typer
 
 from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.cli.app import command
-from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
+from kappagcn.cli.options import RARE, AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
 from kappagcn.cli.output import print_rows, record_command, refuse, say
 
-SCRATCH_HELP = "Folder for temporary files of a graph in parts; the system's by default."
 
-
-@command("kappagcn classify disease --space H8xS8 --epochs 100 --out disease-run")
+@command("kappagcn classify disease --space H8xS8 --epochs 100 --out disease-run", hidden=("weight", "weights", *RARE))
 def classify(
     context: typer.Context,
     graph: Graph,
@@ -30,9 +28,8 @@ def classify(
         typer.Option(help="File with your own split; JSON, npz or CSV (node, part); repeat it for more splits."),
     ] = None,
     no_baselines: Annotated[
-        bool, typer.Option("--no-baselines", help="Train no baselines to compare the accuracy with.")
+        bool, typer.Option("--no-baselines", hidden=True, help="Train no baselines to compare the accuracy with.")
     ] = False,
-    scratch: Annotated[Path | None, typer.Option(help=SCRATCH_HELP)] = None,
     run: RunOptions,
     files: FileOptions,
     as_json: AsJson = False,
@@ -46,13 +43,6 @@ def classify(
 
     classifier = KappaGCNClassifier.from_settings(settings)
     directory = run.directory(graph, settings.space)
-    if _is_partition(graph):
-        if splits * runs > 1 or split or files.tables or run.dry_run:
-            raise refuse("expected one run on the split of the parts, found --splits, --runs, --split or files.")
-        _classify_parts(classifier, graph, run, directory, scratch, as_json)
-        return
-    if scratch is not None:
-        raise refuse(f"--scratch: expected a graph in parts beside it, found {graph}.")
     if split and splits > 1:
         raise refuse(f"--splits: expected 1 beside --split, found {splits}. Repeat --split for more splits.")
     loaded = files.load_labelled(graph)
@@ -100,42 +90,6 @@ def classify(
         ]
     )
     say(f"Predictions: kappagcn predict {directory}. Look at it: kappagcn report {directory}")
-
-
-def _is_partition(graph: str) -> bool:
-    from kappagcn.distributed import is_partition
-
-    return Path(graph).is_dir() and is_partition(Path(graph))
-
-
-def _classify_parts(
-    classifier: Any, parts: str, run: RunOptions, directory: Path, scratch: Path | None, as_json: bool
-) -> None:
-    """Train on a graph in parts; every process opens only its own parts."""
-    from kappagcn.classification.part_classifier import classify_parts
-
-    if run.threads is not None:  # freed memory is not kept: the parts of a process use it in turn
-        import torch
-
-        torch.set_num_threads(run.threads)
-    with run.process_group(directory) as group:
-        summary = classify_parts(classifier, parts, directory, resume=run.resume, group=group, scratch=scratch)
-    if not summary:
-        return
-    record_command(directory)
-    if as_json:
-        print(json.dumps({"run": str(directory), **summary}))
-        return
-    print_rows(
-        [
-            ("graph", f"{summary['report']}; {summary['parts']} parts, {summary['processes']} processes"),
-            ("space", f"{summary['space']}, learned {summary['learned_space']}"),
-            ("test accuracy", f"{summary['accuracy']:.3f}, {summary['test_nodes']:,} test nodes"),
-            ("other measures", _measures(summary)),
-            ("predictions", f"{directory / 'predictions'}, a file for each part"),
-            ("run", str(directory)),
-        ]
-    )
 
 
 def _resolved(classifier: Any, data: Any) -> Any:

@@ -67,5 +67,8 @@ class EmbeddingSettings(Settings):
         range="[0, inf)",
     )
     intervals: bool = setting(
-        True, "Whether to compute an interval of each curvature; in it the objective is at most 1 % above its minimum."
+        False,
+        "Whether to compute an interval of each curvature once training has converged; in it the objective is at most "
+        "1 % above its minimum.",
+        common=True,
     )

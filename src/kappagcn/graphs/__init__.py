@@ -8,7 +8,6 @@ line what it is and what was changed. Nothing in this package knows of manifolds
 try S16 first: a cycle: it closes on itself
 """
 
-from kappagcn.graphs.datasets.edge_split_files import read_edge_split, save_edge_split
 from kappagcn.graphs.datasets.edge_splits import EdgeSplit, LabelledPairs, edge_split, time_split
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset, cache_folder
 from kappagcn.graphs.datasets.names import BUILT_IN, CLASSICS, as_graph, classic, load_graph
@@ -19,7 +18,7 @@ from kappagcn.graphs.datasets.preprocess import (
     standardize_columns,
 )
 from kappagcn.graphs.datasets.sources import catalogue
-from kappagcn.graphs.datasets.split_files import read_split, save_split
+from kappagcn.graphs.datasets.split_files import read_edge_split, read_split, save_edge_split, save_split
 from kappagcn.graphs.datasets.splits import (
     TEST_SEEDS,
     VALIDATION_SEEDS,

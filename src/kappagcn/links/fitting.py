@@ -9,13 +9,13 @@ from typing import Any, Unpack
 from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
-from kappagcn.classification.checks import check_graph
 from kappagcn.distributed import Communicator
 from kappagcn.errors import TrainingError
 from kappagcn.graphs import EdgeSplit
 from kappagcn.links.task import LinkBatches, LinkPrediction
 from kappagcn.models import FreePoints, LinkPredictor
 from kappagcn.training.checkpoint import fingerprint
+from kappagcn.training.checks import check_graph
 from kappagcn.training.minibatch import MiniBatchTrainer
 from kappagcn.training.run import RunOptions, TrainingResult, run_training
 from kappagcn.training.run_lock import locked

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from kappagcn.geometry import ProductManifold
 from kappagcn.models.classifier import CommonOptions, NodeClassifier, Step
 from kappagcn.nn import KappaAPPNP, KappaLinear, KappaLogits, capped_rows
-from kappagcn.nn.inputs import Adjacency, Features
-from kappagcn.nn.row_scale import observe_rows, relative_space
+from kappagcn.nn.inputs import Adjacency, Features, observe_rows, relative_space
 from kappagcn.sparse import SparseMatrix
 
 __all__ = ["APPNP"]

@@ -12,8 +12,7 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
 from kappagcn.models.classifier import CommonOptions, NodeClassifier, Step
 from kappagcn.nn import KappaGCNConv, KappaLinear, KappaLogits, aggregate, capped_rows
-from kappagcn.nn.inputs import Adjacency, Features
-from kappagcn.nn.row_scale import relative_space
+from kappagcn.nn.inputs import Adjacency, Features, relative_space
 from kappagcn.sparse import SparseMatrix
 
 __all__ = ["OUTPUTS", "KappaGCN"]

@@ -15,9 +15,9 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.nn.aggregation import aggregate
-from kappagcn.nn.inputs import Features, SparseInput, factors_of, space_name
+from kappagcn.nn.inputs import Features, factors_of, space_name
 from kappagcn.nn.precision import at_least_single, without_autocast
-from kappagcn.nn.prepared import feature_product
+from kappagcn.nn.prepared import NormalizedGraph, as_features, feature_product
 from kappagcn.nn.rows import lift_rows, lower_rows
 from kappagcn.sparse import SparseMatrix
 
@@ -30,15 +30,16 @@ def materialize(lin: Linear, x: Features) -> None:
         lin.initialize_parameters(lin, (torch.empty(0, x.shape[1]),))
 
 
-class CurvedMessagePassing(SparseInput, MessagePassing):
+class CurvedMessagePassing(NormalizedGraph, MessagePassing):
     """Base of convolutions, a PyG ``MessagePassing`` whose sums over neighbours are sparse products.
 
     Messages are computed one by one only for explainers and hooks: the message of an edge is its
     weight times the lifted row of its source, with an additional column for the weight itself.
     """
 
+    in_channels: int
+    out_channels: int
     manifold: Manifold
-    flow: str
     propagate: Callable[..., Tensor]
 
     def __init__(self, **kwargs: Any) -> None:
@@ -68,13 +69,15 @@ class CurvedMessagePassing(SparseInput, MessagePassing):
     def extra_repr(self) -> str:
         """Sizes, and the space where it is not flat."""
         curved = any(module.value != 0 for module in self.manifold.modules() if isinstance(module, Curvature))
-        return super().extra_repr() + (f", manifold={space_name(self.manifold)}" if curved else "")
+        space = f", manifold={space_name(self.manifold)}" if curved else ""
+        return f"{self.in_channels}, {self.out_channels}{space}"
 
     def reset_parameters(self) -> None:
         """Initialise the weights as PyG's layer does; curvatures get their initial values."""
         super().reset_parameters()
         self.manifold.reset_parameters()
         self._reset_weights()
+        self._cached_edge_index = None
 
     def _reset_weights(self) -> None:
         """Initialise all but the space, which other layers may share."""
@@ -82,16 +85,18 @@ class CurvedMessagePassing(SparseInput, MessagePassing):
     def transformed(self, x: Features, lin: Linear | Tensor) -> Tensor:
         """x Wᵀ plus the layer's bias, (N, C) → (N, D), by a sparse product if the features are mostly zeros.
 
-        A linear layer is called itself where hooks or autocast ask for it; a weight W, (D, C), is not.
+        A linear layer of unknown size takes it from x. It is called itself where hooks or autocast ask for it; a weight
+        W, (D, C), is not.
         """
-        x = self.features(x)
+        x = as_features(x)
         if isinstance(lin, Tensor):
             return x.product(lin.t()) if isinstance(x, SparseMatrix) else feature_product(x, lin.t())
         hooks = lin._forward_hooks or lin._forward_pre_hooks or lin._backward_hooks
         if isinstance(x, Tensor) and (hooks or torch.is_autocast_enabled("cpu")):
             product: Tensor = lin(x)
             return product
-        materialize(lin, x)
+        if lin.in_channels == -1:
+            materialize(lin, x)
         rows = self.transformed(x, lin.weight)
         return rows if lin.bias is None else rows + lin.bias
 

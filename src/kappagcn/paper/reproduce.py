@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kappagcn.classification.network import COLUMNS, WORDS, start_space
 from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import ConfigError
 from kappagcn.paper import links, searching
@@ -21,6 +20,7 @@ from kappagcn.paper.runs import Job, Record, RecordFile, Run
 from kappagcn.paper.table1 import EMBEDDINGS
 from kappagcn.paper.tables import Table, accuracy, accuracy_table, curvature_table
 from kappagcn.paper.wider import WIDER_ROWS, self_trained
+from kappagcn.training.networks import regularisation, start_space
 
 __all__ = ["FURTHER", "FURTHER_ROWS", "SEARCHES", "line", "plan", "save_chosen"]
 
@@ -207,7 +207,7 @@ def further_settings(cell: Cell) -> Experiment:
     model, space, _ = FURTHER_ROWS[cell.row]
     measured = cell.dataset in MEASURED
     values: dict[str, Any] = {
-        **(COLUMNS if measured else WORDS),
+        **regularisation(not measured),
         "feature_norm": "columns" if measured else "lengths",
         "output": "paper",
         "self_features": "off",

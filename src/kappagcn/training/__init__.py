@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from kappagcn.embedding.graph_distances import GraphDistances
     from kappagcn.embedding.near_pairs import NearPairs
     from kappagcn.embedding.neighbour_precision import mean_average_precision
-    from kappagcn.embedding.pair_objectives import distances_from, distortion, pair_loss
+    from kappagcn.embedding.pair_objectives import distortion, pair_loss
     from kappagcn.embedding.quality import Distortion, measure
     from kappagcn.embedding.ranking import Neighbours, ranking_loss
     from kappagcn.embedding.tasks import EmbeddingTask, RankingTask, SampledEmbeddingTask, SharedEmbeddingTask
     from kappagcn.links.fitting import fit_links, link_task
     from kappagcn.links.metrics import hits_at, link_metrics, mean_reciprocal_rank
     from kappagcn.links.task import LinkBatches, LinkPrediction, evaluate_links
+    from kappagcn.nn.point_distances import distances_from
     from kappagcn.progress import reporting
     from kappagcn.training.checkpoint import CheckpointFolder, load_model
     from kappagcn.training.groups import parameter_groups
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from kappagcn.training.memory import keep_freed_memory
     from kappagcn.training.metrics import average_precision, roc_auc
     from kappagcn.training.minibatch import MiniBatchTrainer
-    from kappagcn.training.node_columns import NodeColumns, part_stream
-    from kappagcn.training.part_fitting import evaluate_parts, fit_parts, part_files
-    from kappagcn.training.part_writing import write_parts
     from kappagcn.training.parts import PartTrainer
     from kappagcn.training.quasi_newton import QuasiNewtonTrainer
     from kappagcn.training.run import TrainingResult, run_training, train
@@ -56,7 +54,6 @@ _HOMES = {
     "NearPairs": "embedding.near_pairs",
     "Neighbours": "embedding.ranking",
     "NodeClassification": "classification.task",
-    "NodeColumns": "training.node_columns",
     "PartTrainer": "training.parts",
     "Partitioned": "classification.parts",
     "QuasiNewtonTrainer": "training.quasi_newton",
@@ -70,14 +67,12 @@ _HOMES = {
     "TrainingSettings": "training.settings",
     "TrainingResult": "training.run",
     "average_precision": "training.metrics",
-    "distances_from": "embedding.pair_objectives",
+    "distances_from": "nn.point_distances",
     "distortion": "embedding.pair_objectives",
     "evaluate_links": "links.task",
-    "evaluate_parts": "training.part_fitting",
     "final_evaluation": "classification.evaluation",
     "fit": "classification.fitting",
     "fit_links": "links.fitting",
-    "fit_parts": "training.part_fitting",
     "hits_at": "links.metrics",
     "keep_freed_memory": "training.memory",
     "layerwise": "training.layer_by_layer",
@@ -89,8 +84,6 @@ _HOMES = {
     "measure": "embedding.quality",
     "pair_loss": "embedding.pair_objectives",
     "parameter_groups": "training.groups",
-    "part_files": "training.part_fitting",
-    "part_stream": "training.node_columns",
     "predict": "classification.evaluation",
     "ranking_loss": "embedding.ranking",
     "reporting": "progress",
@@ -98,7 +91,6 @@ _HOMES = {
     "run_training": "training.run",
     "seeded": "training.trainer",
     "train": "training.run",
-    "write_parts": "training.part_writing",
 }
 
 __all__ = [
@@ -116,7 +108,6 @@ __all__ = [
     "NearPairs",
     "Neighbours",
     "NodeClassification",
-    "NodeColumns",
     "PartTrainer",
     "Partitioned",
     "QuasiNewtonTrainer",
@@ -133,11 +124,9 @@ __all__ = [
     "distances_from",
     "distortion",
     "evaluate_links",
-    "evaluate_parts",
     "final_evaluation",
     "fit",
     "fit_links",
-    "fit_parts",
     "hits_at",
     "keep_freed_memory",
     "layerwise",
@@ -149,8 +138,6 @@ __all__ = [
     "measure",
     "pair_loss",
     "parameter_groups",
-    "part_files",
-    "part_stream",
     "predict",
     "ranking_loss",
     "reporting",
@@ -158,7 +145,6 @@ __all__ = [
     "run_training",
     "seeded",
     "train",
-    "write_parts",
 ]
 
 

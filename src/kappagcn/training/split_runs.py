@@ -24,6 +24,7 @@ from kappagcn.training.run_lock import locked
 
 __all__ = ["Record", "Report", "SplitRun", "SplitRuns"]
 
+UNCOMPARED = ("verbose", "intervals")  # settings in which a resumed run may differ
 Record = dict[str, Any]
 Report = Callable[[Record, int, int], None]  # of a finished run, the number of finished runs and the number of all
 EstimatorT = TypeVar("EstimatorT")
@@ -105,7 +106,7 @@ class SplitRuns(ABC, Generic[EstimatorT, SplitT]):
             resume: Continue the runs in the folder, if there are any.
             report: Called on rank 0 with each finished run.
         """
-        settings = {name: value for name, value in self.estimator.get_params().items() if name != "verbose"}
+        settings = {name: value for name, value in self.estimator.get_params().items() if name not in UNCOMPARED}
         names = [split_run.split.name for split_run in self.runs if not split_run.numbers.get("run")]
         about = {"kappagcn": __version__, self.kind: settings, "splits": names, **about}
         with locked(self.folder, self.communicator):
