@@ -121,8 +121,8 @@ class SparseMatrix(Matrix):
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """The matrix in another dtype or on another device; arguments are those of ``Tensor.to``."""
-        values = self.values.to(*args, **kwargs)
-        if values is self.values:
+        values = self._values.to(*args, **kwargs)
+        if values is self._values:
             return self
         if values.device != self.values.device:
             return self._derived(self._positions.to(values.device), values)
@@ -156,9 +156,6 @@ class SparseMatrix(Matrix):
             return self.to(torch.float32).product(x.float()).to(x.dtype)
         if x.dtype != self.dtype:
             return self.to(x.dtype).product(x)
-        return self._gather_and_multiply(x)
-
-    def _gather_and_multiply(self, x: Tensor) -> Tensor:
         return self._times(self.gather(x))
 
     def _times(self, x: Tensor) -> Tensor:
@@ -171,8 +168,8 @@ class SparseMatrix(Matrix):
 
     def _is_in_steps(self, *others: Tensor) -> bool:
         """Whether a product has to be made of differentiable steps of torch, and nothing may be cached."""
-        tensors = (self.values, *others)
-        return self.requires_grad or not (is_concrete(*tensors) or is_compiled_for_cpu(*tensors))
+        tensors = (self._values, *others)
+        return self._values.requires_grad or not (is_concrete(*tensors) or is_compiled_for_cpu(*tensors))
 
     def gather(self, x: Tensor) -> Tensor:
         """The rows that the columns of the matrix refer to, differentiable: x itself, unless ranks share the matrix."""
@@ -238,7 +235,7 @@ class SparseMatrix(Matrix):
 
     def _once(self, name: str, make: Callable[[], T]) -> T:
         """The value of `make`, computed again only if the entries have been changed in place."""
-        versions = versions_of(self.rows, self.cols, self.values)
+        versions = versions_of(self._positions.rows, self._positions.cols, self._values)
         if versions not in (None, self._versions):
             self._made, self._versions = {}, versions
         if name not in self._made:
