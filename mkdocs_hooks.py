@@ -1,4 +1,4 @@
-"""What the site needs beyond its pages: links that leave docs/, pictures in two themes, doctests, tables of settings.
+"""What the site needs beyond its pages: links that leave docs/, pictures in two themes, doctests, tables from code.
 
 Links such as ``../results`` work in the repository; the site has no such files, so there they become the path in words,
 or, where ``repo_url`` is set, a link to it.
@@ -14,6 +14,7 @@ from typing import Any
 import griffe
 
 from kappagcn import estimators
+from kappagcn.graphs.io.formats import formats_table
 from kappagcn.training.setting_field import settings_table
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -54,6 +55,7 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
         lambda row: row[0].replace(" ± ", "\u00a0±\u00a0").replace("(paper ", "(paper\u00a0"), markdown
     )
     themes = r'<img src="\g<light>#only-light" \g<rest>><img src="\g<dark>#only-dark" \g<rest>>'
+    markdown = markdown.replace("<!-- formats -->", formats_table())
     return with_settings(PICTURE.sub(themes, OUTSIDE.sub(told, markdown)))
 
 

@@ -33,9 +33,9 @@ NAMES = {
 }
 ADVICE = {
     "propagation": "the labels of neighbours say more than this network; try --model appnp",
-    "features": "neighbours are of little use here; try --self-features on or --model mlp",
+    "features": "neighbours are of little use here; try --set self-features=on or --model mlp",
     "gcn": "try --model gcn, another space, or --space E16",
-    "unweighted": "the edge weights mislead; try --no-weights",
+    "unweighted": "the edge weights mislead; try --set weights=false",
 }  # where the baseline is ahead
 PROPAGATION = {"num_layers": 50, "alpha": 0.9}
 NEVER = 1e-6  # score of the training nodes' shares of classes, for nodes that no label reaches

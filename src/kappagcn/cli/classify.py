@@ -9,11 +9,11 @@ import typer
 
 from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.cli.app import command
-from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
+from kappagcn.cli.options import RARE, AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
 from kappagcn.cli.output import print_rows, record_command, refuse, say
 
 
-@command("kappagcn classify disease --space H8xS8 --epochs 100 --out disease-run")
+@command("kappagcn classify disease --space H8xS8 --epochs 100 --out disease-run", hidden=("weight", "weights", *RARE))
 def classify(
     context: typer.Context,
     graph: Graph,
@@ -28,7 +28,7 @@ def classify(
         typer.Option(help="File with your own split; JSON, npz or CSV (node, part); repeat it for more splits."),
     ] = None,
     no_baselines: Annotated[
-        bool, typer.Option("--no-baselines", help="Train no baselines to compare the accuracy with.")
+        bool, typer.Option("--no-baselines", hidden=True, help="Train no baselines to compare the accuracy with.")
     ] = False,
     run: RunOptions,
     files: FileOptions,
