@@ -18,7 +18,7 @@ from kappagcn.classification.evaluation import covered, mean_accuracy, paired_di
 from kappagcn.distributed import Communicator
 from kappagcn.errors import CheckpointError, GraphError, PrecisionWarning, SplitError
 from kappagcn.graphs import BUILT_IN, TEST_SEEDS, Split, catalogue, random_split
-from kappagcn.graphs.datasets.benchmark import load_benchmark
+from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.run_folder import Embedded
 from kappagcn.training.checkpoint import fingerprint
 from kappagcn.training.labelled import read_labels
@@ -35,11 +35,7 @@ def load_labelled(name: str, root: str | Path | None = None) -> Data | None:
     """A built-in graph with labels, with features prepared as for the paper's tables; None for other names."""
     if name not in BUILT_IN and name not in catalogue():
         return None
-    benchmark = load_benchmark(name, root)
-    data = benchmark.data.clone()
-    if not benchmark.has_features:
-        data.x = None
-    return data
+    return load_benchmark(name, root)[0].clone()
 
 
 def splits_of(graph: str, data: Data, count: int, root: str | Path | None = None) -> list[Split]:
@@ -61,7 +57,7 @@ def splits_of(graph: str, data: Data, count: int, root: str | Path | None = None
             "FILE, or --nodes FILE --label COLUMN."
         )
     if graph in BUILT_IN or graph in catalogue():
-        return [load_benchmark(graph, root).split(number) for number in range(count)]
+        return [load_benchmark(graph, root).numbered_split(number) for number in range(count)]
     if data.get("train_mask") is not None:
         masks = data.train_mask.shape[1] if data.train_mask.dim() == 2 else 1
         if count > masks:
