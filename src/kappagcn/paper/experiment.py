@@ -16,8 +16,7 @@ from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import ConfigError, KappaGCNError
 from kappagcn.io_atomic import atomic_write
 from kappagcn.models import MODELS, NodeClassifier
-from kappagcn.training.settings import TrainingSettings
-from kappagcn.training.toml_files import read_toml
+from kappagcn.training.settings import TrainingSettings, read_toml
 
 __all__ = ["Experiment", "load_settings", "save_settings"]
 
