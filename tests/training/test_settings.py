@@ -30,7 +30,7 @@ OTHER = {  # a value of each setting that is not its default
     "dim": 3, "hidden_channels": 3, "act": "relu", "num_layers": 2, "feature_norm": "rows", "curvature_lr": 0.5,
     "num_neighbors": 3, "output": "paper", "self_features": "on", "propagation_steps": 3, "alpha": 0.5,
     "split_input": True, "adjacency_norm": "none", "adjacency_dropout": 0.5, "inputs": "identity", "dropout": 0.25,
-    "train_decoder": False, "input_dropout": 0.25, "folds": 2, "dropconnect": 0.25, "edge_weights": "raw",
+    "train_decoder": False, "intervals": True, "input_dropout": 0.25, "folds": 2, "dropconnect": 0.25, "edge_weights": "raw",
 }  # fmt: skip
 
 
