@@ -56,8 +56,8 @@ class PartClassification(NodeClassification):
             return scores
         return super()._training_scores()
 
-    def _is_kept(self) -> bool:
-        return self.boundary == 1 and super()._is_kept()
+    def _can_be_reused(self) -> bool:
+        return self.boundary == 1 and super()._can_be_reused()
 
     def identity(self) -> dict[str, Any]:
         """The share of boundary rows; exact runs are those of one process."""

@@ -30,7 +30,7 @@ def to_geoopt(manifold: Stereographic | ProductManifold) -> Any:
     if isinstance(manifold, Stereographic):
         return geoopt.Stereographic(k=manifold.k.detach().clone(), learnable=manifold.curvature.trainable)
     if isinstance(manifold, ProductManifold):
-        spaces = zip(manifold.spaces(), manifold.dims, strict=True)
+        spaces = zip(manifold._spaces(), manifold.dims, strict=True)
         return geoopt.ProductManifold(*((to_geoopt(space), dim) for space, dim in spaces))
     raise GeometryError(f"expected a Stereographic or a ProductManifold, found {type(manifold).__name__}.")
 

@@ -43,10 +43,6 @@ class Manifold(nn.Module):
         """Curvature, in a product those of its factors, (F,)."""
         raise NotImplementedError
 
-    def spaces(self) -> list[Stereographic]:
-        """The factors, of one space the space itself."""
-        raise NotImplementedError
-
     def reset_parameters(self) -> None:
         """Set all curvatures to their initial values."""
         for module in self.modules():
@@ -315,10 +311,6 @@ class Stereographic(Manifold):
         """κ as a tensor without axes, with its gradient."""
         kappa: Tensor = self.curvature()
         return kappa
-
-    def spaces(self) -> list[Stereographic]:
-        """The space itself."""
-        return [self]
 
     def extra_repr(self) -> str:
         """Dimension."""

@@ -73,13 +73,13 @@ class ProductManifold(Manifold):
     @property
     def k(self) -> Tensor:
         """The factors' curvatures, (F,)."""
-        return torch.stack([space.k for space in self.spaces()])
+        return torch.stack([space.k for space in self._spaces()])
 
     @property
     def signature(self) -> str:
         """Signature with the current curvatures: a factor is H, S or E by its sign, U if it is flat but trained."""
         factors = []
-        for dim, space in zip(self.dims, self.spaces(), strict=True):
+        for dim, space in zip(self.dims, self._spaces(), strict=True):
             c = space.curvature
             letter = {-1: "H", 1: "S", 0: "U" if c.trainable else "E"}[c.sign]
             factors.append(Factor(letter, dim, float(f"{c.value:.4g}")))
@@ -120,10 +120,9 @@ class ProductManifold(Manifold):
 
     def random_uniform(self, *size: int, radius: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
         """Points uniform in the product of the factors' balls of geodesic ``radius``: (*size, D)."""
-        return torch.cat([s.random_uniform(*size, radius=radius, generator=generator) for s in self.spaces()], -1)
+        return torch.cat([s.random_uniform(*size, radius=radius, generator=generator) for s in self._spaces()], -1)
 
-    def spaces(self) -> list[Stereographic]:
-        """The factors."""
+    def _spaces(self) -> list[Stereographic]:
         return [factor for factor in self.factors if isinstance(factor, Stereographic)]
 
     def _known_dim(self) -> int:
@@ -155,7 +154,7 @@ class ProductManifold(Manifold):
 
     def _by_factor(self, f: Function, tensors: Sequence[Tensor], **options: Any) -> list[Tensor]:
         parts = zip(*(self.split(t) for t in tensors), strict=True)
-        return [f(*part, k=space.k, **options) for space, part in zip(self.spaces(), parts, strict=True)]
+        return [f(*part, k=space.k, **options) for space, part in zip(self._spaces(), parts, strict=True)]
 
     def _each(self, f: Function, *tensors: Tensor, **options: Any) -> Tensor:
         return torch.cat(self._by_factor(f, tensors, **options), -1)
@@ -174,6 +173,6 @@ class ProductManifold(Manifold):
             parts = [self.split(t) for t in tensors]
         except GeometryError as error:
             return Check(False, str(error))
-        results = [check(space, *part) for space, *part in zip(self.spaces(), *parts, strict=True)]
+        results = [check(space, *part) for space, *part in zip(self._spaces(), *parts, strict=True)]
         faults = (Check(False, f"factor {i}: {result.reason}") for i, result in enumerate(results) if not result)
         return next(faults, Check(True))

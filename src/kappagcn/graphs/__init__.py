@@ -8,9 +8,10 @@ line what it is and what was changed. Nothing in this package knows of manifolds
 try S16 first: a cycle: it closes on itself
 """
 
+from kappagcn.graphs.datasets.built_in import BUILT_IN, CLASSICS, classic
 from kappagcn.graphs.datasets.edge_splits import EdgeSplit, LabelledPairs, edge_split, time_split
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset, cache_folder
-from kappagcn.graphs.datasets.names import BUILT_IN, CLASSICS, as_graph, classic, load_graph
+from kappagcn.graphs.datasets.names import as_graph, load_graph
 from kappagcn.graphs.datasets.preprocess import (
     airport_features,
     airport_labels,

@@ -106,7 +106,7 @@ class KappaGCNConv(CurvedMessagePassing):
             raise GraphError(f"expected channels from 1, or -1 for in_channels, found {in_channels}, {out_channels}.")
         self.in_channels, self.out_channels = in_channels, out_channels
         self.manifold = as_manifold(manifold, out_channels, relative=True)
-        is_relative = any(isinstance(space.curvature, RelativeCurvature) for space in self.manifold.spaces())
+        is_relative = any(isinstance(module, RelativeCurvature) for module in self.manifold.modules())
         self.row_scale = RowScale() if is_relative and not isinstance(manifold, Manifold) else None
         self._set_normalization(normalize, add_self_loops)
         if self.add_self_loops and self.normalize == "none":
@@ -149,10 +149,11 @@ class KappaGCNConv(CurvedMessagePassing):
         signals, sources = None, x[0] if isinstance(x, tuple) else x
         if isinstance(x, Tensor) and x.dim() == 3:  # several signals on one graph
             signals, sources, x = x.shape[:2], x.flatten(0, 1), x[0]
+        sources = sources if isinstance(sources, Tensor) and sources.layout == torch.strided else as_features(sources)
         v = self.linear(sources)
         adjacency = self.adjacency(x, edge_index, edge_weight, size)
         rows_of = adjacency if signals is None else None
-        v = observe_rows(v, self.manifold, rows_of, x=as_features(sources), row_scale=self.row_scale)
+        v = observe_rows(v, self.manifold, rows_of, x=sources, row_scale=self.row_scale)
         if signals is None:
             return self._combined(v, adjacency)
         return torch.stack([self._combined(rows, adjacency) for rows in v.unflatten(0, signals)])

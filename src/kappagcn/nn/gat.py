@@ -135,7 +135,7 @@ class KappaGATConv(CurvedMessagePassing):
 
     def _combined(self, v: Tensor, adjacency: SparseMatrix, weights: Tensor) -> Tensor:
         """Midpoints of each head, (N, heads, out_channels)."""
-        if self._is_observed():
+        if self._explain or any(self._observers):
             heads = zip(v.unbind(1), weights.unbind(1), strict=True)
             return torch.stack([self.combine(rows, adjacency.with_values(weight)) for rows, weight in heads], 1)
         return self.combine(v.flatten(0, 1), adjacency.with_heads(weights)).view(v.shape)

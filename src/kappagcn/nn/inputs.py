@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -94,7 +94,11 @@ def factors_of(v: Tensor, manifold: Manifold) -> tuple[Tensor, list[int]]:
     if manifold.dim is not None and manifold.dim != v.shape[-1]:
         raise GraphError(f"expected {manifold.dim} columns, as the space has dimensions, found {v.shape[-1]}.")
     dims = manifold.dims if isinstance(manifold, ProductManifold) else [v.shape[-1]]
-    return torch.stack([space.curvature() for space in manifold.spaces()]), dims
+    return torch.stack([space.curvature() for space in _spaces_of(manifold)]), dims
+
+
+def _spaces_of(manifold: Manifold) -> Iterable[Any]:
+    return manifold.factors if isinstance(manifold, ProductManifold) else [manifold]
 
 
 class RowScale(nn.Module):
@@ -141,7 +145,7 @@ def observe_rows(
 
     With the matrix that multiplies them, the rows of all ranks that share it count.
     """
-    curvatures = [space.curvature for space in manifold.spaces()]
+    curvatures = [space.curvature for space in _spaces_of(manifold)]
     scales = [kappa.scale for kappa in curvatures if isinstance(kappa, RelativeCurvature)]
     scales += [] if row_scale is None else [row_scale.factor]
     if torch.compiler.is_compiling():

@@ -88,17 +88,18 @@ class CurvedMessagePassing(NormalizedGraph, MessagePassing):
         A linear layer of unknown size takes it from x. It is called itself where hooks or autocast ask for it; a weight
         W, (D, C), is not.
         """
-        x = as_features(x)
-        if isinstance(lin, Tensor):
-            return x.product(lin.t()) if isinstance(x, SparseMatrix) else feature_product(x, lin.t())
-        hooks = lin._forward_hooks or lin._forward_pre_hooks or lin._backward_hooks
-        if isinstance(x, Tensor) and (hooks or torch.is_autocast_enabled("cpu")):
-            product: Tensor = lin(x)
-            return product
-        if lin.in_channels == -1:
+        if not isinstance(x, Tensor) or x.layout != torch.strided:
+            x = as_features(x)
+        weight, bias = (lin, None) if isinstance(lin, Tensor) else (lin.weight, lin.bias)
+        if isinstance(lin, Linear) and isinstance(x, Tensor):
+            hooks = lin._forward_hooks or lin._forward_pre_hooks or lin._backward_hooks
+            if hooks or torch.is_autocast_enabled("cpu"):
+                product: Tensor = lin(x)
+                return product
+        if isinstance(weight, UninitializedParameter):
             materialize(lin, x)
-        rows = self.transformed(x, lin.weight)
-        return rows if lin.bias is None else rows + lin.bias
+        rows = x.product(weight.t()) if isinstance(x, SparseMatrix) else feature_product(x, weight.t())
+        return rows if bias is None else rows + bias
 
     def combine(
         self,
@@ -109,7 +110,7 @@ class CurvedMessagePassing(NormalizedGraph, MessagePassing):
         bias: Tensor | None = None,
     ) -> Tensor:
         """Sums over neighbours in the layer's space, plus a bias, (N, D) → (M, D); see `kappagcn.nn.aggregate`."""
-        if not self._is_observed():
+        if not (self._explain or any(self._observers)):  # an explainer or a hook needs single messages
             return aggregate(v, adjacency, self.manifold, aggregation=aggregation, bias=bias, double=double)
         rows = self._by_messages(v, adjacency, aggregation)
         return rows if bias is None else rows + bias
@@ -129,10 +130,6 @@ class CurvedMessagePassing(NormalizedGraph, MessagePassing):
             *sums, weight = self._propagated(rows, adjacency).split([*(dim + 1 for dim in dims), 1], -1)
             lowered = [lower_rows(e, kappa, weight.squeeze(-1)) for e, kappa in zip(sums, kappas, strict=True)]
         return torch.cat(lowered, -1).to(v.dtype)
-
-    def _is_observed(self) -> bool:
-        """Whether an explainer or a hook needs single messages."""
-        return bool(self._explain) or any(self._observers)
 
     def _propagated(self, rows: Tensor, adjacency: SparseMatrix) -> Tensor:
         """Sums of messages, (N, D) → (M, D)."""

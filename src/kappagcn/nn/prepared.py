@@ -20,7 +20,7 @@ from torch_geometric import EdgeIndex
 from kappagcn.errors import GraphError
 from kappagcn.nn.inputs import Adjacency, Features, NodeRows, Size
 from kappagcn.sparse import CSR, NORMALIZATIONS, SparseMatrix, bipartite_adjacency, multiply, normalized_adjacency
-from kappagcn.tracing import is_cheap_to_read, is_compiled_for_cpu
+from kappagcn.tracing import is_compiled_for_cpu, is_concrete
 
 __all__ = ["NormalizedGraph", "as_features", "cached", "feature_product", "prepared_adjacency", "sparse_features"]
 
@@ -61,7 +61,7 @@ def cached(source: Tensor, key: Any, make: Callable[[], T], other: Tensor | None
 
 def _is_plain(t: Any) -> bool:
     """Whether a tensor's values can be read, are not differentiated, and their changes are counted."""
-    return type(t) is Tensor and not t.requires_grad and is_cheap_to_read(t) and not t.is_inference()
+    return type(t) is Tensor and not t.requires_grad and t.is_cpu and is_concrete(t) and not t.is_inference()
 
 
 class NormalizedGraph(nn.Module):

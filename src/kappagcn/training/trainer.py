@@ -334,7 +334,7 @@ class Trainer:
         self.seconds, self.best_record = float(about.get("seconds", 0.0)), dict(about.get("best_record", {}))
         if "targets" in tensors:
             learner: Any = self.task
-            learner.targets = tensors["targets"].to(learner.others.device)
+            learner.targets = tensors["targets"].to(learner.labels.device)
         self.stopping = EarlyStopping(**{**about["stopping"], "patience": self.config.patience})
         if self.curvature_adam is not None:
             self.curvature_adam.load(parts["curvature_adam"])
