@@ -1,6 +1,6 @@
 """Reports of large graphs in a real browser without a graphics card: frames of a drag, size, time until it is ready.
 
-python benchmarks/pages.py
+python benchmarks/page_speed.py
 """
 
 from __future__ import annotations
