@@ -82,7 +82,7 @@ class MiniBatches(NodeClassification):
         if self._batch is None:
             raise TrainingError("expected a current batch, found none: iterate over batches() first.")
         seeds, share = self._batch
-        return share * cross_entropy(self.network.sampled(seeds), self.labels[seeds], reduction="sum")
+        return share * cross_entropy(self.network.sampled(seeds), self.labels[seeds].long(), reduction="sum")
 
     def metrics(self) -> dict[str, float]:
         """Loss and accuracy from all neighbours, computed on rank 0, so that all ranks stop together."""

@@ -72,7 +72,7 @@ class NodeClassification:
 
     def _loss(self, part: str, scores: Tensor) -> Tensor:
         """This rank's share of the mean loss over a part of the nodes."""
-        return cross_entropy(scores, self.labels[self.nodes[part]], reduction="sum") / self.counts[part]
+        return cross_entropy(scores, self.labels[self.nodes[part]].long(), reduction="sum") / self.counts[part]
 
     def metrics(self) -> dict[str, float]:
         """Loss and accuracy over the stopping and validation nodes of all ranks."""
