@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from command_runs import message_of, run
+from kappagcn.cli.options import RunOptions
+from kappagcn.cli.output import messages
 from kappagcn.graphs import assemble
 
 
@@ -27,12 +29,16 @@ def test_attributes_of_markup_are_named_on_the_command_line(tmp_path):
     assert printed["features"] == 1
 
 
-def test_several_workers_without_saying_so_are_refused(tmp_path, monkeypatch):
+def test_a_process_of_torchrun_takes_part_and_resumes_after_a_restart(monkeypatch):
+    assert not RunOptions().distributed
     monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setenv("RANK", "0")
-    result = run("classify", "disease", "--epochs", "1", "--out", tmp_path / "run")
-    assert "expected --distributed for several processes" in message_of(result)
-    assert not (tmp_path / "run").exists()
+    monkeypatch.setenv("RANK", "1")
+    assert RunOptions().distributed
+    assert not RunOptions().resume
+    assert messages.quiet, "rank 0 alone prints"
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    assert RunOptions().resume
+    monkeypatch.setattr(messages, "quiet", False)
 
 
 @pytest.mark.parametrize("command", ["embed", "classify", "link"])
@@ -68,7 +74,7 @@ def test_a_command_assembles_the_graph_of_a_file_once(command, tmp_path, monkeyp
         ("classify disease --splits 2 --split a.json --split b.json", "--splits: expected 1 beside --split"),
         ("link karate --model free --set dropout=0.2", "dropout: expected its default 0.0 with model free"),
         ("link karate --edge-split a.csv --test 0.5", "--test: expected no share of edges beside --edge-split"),
-        ("link karate --set timeout=5", "--timeout: expected --distributed beside it"),
+        ("link karate --set timeout=5", "--timeout: expected torchrun beside it"),
         ("embed karate --add old --space H3", "--add: expected the settings of old alone, found --space"),
     ],
 )

@@ -165,8 +165,8 @@ def verdict(
     def beside(name: str) -> str:
         return f"{NAMES[name]} ({accuracy:.3f} beside {baselines[name]:.3f})"
 
-    low = {name: each.mean - (each.interval or 0.0) for name, each in differences.items()}
-    high = {name: each.mean + (each.interval or 0.0) for name, each in differences.items()}
+    low = {name: gain.mean - (gain.interval or 0.0) for name, gain in differences.items()}
+    high = {name: gain.mean + (gain.interval or 0.0) for name, gain in differences.items()}
     common = differences["majority"]
     if common.mean <= (common.interval or 0.0) / NORMAL:  # within one standard error
         if auc is not None and _ranks_classes(auc, test_nodes * (1 - baselines["majority"])):

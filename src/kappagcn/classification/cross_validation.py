@@ -101,7 +101,8 @@ def classify(
         for run in range(runs)
     ]
     data_hash = fingerprint(data.edge_index, data.get("edge_weight"), data.get("x"), data.y)
-    classifier_runs = ClassifierRuns(classifier, data, split_runs, folder, group, baselines)
+    classifier_runs = ClassifierRuns(classifier, data, split_runs, folder, group)
+    classifier_runs.baselines = baselines
     return classifier_runs.run({"runs": runs, "data": data_hash}, resume=resume, report=report)
 
 
@@ -109,25 +110,14 @@ class ClassifierRuns(SplitRuns[KappaGCNClassifier, Split]):
     """Runs of a classifier on the splits of a graph, of which that with the best stopping accuracy is kept."""
 
     kind = "classifier"
+    baselines: Baselines | None = None
     complete = frozenset({"stopping_accuracy", "stopping_loss", "seconds", "capped_rows"})
-
-    def __init__(
-        self,
-        classifier: KappaGCNClassifier,
-        data: Data,
-        runs: Sequence[SplitRun[Split]],
-        folder: Path,
-        group: ProcessGroup | Communicator | None = None,
-        baselines: Baselines | None = None,
-    ) -> None:
-        super().__init__(classifier, data, runs, folder, group)
-        self.labels, self.baselines = read_labels(data), baselines
 
     def train(self, estimator: KappaGCNClassifier, split: Split, **run: Any) -> KappaGCNClassifier:
         """Fit a classifier to a split."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrecisionWarning)  # one warning for all runs
-            return estimator.fit_split(self.data, self.labels, split, **run)
+            return estimator.fit_split(self.data, read_labels(self.data), split, **run)
 
     def record(self, fitted: KappaGCNClassifier, split_run: SplitRun[Split]) -> Record:
         """Metrics of a run, and which test nodes are right."""
@@ -200,9 +190,9 @@ def _measured(records: list[Record], baselines: dict[str, list[Record]], tested:
     if not tests:
         return {"accuracy": None, "interval": None, **_means([], METRICS[1:]), "baselines": {}, "verdict": None}
     accuracy, means = mean_accuracy(tests, nodes), _means(tests, METRICS[1:])
-    compared = {name: _means(each, METRICS) for name, each in baselines.items()}
-    differences = {name: paired_difference(tests, each, nodes) for name, each in baselines.items()}
-    accuracies = {name: float(np.mean([each["accuracy"] for each in rows])) for name, rows in baselines.items()}
+    compared = {name: _means(rows, METRICS) for name, rows in baselines.items()}
+    differences = {name: paired_difference(tests, rows, nodes) for name, rows in baselines.items()}
+    accuracies = {name: float(np.mean([row["accuracy"] for row in rows])) for name, rows in baselines.items()}
     return {
         "accuracy": accuracy.mean,
         "interval": np.clip(accuracy.bounds or [], 0, 1).tolist(),
@@ -237,5 +227,5 @@ def _without_marks(record: Record) -> Record:
 
 def _means(records: Sequence[Record], names: Sequence[str]) -> dict[str, float | None]:
     """Means of metrics over the records that have them; None where no record has the metric."""
-    values = {name: [each[name] for each in records if each.get(name) is not None] for name in names}
-    return {name: float(np.mean(each)) if each else None for name, each in values.items()}
+    values = {name: [record[name] for record in records if record.get(name) is not None] for name in names}
+    return {name: float(np.mean(numbers)) if numbers else None for name, numbers in values.items()}

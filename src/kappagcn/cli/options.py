@@ -113,6 +113,7 @@ _WeightHelp = "Column of weights in a table of edges; an attribute in GraphML an
 _WeightsHelp = "Whether to use weights of edges; embed takes them as lengths."
 _HeaderHelp = "Whether an edge list has a heading; detected by default."
 _MatrixHelp = "Whether a table of numbers is a matrix; detected by default."
+_DistributedHelp = "Train with the other processes of torchrun, as every process that it starts does."
 _ConfigHelp = "TOML file of settings; flags override it."
 _SetHelp = "NAME=VALUE of a setting, also of one that has no option here; see below."
 
@@ -183,9 +184,7 @@ class RunOptions:
     PANEL: ClassVar = "Run"
 
     threads: Threads = None
-    distributed: Annotated[bool, typer.Option("--distributed", help="Train with the other processes of torchrun.")] = (
-        False
-    )
+    distributed: Annotated[bool, typer.Option("--distributed", hidden=True, help=_DistributedHelp)] = False
     timeout: Annotated[float, typer.Option(min=1, help="Seconds until a silent process counts as lost.")] = SILENCE
     out: Annotated[Path | None, typer.Option(help="Run directory; runs/GRAPH-SPACE by default.")] = None
     resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out, if there is one.")] = False
@@ -198,18 +197,19 @@ class RunOptions:
     set_: Annotated[list[str] | None, typer.Option("--set", is_eager=True, callback=_read_set, help=_SetHelp)] = None
 
     def __post_init__(self) -> None:
-        """Refuse --distributed without torchrun, and torchrun without --distributed; only rank 0 prints."""
-        if self.timeout != SILENCE and not self.distributed:
-            raise refuse(f"--timeout: expected --distributed beside it, found {self.timeout:g} for one process.")
-        if not self.distributed and int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            messages.quiet = os.environ.get("RANK", "0") != "0"
-            raise refuse("expected --distributed for several processes, found none: each would do the same run.")
-        if self.distributed and "RANK" not in os.environ:
+        """Take part where torchrun started several processes, of which rank 0 alone prints; resume after a restart."""
+        started = "RANK" in os.environ and "WORLD_SIZE" in os.environ
+        if self.distributed and not started:
             raise refuse(
                 "--distributed: expected to be one of several processes, found a single one. Start them with "
                 "torchrun --nproc-per-node 2 -m kappagcn ..."
             )
-        messages.quiet = self.distributed and os.environ["RANK"] != "0"
+        object.__setattr__(self, "distributed", started)
+        if self.timeout != SILENCE and not started:
+            raise refuse(f"--timeout: expected torchrun beside it, found {self.timeout:g} for one process.")
+        messages.quiet = started and os.environ["RANK"] != "0"
+        if started and int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0:
+            object.__setattr__(self, "resume", True)
 
     def directory(self, graph: str, space: str) -> Path:
         """The run directory, by default named after the graph and the space; it must be free for this run."""

@@ -37,6 +37,7 @@ from kappagcn.graphs.io.pyg import from_pyg, save_data
 from kappagcn.graphs.io.reading import from_scipy, read_graph
 from kappagcn.graphs.io.undirected import adjacency, assemble
 from kappagcn.graphs.io.writing import save_graph
+from kappagcn.graphs.mapped import MappedGraph, MappedRows
 from kappagcn.graphs.measures.advice import Advice, advise
 from kappagcn.graphs.measures.components import components, induced_subgraph, largest_component
 from kappagcn.graphs.measures.curvature import GraphCurvature, clustering, parallelogram_curvature
@@ -57,6 +58,8 @@ __all__ = [
     "GraphStatistics",
     "Hyperbolicity",
     "LabelledPairs",
+    "MappedGraph",
+    "MappedRows",
     "NegativeSampler",
     "Split",
     "adjacency",

@@ -11,7 +11,8 @@ from torch import Tensor
 from kappagcn.errors import GraphError
 from kappagcn.nn.aggregation import aggregate
 from kappagcn.nn.inputs import Adjacency, Space, as_manifold, check_rows
-from kappagcn.nn.prepared import NormalizedGraph, cached
+from kappagcn.nn.message_passing import NormalizedGraph
+from kappagcn.nn.prepared import cached
 from kappagcn.sparse import Matrix, SparseMatrix
 
 
