@@ -18,7 +18,7 @@ from kappagcn.errors import ConfigError
 from kappagcn.links.network import build_link_predictor, resolved_links
 from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.training.setting_field import GIVEN, flag_of, idle_reason, settings_table
-from kappagcn.training.settings import TrainingSettings, as_settings
+from kappagcn.training.settings import TrainingSettings, as_settings, read_toml
 from workers import Worker, execute
 
 KINDS = {
@@ -31,6 +31,7 @@ OTHER = {  # a value of each setting that is not its default
     "num_neighbors": 3, "output": "paper", "self_features": "on", "propagation_steps": 3, "alpha": 0.5,
     "split_input": True, "adjacency_norm": "none", "adjacency_dropout": 0.5, "inputs": "identity", "dropout": 0.25,
     "train_decoder": False, "input_dropout": 0.25, "folds": 2, "dropconnect": 0.25, "edge_weights": "raw",
+    "intervals": True,
 }  # fmt: skip
 
 
@@ -126,7 +127,7 @@ def test_the_settings_of_a_network_are_those_that_its_options_have(model):
     plain = ClassificationSettings("H2xS2", model=model, dropout=0.0)
     trained = any(curvature.trainable for curvature in build_network(plain, 4, 2).curvatures())
     for field in fields(ClassificationSettings):
-        if field.name in ("feature_norm", "edge_weights", "num_neighbors") or field.name not in OTHER:
+        if field.name in ("feature_norm", "edge_weights", "num_neighbors", "intervals") or field.name not in OTHER:
             continue
         changed = ClassificationSettings(**{**vars(plain), field.name: OTHER[field.name]})
         used = trained if field.name == "curvature_lr" else network_options(changed) != network_options(plain)
@@ -190,3 +191,11 @@ def test_a_new_setting_is_one_line_in_one_file(tmp_path):
     assert shown["argument"] == "dummy: 'float' = 0.25"
     assert "dummy: A setting that a test adds." in shown["docstring"]
     assert shown["table"] == ["| `dummy` | `--set dummy=…` | `0.25` | A setting that a test adds. In [0, 1]. |"]
+
+
+def test_files_that_are_no_toml_are_named(tmp_path):
+    (tmp_path / "broken.toml").write_text("lr = = 1")
+    with pytest.raises(ConfigError, match=r"broken\.toml: expected TOML"):
+        read_toml(tmp_path / "broken.toml")
+    with pytest.raises(ConfigError, match=r"none\.toml: expected a TOML file"):
+        read_toml(tmp_path / "none.toml")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Unpack
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -105,7 +105,7 @@ class APPNP(NodeClassifier):
         rows: Tensor = self.propagation(v, adjacency)
         return rows
 
-    def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
+    def tangent(self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
         """The propagated points, whose distances to hyperplanes are the logits, as tangent vectors, (N, D)."""
         adjacency = self.adjacency(x, edge_index, edge_weight)
         return self._propagate(super().tangent(x, adjacency), adjacency)

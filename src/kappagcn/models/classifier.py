@@ -136,8 +136,7 @@ class NodeClassifier(nn.Module):
         ('symmetric', 1.0)
         """
         layer = getattr(self, "propagation", self.hidden[0])
-        loops = getattr(layer, "add_self_loops", True)
-        return layer.normalize, (2.0 if getattr(layer, "improved", False) else 1.0) if loops else None
+        return layer.normalize, layer.loop_weight
 
     def steps(self) -> list[Step]:
         """The network as steps: its hidden layers, then, where it has classes, its output.
@@ -195,8 +194,11 @@ class NodeClassifier(nn.Module):
         adjacency = self.adjacency(x, edge_index, edge_weight)
         return _run_steps(steps, as_features(x), [adjacency] * len(steps))
 
-    def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits of the classes, (N, C); without classes the last hidden layer, (N, D)."""
+    def forward(self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
+        """Logits of the classes, (N, C); without classes the last hidden layer, (N, D).
+
+        `edge_index` is needed by all networks except `MLP`.
+        """
         return self._run(self.steps(), x, edge_index, edge_weight)
 
     def forward_blocks(self, x: Features, blocks: Sequence[SparseMatrix]) -> Tensor:
@@ -212,7 +214,7 @@ class NodeClassifier(nn.Module):
             raise GraphError(f"blocks: expected {hops}, one for each product with the graph, found {len(blocks)}.")
         return _run_steps(steps, x, blocks)
 
-    def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
+    def tangent(self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
         """The last hidden layer as tangent vectors at the origin, (N, D)."""
         return self._run(self.steps()[: len(self.hidden)], x, edge_index, edge_weight)
 

@@ -1,4 +1,4 @@
-"""CurvedMessagePassing: base of the convolutions, which sums over neighbours within PyG's message passing."""
+"""Bases of layers: NormalizedGraph normalises the graph, CurvedMessagePassing sums within PyG's message passing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 from torch_geometric.nn import Linear
 from torch_geometric.nn.conv import MessagePassing
@@ -15,13 +15,70 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.nn.aggregation import aggregate
-from kappagcn.nn.inputs import Features, factors_of, space_name
+from kappagcn.nn.inputs import Adjacency, Features, NodeRows, Size, factors_of, space_name
 from kappagcn.nn.precision import at_least_single, without_autocast
-from kappagcn.nn.prepared import NormalizedGraph, as_features, feature_product
+from kappagcn.nn.prepared import as_features, feature_product, prepared_adjacency
 from kappagcn.nn.rows import lift_rows, lower_rows
-from kappagcn.sparse import SparseMatrix
+from kappagcn.sparse import NORMALIZATIONS, SparseMatrix
 
 AGGR = ("add", "sum")
+
+
+class NormalizedGraph(nn.Module):
+    """A layer that normalises its graph as PyG's ``GCNConv`` does.
+
+    Attributes:
+        normalize: Normalisation, as in `normalized_adjacency`.
+        add_self_loops: Whether each node gets a self-loop.
+        improved: Whether added self-loops have weight 2 instead of 1.
+        cached: Whether the first matrix is used in all calls; a copy of the layer does not contain it.
+        flow: Whether rows belong to the second (``"source_to_target"``) or the first nodes of edges.
+    """
+
+    normalize: str | bool
+    add_self_loops: bool
+    improved = False
+    cached = False
+    flow = "source_to_target"
+    _cached_edge_index: SparseMatrix | None = None
+
+    def _set_normalization(self, normalize: bool | str, add_self_loops: bool | None = None) -> None:
+        """By default self-loops are added with a normalisation and not without."""
+        self.normalize = normalize if isinstance(normalize, str) else ("symmetric" if normalize else "none")
+        if self.normalize not in NORMALIZATIONS:
+            raise GraphError(f"expected normalize {', '.join(NORMALIZATIONS)}, found {normalize!r}.")
+        self.add_self_loops = self.normalize != "none" if add_self_loops is None else add_self_loops
+
+    @property
+    def loop_weight(self) -> float | None:
+        """Weight of self-loops that are added; None for no self-loops."""
+        return (2.0 if self.improved else 1.0) if self.add_self_loops else None
+
+    def adjacency(
+        self, x: NodeRows, edge_index: Adjacency, edge_weight: Tensor | None = None, size: Size = None
+    ) -> SparseMatrix:
+        """The normalised matrix that `forward` multiplies with."""
+        dtype, first = torch.promote_types((x[0] if isinstance(x, tuple) else x).dtype, torch.float32), None
+        if self.cached:
+            first = self._cached_edge_index
+            if first is not None and first.dtype == dtype:
+                return first
+        matrix = prepared_adjacency(
+            x,
+            edge_index,
+            edge_weight,
+            size,
+            normalization=str(self.normalize),
+            loop_weight=self.loop_weight,
+            flow=self.flow,
+            dtype=dtype,
+        )
+        if self.cached and not matrix.requires_grad:  # its autograd graph ends with the first call
+            self._cached_edge_index = matrix
+        return matrix
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_cached_edge_index": None}
 
 
 def materialize(lin: Linear, x: Features) -> None:

@@ -19,10 +19,10 @@ from torch_geometric import EdgeIndex
 
 from kappagcn.errors import GraphError
 from kappagcn.nn.inputs import Adjacency, Features, NodeRows, Size
-from kappagcn.sparse import CSR, NORMALIZATIONS, SparseMatrix, bipartite_adjacency, multiply, normalized_adjacency
+from kappagcn.sparse import CSR, SparseMatrix, bipartite_adjacency, multiply, normalized_adjacency
 from kappagcn.tracing import is_compiled_for_cpu, is_concrete
 
-__all__ = ["NormalizedGraph", "as_features", "cached", "feature_product", "prepared_adjacency", "sparse_features"]
+__all__ = ["as_features", "cached", "feature_product", "prepared_adjacency", "sparse_features"]
 
 MOST = 4  # most values beside one tensor, such as matrices with different weights, normalisations or dtypes
 LARGEST_DENSITY = 0.2  # largest share of non-zero entries for which a sparse product is faster
@@ -62,58 +62,6 @@ def cached(source: Tensor, key: Any, make: Callable[[], T], other: Tensor | None
 def _is_plain(t: Any) -> bool:
     """Whether a tensor's values can be read, are not differentiated, and their changes are counted."""
     return type(t) is Tensor and not t.requires_grad and t.is_cpu and is_concrete(t) and not t.is_inference()
-
-
-class NormalizedGraph(nn.Module):
-    """A layer that normalises its graph as PyG's ``GCNConv`` does.
-
-    Attributes:
-        normalize: Normalisation, as in `normalized_adjacency`.
-        add_self_loops: Whether each node gets a self-loop.
-        improved: Whether added self-loops have weight 2 instead of 1.
-        cached: Whether the first matrix is used in all calls; a copy of the layer does not contain it.
-        flow: Whether rows belong to the second (``"source_to_target"``) or the first nodes of edges.
-    """
-
-    normalize: str | bool
-    add_self_loops: bool
-    improved = False
-    cached = False
-    flow = "source_to_target"
-    _cached_edge_index: SparseMatrix | None = None
-
-    def _set_normalization(self, normalize: bool | str, add_self_loops: bool | None = None) -> None:
-        """By default self-loops are added with a normalisation and not without."""
-        self.normalize = normalize if isinstance(normalize, str) else ("symmetric" if normalize else "none")
-        if self.normalize not in NORMALIZATIONS:
-            raise GraphError(f"expected normalize {', '.join(NORMALIZATIONS)}, found {normalize!r}.")
-        self.add_self_loops = self.normalize != "none" if add_self_loops is None else add_self_loops
-
-    def adjacency(
-        self, x: NodeRows, edge_index: Adjacency, edge_weight: Tensor | None = None, size: Size = None
-    ) -> SparseMatrix:
-        """The normalised matrix that `forward` multiplies with."""
-        dtype, first = torch.promote_types((x[0] if isinstance(x, tuple) else x).dtype, torch.float32), None
-        if self.cached:
-            first = self._cached_edge_index
-            if first is not None and first.dtype == dtype:
-                return first
-        matrix = prepared_adjacency(
-            x,
-            edge_index,
-            edge_weight,
-            size,
-            normalization=str(self.normalize),
-            loop_weight=(2.0 if self.improved else 1.0) if self.add_self_loops else None,
-            flow=self.flow,
-            dtype=dtype,
-        )
-        if self.cached and not matrix.requires_grad:  # its autograd graph ends with the first call
-            self._cached_edge_index = matrix
-        return matrix
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_cached_edge_index": None}
 
 
 def prepared_adjacency(
