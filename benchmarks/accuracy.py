@@ -20,6 +20,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import geoopt
@@ -29,7 +30,9 @@ from torch import Tensor
 
 import kappagcn.geometry as G
 import record
-from kappagcn.testing import reference as R
+
+sys.path.insert(1, str(Path(__file__).parents[1] / "tests" / "geometry"))
+import reference as R
 
 SIZES = [1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 0.5, 1.0, 5.0]
 KAPPAS = [-s for s in reversed(SIZES)] + [0.0] + SIZES

@@ -9,7 +9,7 @@ from typing import Any
 
 from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.classification.evaluation import final_evaluation
-from kappagcn.graphs.datasets.benchmark import Benchmark
+from kappagcn.graphs.datasets.graph_dataset import GraphDataset, load_benchmark
 from kappagcn.paper.runs import made_by, record_lines
 from kappagcn.training.labelled import read_labels
 
@@ -35,7 +35,7 @@ class Runs:
         """Do what is missing, split by split; all candidates, or those of these names."""
         finished = {(each["dataset"], each["candidate"], each["split"]) for each in self.records()}
         for dataset in datasets:
-            benchmark = Benchmark(dataset, data)
+            benchmark = load_benchmark(dataset, data)
             for number in range(splits):
                 for name in names or self.candidates:
                     if (dataset, name, number) not in finished:
@@ -43,12 +43,10 @@ class Runs:
                         with self.path.open("a") as file:
                             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
-    def _run(self, benchmark: Benchmark, number: int, name: str) -> dict[str, Any]:
-        public = benchmark.dataset is not None and benchmark.dataset.entry.split == "public"
-        split = benchmark.split(number, "test" if public else self.purpose)
-        data = benchmark.data.clone()
-        if not benchmark.has_features:
-            data.x = None
+    def _run(self, benchmark: GraphDataset, number: int, name: str) -> dict[str, Any]:
+        public = benchmark.entry is not None and benchmark.entry.split == "public"
+        split = benchmark.numbered_split(number, "test" if public else self.purpose)
+        data = benchmark[0]
         classifier = KappaGCNClassifier(**self.candidates[name], random_state=number, verbose=False)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

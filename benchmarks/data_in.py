@@ -40,8 +40,8 @@ FILES = {
 ON_FOLDER = {
     "info-folder": (["info", "folder"], "`kappagcn info folder`"),
     "classify-folder": (
-        ["classify", "folder", "--space", "H16", "--epochs", "1", "--no-baselines", "--out", "classified"],
-        "`kappagcn classify folder --space H16 --epochs 1 --no-baselines`",
+        ["classify", "folder", "--space", "H16", "--epochs", "1", "--set", "no-baselines=true", "--out", "classified"],
+        "`kappagcn classify folder --space H16 --epochs 1 --set no-baselines=true`",
     ),
     "embed-folder": (
         ["embed", "folder", "--space", "H2", "--epochs", "1", "--out", "embedded"],

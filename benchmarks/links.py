@@ -21,7 +21,7 @@ from torch_geometric.data import Data
 import record
 from kappagcn.classification.task import NodeClassification
 from kappagcn.graphs import EdgeSplit, LabelledPairs, NegativeSampler, edge_split, load_graph, normalize_rows
-from kappagcn.graphs.datasets.benchmark import load_benchmark
+from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.graphs.io.undirected import assemble
 from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.links.task import LinkBatches, LinkPrediction
@@ -54,7 +54,7 @@ def steps() -> list[dict[str, Any]]:
     """A step of node classification, of link prediction, and of the decoder alone, on PubMed."""
     root = os.environ.get("KAPPAGCN_DATA")
     benchmark = load_benchmark("pubmed", root)
-    data = benchmark.data.clone()
+    data = benchmark[0]
     data.x = tangent_features(normalize_rows(data.x, order=2), scale=1.0)
     split, rows = edge_split(data, 0), []
     for space in ("H16(-0.1)", "S16(0.1)", "H8(-0.1)xS8(0.1)"):
@@ -62,7 +62,7 @@ def steps() -> list[dict[str, Any]]:
             classifier = KappaGCN(data.num_features, benchmark.num_classes, space)
             predictor = LinkPredictor(KappaGCN(data.num_features, None, space))
         config = TrainingSettings(epochs=10**6)
-        nodes = Trainer(classifier, NodeClassification(classifier, data, benchmark.split(0)), config)
+        nodes = Trainer(classifier, NodeClassification(classifier, data, benchmark.numbered_split(0)), config)
         task = LinkPrediction(predictor, data, split)
         links = Trainer(predictor, task, config)
         pairs = torch.cat((split.train, task.sampler.sample(split.train.shape[1])), 1)

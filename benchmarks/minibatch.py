@@ -31,7 +31,7 @@ from kappagcn.classification.minibatch import MiniBatch, MiniBatches
 from kappagcn.classification.task import NodeClassification
 from kappagcn.errors import PrecisionWarning
 from kappagcn.graphs import Split
-from kappagcn.graphs.datasets.benchmark import load_benchmark
+from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.models import KappaGCN
 from kappagcn.paper.experiment import load_settings
 from kappagcn.training.estimate import bootstrapped
@@ -50,8 +50,8 @@ PACKAGES = ("torch", "torch_geometric", "numba", "kappagcn")
 def accuracy(root: str, split_number: int, run: int) -> dict[str, Any]:
     """Test accuracy of both ways from the same weights."""
     experiment, benchmark = load_settings()["pubmed/H16"], load_benchmark("pubmed", root)
-    split, seed = benchmark.split(split_number), 1000 * split_number + run
-    data, config = experiment.prepare(benchmark.data), experiment.training(seed)
+    split, seed = benchmark.numbered_split(split_number), 1000 * split_number + run
+    data, config = experiment.prepare(benchmark[0]), experiment.training(seed)
     row: dict[str, Any] = {"case": "accuracy", "split": split_number, "run": run}
     for name, options in (("whole", None), ("batches", {"batch_size": BATCH, "num_neighbors": NEIGHBOURS})):
         with seeded(seed):

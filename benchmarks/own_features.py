@@ -19,7 +19,7 @@ import torch
 import record
 from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.graphs import Split
-from kappagcn.graphs.datasets.benchmark import Benchmark
+from kappagcn.graphs.datasets.graph_dataset import GraphDataset, load_benchmark
 from kappagcn.graphs.measures.homophily import is_heterophilous
 from kappagcn.paper.runs import made_by
 from kappagcn.training.labelled import read_labels
@@ -47,9 +47,9 @@ def run(partitions: int, root: str | None) -> None:
     """Do what is missing."""
     finished = {(r["dataset"], r["candidate"], r["partition"]) for r in records()}
     for dataset in DATASETS:
-        benchmark = Benchmark(dataset, root)
+        benchmark = load_benchmark(dataset, root)
         for number in range(partitions):
-            split = partition(benchmark.split(0), number)
+            split = partition(benchmark.numbered_split(0), number)
             for name, settings in CANDIDATES.items():
                 if (dataset, name, number) not in finished:
                     line = json.dumps(_run(benchmark, split, number, name, settings), ensure_ascii=False)
@@ -57,9 +57,9 @@ def run(partitions: int, root: str | None) -> None:
                         file.write(line + "\n")
 
 
-def _run(benchmark: Benchmark, split: Split, number: int, name: str, settings: dict[str, Any]) -> dict[str, Any]:
+def _run(benchmark: GraphDataset, split: Split, number: int, name: str, settings: dict[str, Any]) -> dict[str, Any]:
     classifier = KappaGCNClassifier(**settings, random_state=number, verbose=False)
-    data = benchmark.data.clone()
+    data = benchmark[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         classifier.fit_split(data, read_labels(data), split)
@@ -70,7 +70,7 @@ def _run(benchmark: Benchmark, split: Split, number: int, name: str, settings: d
         "train": len(split.train),
         "accuracy": classifier.result_.record()["validation_accuracy"],
         "apart": bool(getattr(classifier.model_, "own", None) is not None),
-        "training_nodes_show_heterophily": is_heterophilous(benchmark.data, split.train),
+        "training_nodes_show_heterophily": is_heterophilous(benchmark[0], split.train),
         **made_by(),
     }
 

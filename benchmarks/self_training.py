@@ -18,7 +18,7 @@ import torch
 
 import record
 from kappagcn.classification.fitting import fit
-from kappagcn.graphs.datasets.benchmark import load_benchmark
+from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.paper import DATASETS, Cell, Experiment, load_settings
 from kappagcn.paper.runs import made_by
 from kappagcn.paper.wider import WIDER_ROWS
@@ -49,7 +49,7 @@ def _run(cell: Cell, number: int, root: str | None) -> dict[str, Any]:
     chosen = load_settings()[cell.name]
     experiment = Experiment(cell.dataset, chosen.model, replace(chosen.settings, self_training=ROUNDS))
     benchmark, seed = load_benchmark(cell.dataset, root), 1000 * number
-    split, data = benchmark.split(number, "validation"), experiment.prepare(benchmark.data)
+    split, data = benchmark.numbered_split(number, "validation"), experiment.prepare(benchmark[0])
     with seeded(seed):
         model = experiment.build(data.num_features, benchmark.num_classes)
     result = fit(model, data, split, experiment.training(seed))

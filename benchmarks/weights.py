@@ -24,7 +24,7 @@ from torch_geometric.data import Data
 import record
 from kappagcn import KappaGCNClassifier, KappaGCNLinkPredictor
 from kappagcn.graphs import as_graph, from_networkx, random_split
-from kappagcn.graphs.datasets.benchmark import load_benchmark
+from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 
 SEEDS, CHOICES = range(3), ("auto", "scaled", "raw", "none")
 
@@ -59,7 +59,7 @@ def table(name: str) -> Data:
 
 def dataset(name: str, root: Any, weigh: Any) -> Data:
     """A published graph with weights of its edges by the features of their ends."""
-    data = load_benchmark(name, root).data
+    data = load_benchmark(name, root)[0]
     first, second = data.edge_index[:, data.edge_index[0] < data.edge_index[1]].numpy()
     x = (data.x if data.x.layout == torch.strided else data.x.to_dense()).numpy()
     return weighted(first, second, weigh(x[first], x[second]), data.y, data.x)

@@ -23,7 +23,7 @@ from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.embedding.graph_distances import GraphDistances
 from kappagcn.embedding.near_pairs import NearPairs
 from kappagcn.embedding.neighbour_precision import mean_average_precision
-from kappagcn.embedding.pair_objectives import distances_from, pair_loss
+from kappagcn.embedding.pair_objectives import pair_loss
 from kappagcn.embedding.quality import measure
 from kappagcn.embedding.ranking import Neighbours, ranking_loss
 from kappagcn.embedding.tasks import EmbeddingTask
@@ -33,6 +33,7 @@ from kappagcn.links.fitting import fit_links
 from kappagcn.links.predictor import KappaGCNLinkPredictor
 from kappagcn.models import FreePoints, KappaGCN, LinkPredictor
 from kappagcn.nn import KappaGCNConv, KappaNeighborLoader, PointFeatures, TangentFeatures
+from kappagcn.nn.point_distances import distances_from
 from kappagcn.training.groups import parameter_groups
 from kappagcn.training.layer_by_layer import layerwise
 from kappagcn.training.quasi_newton import QuasiNewtonTrainer

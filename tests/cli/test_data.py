@@ -15,7 +15,7 @@ def test_data_list_and_path(tmp_path, monkeypatch):
     assert run("data", "path", "cora_ml").stdout.strip() == str(tmp_path / "cora_ml.npz")
     result = run("info", "cora_ml")
     assert result.exit_code == 2
-    assert "expected sha256" in result.stderr
+    assert "expected SHA-256" in result.stderr
 
 
 def test_a_missing_dataset_names_the_option_and_the_variable(tmp_path, monkeypatch):

@@ -79,7 +79,7 @@ def test_a_users_split(tmp_path):
         (("link", "edges.csv", "--edge-split", "none.csv"), "none.csv"),
         (("link", "edges.csv", "--edge-split", "labels.csv"), "third column"),
         (("link", "edges.csv", "--edge-split", "labels.csv", "--splits", "2"), "expected 1 beside --edge-split"),
-        (("link", "edges.csv", "--inputs", "both"), "a graph with features for 'both'"),
+        (("link", "edges.csv", "--set", "inputs=both"), "a graph with features for 'both'"),
         (("link", "edges.csv", "--test", "0.99"), "sum to less than 1"),
     ],
 )

@@ -95,7 +95,7 @@ def test_nothing_is_kept_from_a_compiler_that_is_not_there():
 
 @pytest.mark.parametrize(
     "arguments",
-    [("classify", "karate", "--epochs", "1", "--no-baselines", "--device", "cpu"), ("link", "karate", "--epochs", "1")],
+    [("classify", "karate", "--epochs", "1", "--set", "no-baselines=true"), ("link", "karate", "--epochs", "1")],
     ids=lambda arguments: arguments[0],
 )
 def test_commands_that_use_more_of_torch_run_in_a_process_of_their_own(tmp_path, arguments):

@@ -15,7 +15,7 @@ import stuck_worker
 import workers
 from kappagcn.cli import app
 
-COMMAND = ["classify", "disease", "--space", "H4", "--epochs", "100", "--patience", "400", "--threads", "1"]
+COMMAND = ["classify", "disease", "--space", "H4", "--epochs", "100", "--set", "patience=400", "--set", "threads=1"]
 
 
 def started(folder, count, *extra, **signalled):

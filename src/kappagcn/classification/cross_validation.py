@@ -18,7 +18,7 @@ from kappagcn.classification.evaluation import covered, mean_accuracy, paired_di
 from kappagcn.distributed import Communicator
 from kappagcn.errors import CheckpointError, GraphError, PrecisionWarning, SplitError
 from kappagcn.graphs import BUILT_IN, TEST_SEEDS, Split, catalogue, random_split
-from kappagcn.graphs.datasets.benchmark import load_benchmark
+from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.run_folder import Embedded
 from kappagcn.training.checkpoint import fingerprint
 from kappagcn.training.labelled import read_labels
@@ -35,11 +35,7 @@ def load_labelled(name: str, root: str | Path | None = None) -> Data | None:
     """A built-in graph with labels, with features prepared as for the paper's tables; None for other names."""
     if name not in BUILT_IN and name not in catalogue():
         return None
-    benchmark = load_benchmark(name, root)
-    data = benchmark.data.clone()
-    if not benchmark.has_features:
-        data.x = None
-    return data
+    return load_benchmark(name, root)[0].clone()
 
 
 def splits_of(graph: str, data: Data, count: int, root: str | Path | None = None) -> list[Split]:
@@ -61,7 +57,7 @@ def splits_of(graph: str, data: Data, count: int, root: str | Path | None = None
             "FILE, or --nodes FILE --label COLUMN."
         )
     if graph in BUILT_IN or graph in catalogue():
-        return [load_benchmark(graph, root).split(number) for number in range(count)]
+        return [load_benchmark(graph, root).numbered_split(number) for number in range(count)]
     if data.get("train_mask") is not None:
         masks = data.train_mask.shape[1] if data.train_mask.dim() == 2 else 1
         if count > masks:
@@ -105,7 +101,8 @@ def classify(
         for run in range(runs)
     ]
     data_hash = fingerprint(data.edge_index, data.get("edge_weight"), data.get("x"), data.y)
-    classifier_runs = ClassifierRuns(classifier, data, split_runs, folder, group, baselines)
+    classifier_runs = ClassifierRuns(classifier, data, split_runs, folder, group)
+    classifier_runs.baselines = baselines
     return classifier_runs.run({"runs": runs, "data": data_hash}, resume=resume, report=report)
 
 
@@ -113,25 +110,14 @@ class ClassifierRuns(SplitRuns[KappaGCNClassifier, Split]):
     """Runs of a classifier on the splits of a graph, of which that with the best stopping accuracy is kept."""
 
     kind = "classifier"
+    baselines: Baselines | None = None
     complete = frozenset({"stopping_accuracy", "stopping_loss", "seconds", "capped_rows"})
-
-    def __init__(
-        self,
-        classifier: KappaGCNClassifier,
-        data: Data,
-        runs: Sequence[SplitRun[Split]],
-        folder: Path,
-        group: ProcessGroup | Communicator | None = None,
-        baselines: Baselines | None = None,
-    ) -> None:
-        super().__init__(classifier, data, runs, folder, group)
-        self.labels, self.baselines = read_labels(data), baselines
 
     def train(self, estimator: KappaGCNClassifier, split: Split, **run: Any) -> KappaGCNClassifier:
         """Fit a classifier to a split."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrecisionWarning)  # one warning for all runs
-            return estimator.fit_split(self.data, self.labels, split, **run)
+            return estimator.fit_split(self.data, read_labels(self.data), split, **run)
 
     def record(self, fitted: KappaGCNClassifier, split_run: SplitRun[Split]) -> Record:
         """Metrics of a run, and which test nodes are right."""
@@ -204,9 +190,9 @@ def _measured(records: list[Record], baselines: dict[str, list[Record]], tested:
     if not tests:
         return {"accuracy": None, "interval": None, **_means([], METRICS[1:]), "baselines": {}, "verdict": None}
     accuracy, means = mean_accuracy(tests, nodes), _means(tests, METRICS[1:])
-    compared = {name: _means(each, METRICS) for name, each in baselines.items()}
-    differences = {name: paired_difference(tests, each, nodes) for name, each in baselines.items()}
-    accuracies = {name: float(np.mean([each["accuracy"] for each in rows])) for name, rows in baselines.items()}
+    compared = {name: _means(rows, METRICS) for name, rows in baselines.items()}
+    differences = {name: paired_difference(tests, rows, nodes) for name, rows in baselines.items()}
+    accuracies = {name: float(np.mean([row["accuracy"] for row in rows])) for name, rows in baselines.items()}
     return {
         "accuracy": accuracy.mean,
         "interval": np.clip(accuracy.bounds or [], 0, 1).tolist(),
@@ -241,5 +227,5 @@ def _without_marks(record: Record) -> Record:
 
 def _means(records: Sequence[Record], names: Sequence[str]) -> dict[str, float | None]:
     """Means of metrics over the records that have them; None where no record has the metric."""
-    values = {name: [each[name] for each in records if each.get(name) is not None] for name in names}
-    return {name: float(np.mean(each)) if each else None for name, each in values.items()}
+    values = {name: [record[name] for record in records if record.get(name) is not None] for name in names}
+    return {name: float(np.mean(numbers)) if numbers else None for name, numbers in values.items()}

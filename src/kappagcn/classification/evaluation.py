@@ -99,10 +99,11 @@ def class_metrics(truth: Tensor, predicted: Tensor, classes: int) -> dict[str, f
 def confusion_metrics(confusion: Tensor) -> dict[str, float]:
     """`class_metrics` from the number of nodes of each class (rows) with each prediction (columns), (C, C)."""
     confusion = confusion.double()
-    own, either = confusion.sum(1), confusion.sum(0) + confusion.sum(1)
+    actual, predicted = confusion.sum(1), confusion.sum(0)
+    either = actual + predicted
     return {
         "accuracy": float(confusion.diag().sum() / confusion.sum()),
-        "balanced_accuracy": float((confusion.diag() / own)[own > 0].mean()),
+        "balanced_accuracy": float((confusion.diag() / actual)[actual > 0].mean()),
         "macro_f1": float((2 * confusion.diag() / either)[either > 0].mean()),
     }
 
@@ -111,9 +112,9 @@ def _auc(truth: Tensor, scores: Tensor) -> float | None:
     """Mean over classes of the AUC of one against the others."""
     probabilities, areas = scores.double().softmax(1).cpu().numpy(), []
     for label in truth.unique().tolist():
-        own = (truth == label).cpu().numpy()
-        if not own.all():
-            areas.append(roc_auc(probabilities[own, label], probabilities[~own, label]))
+        is_label = (truth == label).cpu().numpy()
+        if not is_label.all():
+            areas.append(roc_auc(probabilities[is_label, label], probabilities[~is_label, label]))
     return sum(areas) / len(areas) if areas else None
 
 
@@ -155,9 +156,9 @@ def mean_accuracy(runs: Sequence[Record], tests: Sequence[set[int]]) -> Estimate
     return over_splits([run["accuracy"] for run in runs], tests, variances)
 
 
-def paired_difference(runs: Sequence[Record], others: Sequence[Record], tests: Sequence[set[int]]) -> Estimate:
-    """Mean accuracy of runs less that of others, paired by run and test node, with its interval by `over_splits`."""
-    gains = [_correct(run) - _correct(other) for run, other in zip(runs, others, strict=True)]
+def paired_difference(runs: Sequence[Record], baseline: Sequence[Record], tests: Sequence[set[int]]) -> Estimate:
+    """Mean accuracy of runs less that of a baseline, paired by run and test node; its interval by `over_splits`."""
+    gains = [_correct(run) - _correct(other) for run, other in zip(runs, baseline, strict=True)]
     return over_splits([float(gain.mean()) for gain in gains], tests, [drawn_variance(gain, -1, 1) for gain in gains])
 
 

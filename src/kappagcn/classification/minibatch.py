@@ -72,9 +72,9 @@ class MiniBatches(NodeClassification):
         order = torch.Generator().manual_seed(mixed_seed(seed, epoch))
         self.network.manual_seed(seed, epoch, 1 + rank)
         for batch in train[torch.randperm(len(train), generator=order)].split(self.batch_size):
-            own = batch[rank :: self.communicator.world_size]
+            share = batch[rank :: self.communicator.world_size]
             # A rank without nodes computes a loss of weight 0, because gradients are summed over all ranks.
-            self._batch = (own, 1 / len(batch)) if len(own) else (batch[:1], 0.0)
+            self._batch = (share, 1 / len(batch)) if len(share) else (batch[:1], 0.0)
             yield len(batch)
 
     def loss(self) -> Tensor:
@@ -82,7 +82,7 @@ class MiniBatches(NodeClassification):
         if self._batch is None:
             raise TrainingError("expected a current batch, found none: iterate over batches() first.")
         seeds, share = self._batch
-        return share * cross_entropy(self.network.sampled(seeds), self.labels[seeds], reduction="sum")
+        return share * cross_entropy(self.network.sampled(seeds), self.labels[seeds].long(), reduction="sum")
 
     def metrics(self) -> dict[str, float]:
         """Loss and accuracy from all neighbours, computed on rank 0, so that all ranks stop together."""

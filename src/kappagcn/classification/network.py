@@ -25,7 +25,7 @@ from kappagcn.training.run import TrainingResult
 
 __all__ = [
     "build_network",
-    "check_feature_names",
+    "check_like_fitted",
     "decide_self_features",
     "feature_statistics",
     "network_options",
@@ -40,11 +40,19 @@ def feature_statistics(settings: ClassificationSettings, x: Tensor) -> tuple[Ten
     return column_statistics(networks.as_dense(x)) if settings.feature_norm == "columns" else None
 
 
-def check_feature_names(fitted: list[str] | None, names: list[str] | None) -> None:
-    """Refuse features that have other names than those of the fitted graph, where both have names."""
-    differ = [pair for pair in zip(fitted or (), names or (), strict=False) if pair[0] != pair[1]]
+def check_like_fitted(data: Data, in_channels: int, names: list[str] | None, *, is_weighted: bool) -> None:
+    """Refuse a graph whose features or weights are not those of the fitted graph."""
+    width = "none" if data.get("x") is None else data.x.shape[1]
+    if width != in_channels:
+        raise GraphError(f"expected {in_channels} features, as in fit, found {width}.")
+    differ = [pair for pair in zip(names or (), data.get("attr_names") or (), strict=False) if pair[0] != pair[1]]
     if differ:
         raise GraphError(f"expected the feature {differ[0][0]!r}, as in fit, found {differ[0][1]!r} in its place.")
+    if is_weighted and data.get("edge_weight") is None:
+        raise GraphError(
+            "expected a graph with edge weights, as in fit, found none. Name their column: --weight, or weight= of "
+            "load_graph."
+        )
 
 
 def resolved(settings: ClassificationSettings, x: Tensor) -> ClassificationSettings:

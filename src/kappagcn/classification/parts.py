@@ -13,7 +13,7 @@ from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
 from kappagcn.classification.task import NodeClassification
-from kappagcn.distributed import Communicator, PartMatrix, cut
+from kappagcn.distributed import Communicator, PartMatrix, cut, part_matrix
 from kappagcn.errors import TrainingError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.graphs.partition import assign_parts
@@ -22,9 +22,10 @@ from kappagcn.sparse import SparseMatrix, SparseRows
 from kappagcn.training.layer_by_layer import take_rows
 from kappagcn.training.parts import PartTrainer
 from kappagcn.training.settings import TrainingSettings
+from kappagcn.training.tasks import mapped_adjacency
 from kappagcn.training.trainer import Trainer
 
-__all__ = ["PartClassification", "Partitioned", "node_owners"]
+__all__ = ["HaloClassification", "HaloParts", "PartClassification", "Partitioned", "node_owners"]
 
 
 class PartClassification(NodeClassification):
@@ -56,8 +57,8 @@ class PartClassification(NodeClassification):
             return scores
         return super()._training_scores()
 
-    def _is_kept(self) -> bool:
-        return self.boundary == 1 and super()._is_kept()
+    def _can_be_reused(self) -> bool:
+        return self.boundary == 1 and super()._can_be_reused()
 
     def identity(self) -> dict[str, Any]:
         """The share of boundary rows; exact runs are those of one process."""
@@ -98,6 +99,56 @@ class Partitioned:
         owner = node_owners(data, communicator.world_size, self.method)
         communicator.broadcast(owner)
         task = PartClassification(model, data, split, owner, communicator, self.boundary)
+        return PartTrainer(model, task, config, regularised=model.first_layer(), communicator=communicator)
+
+
+class HaloClassification(PartClassification):
+    """Node classification on the part of this rank in a mapped folder; only its rows are read.
+
+    Args:
+        model: The network.
+        data: The graph of a folder with as many parts as ranks, from `kappagcn.classification.large.folder_data`.
+        split: Nodes for training, stopping and validation.
+        communicator: Connects the ranks.
+    """
+
+    def __init__(self, model: NodeClassifier, data: Data, split: Split, communicator: Communicator) -> None:
+        offsets = data.parts or [0, data.num_nodes]
+        if len(offsets) != communicator.world_size + 1:
+            raise TrainingError(
+                f"expected as many processes as the folder has parts, {len(offsets) - 1}, found "
+                f"{communicator.world_size}. Convert it again with --parts {communicator.world_size}."
+            )
+        start, stop = offsets[communicator.rank], offsets[communicator.rank + 1]
+        self.model, self.communicator, self.boundary = model, communicator, 1.0
+        self.own = torch.arange(start, stop)
+        rows = data.x[self.own]
+        self.x = rows.to(next(model.parameters()).dtype)
+        adjacency = mapped_adjacency(model, data.edge_index)
+        self.adjacency = None
+        if adjacency is not None:
+            self.adjacency = part_matrix(*adjacency.rows_between(start, stop), offsets, communicator)
+        self.labels = data.y[start:stop].long()
+        stopping = split.stopping if len(split.stopping) else split.train
+        nodes = {"train": split.train, "stopping": stopping, "validation": split.validation}
+        self.counts = {name: len(part) for name, part in nodes.items()}
+        self.nodes = {name: part[(part >= start) & (part < stop)] - start for name, part in nodes.items()}
+
+
+@dataclass(frozen=True)
+class HaloParts:
+    """Strategy of full-graph training on a mapped folder, each process on the rows of its part.
+
+    Args:
+        group: Process group of torch.distributed, with a process for each part.
+    """
+
+    group: ProcessGroup | Communicator
+
+    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingSettings) -> Trainer:
+        """A trainer on the part of this rank."""
+        communicator = Communicator.of(self.group)
+        task = HaloClassification(model, data, split, communicator)
         return PartTrainer(model, task, config, regularised=model.first_layer(), communicator=communicator)
 
 

@@ -42,7 +42,7 @@ class NodeClassification:
     ['stopping_accuracy', 'stopping_loss', 'validation_accuracy', 'validation_loss']
     """
 
-    _kept: tuple[Tensor, list[int]] | None = None  # scores of the last metrics, and the versions of the weights
+    _computed: tuple[Tensor, list[int]] | None = None  # scores of the last metrics, and the versions of the weights
 
     def __init__(
         self, model: NodeClassifier, data: Data, split: Split, communicator: Communicator | None = None
@@ -60,27 +60,27 @@ class NodeClassification:
 
     def _training_scores(self) -> Tensor:
         """Scores of all nodes: those of the last metrics, unless weights have changed since."""
-        scores, self._kept = self._kept, None
+        scores, self._computed = self._computed, None
         if scores is not None and scores[1] == versions(self.model):
             return scores[0]
         computed: Tensor = self.model(self.x, self.adjacency)
         return computed
 
-    def _is_kept(self) -> bool:
+    def _can_be_reused(self) -> bool:
         """Whether the scores of the metrics are also those of the next training step."""
         return self.model.is_same_in_training
 
     def _loss(self, part: str, scores: Tensor) -> Tensor:
         """This rank's share of the mean loss over a part of the nodes."""
-        return cross_entropy(scores, self.labels[self.nodes[part]], reduction="sum") / self.counts[part]
+        return cross_entropy(scores, self.labels[self.nodes[part]].long(), reduction="sum") / self.counts[part]
 
     def metrics(self) -> dict[str, float]:
         """Loss and accuracy over the stopping and validation nodes of all ranks."""
-        self._kept = None
-        if self._is_kept():
+        self._computed = None
+        if self._can_be_reused():
             with torch.enable_grad():
                 scores = self.model(self.x, self.adjacency)
-            self._kept = scores, versions(self.model)
+            self._computed = scores, versions(self.model)
         else:
             scores = self.model(self.x, self.adjacency)
         parts = {name: scores.detach()[self.nodes[name]] for name in ("stopping", "validation")}
@@ -147,20 +147,20 @@ class SelfTraining(NodeClassification):
     def __init__(self, model: NodeClassifier, data: Data, split: Split) -> None:
         super().__init__(model, data, split)
         labelled = torch.cat([self.nodes["train"], self.nodes["stopping"]])
-        others = torch.ones(len(self.labels), dtype=torch.bool, device=self.labels.device)
-        self.others = others.index_fill(0, labelled.to(others.device), False).nonzero().flatten()
-        if not len(self.others):
+        is_free = torch.ones(len(self.labels), dtype=torch.bool, device=self.labels.device)
+        self.unlabelled = is_free.index_fill(0, labelled.to(is_free.device), False).nonzero().flatten()
+        if not len(self.unlabelled):
             raise TrainingError("self_training: expected nodes that neither train nor stop, found none.")
         self.targets: Tensor | None = None
 
     @torch.no_grad()
     def learn_predictions(self) -> None:
         """Take what the network predicts now as the classes to learn."""
-        scores = self.model.eval()(self.x, self.adjacency)[self.others]
+        scores = self.model.eval()(self.x, self.adjacency)[self.unlabelled]
         self.targets = (scores / TEMPERATURE).softmax(1)
 
     def loss(self) -> Tensor:
         """Cross-entropy on the training nodes, and from the second round on with the predictions."""
         scores = self._training_scores()
         loss = self._loss("train", scores[self.nodes["train"]])
-        return loss if self.targets is None else loss + cross_entropy(scores[self.others], self.targets)
+        return loss if self.targets is None else loss + cross_entropy(scores[self.unlabelled], self.targets)

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from kappagcn.cli.app import app, command
-from kappagcn.cli.help import OneLineGroupHelp
 from kappagcn.cli.options import AsJson, DataFolder, FileOptions, Graph
 from kappagcn.cli.output import print_table, refuse, say
 
@@ -17,7 +16,7 @@ OUT_HELP = (
     ".gz, .zst or .bz2; without an ending a folder of arrays that is opened at once, whatever its size."
 )
 PARTS_HELP = "Order the nodes of a folder by parts with few edges between them, one for each process."
-data_app = typer.Typer(cls=OneLineGroupHelp, no_args_is_help=True, help="List, download and convert graphs.")
+data_app = typer.Typer(no_args_is_help=True, help="List, download and convert graphs.")
 app.add_typer(data_app, name="data")
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from kappagcn.cli.app import command
-from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
+from kappagcn.cli.options import RARE, AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
 from kappagcn.cli.output import messages, print_choice, print_rows, record_command, refuse, say
 from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.errors import GraphError
@@ -16,17 +16,20 @@ from kappagcn.training.setting_field import flag_of
 
 ADD_HELP = "Run directory: add nodes of GRAPH that it does not have; the others stay where they are."
 EXPORT_HELP = "Also write the points: .vec, .parquet, .npy, .npz, .csv; word2vec and gensim read .vec."
+HIDDEN = ("features", "labels", "label", *RARE)
 NAMED = 5  # largest number of coincident nodes that are printed by name
 
 
-@command("kappagcn embed karate --space H2xS2 --epochs 200 --out karate-run")
+@command(
+    "kappagcn embed karate --space H2xS2 --epochs 200 --out karate-run", hidden=("features", "labels", "label", *RARE)
+)
 def embed(
     context: typer.Context,
     graph: Graph,
     *,
     settings: EmbeddingSettings,
     run: RunOptions,
-    csv: Annotated[Path | None, typer.Option(help="Also write the points as a table to this file.")] = None,
+    csv: Annotated[Path | None, typer.Option(hidden=True, help="Also write the points as CSV to this file.")] = None,
     export: Annotated[Path | None, typer.Option(help=EXPORT_HELP)] = None,
     add: Annotated[Path | None, typer.Option(help=ADD_HELP)] = None,
     files: FileOptions,

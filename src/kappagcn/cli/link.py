@@ -7,14 +7,18 @@ from typing import Annotated, Any
 import typer
 
 from kappagcn.cli.app import command
-from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
+from kappagcn.cli.options import RARE, AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
 from kappagcn.cli.output import print_rows, refuse, say
 from kappagcn.links.settings import LinkPredictionSettings
 
+HIDDEN = ("labels", "label", "weight", "weights", *RARE)
 SPLIT_HELP = "File with the split of the edges, npz or CSV; a line of CSV has two nodes and a part or a time."
 
 
-@command("kappagcn link karate --space H4 --epochs 100 --out karate-links")
+@command(
+    "kappagcn link karate --space H4 --epochs 100 --out karate-links",
+    hidden=("labels", "label", "weight", "weights", *RARE),
+)
 def link(
     context: typer.Context,
     graph: Graph,

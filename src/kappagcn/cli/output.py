@@ -58,7 +58,7 @@ def one_line_errors() -> Iterator[None]:
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "allocate" not in str(error):
             raise
-        raise refuse("Out of memory. Try a smaller --batch-size to classify, or fewer --sources to embed.", 1) from None
+        raise refuse("Out of memory. Try classify --set batch-size=1024, or embed --set sources=64.", 1) from None
 
 
 def record_command(directory: Path) -> None:

@@ -20,7 +20,6 @@ from kappagcn.embedding.files import export_vectors, restore, save_embedder, sum
 from kappagcn.embedding.film_recorder import FilmRecorder
 from kappagcn.embedding.graph_distances import GraphDistances
 from kappagcn.embedding.neighbour_precision import mean_average_precision
-from kappagcn.embedding.pair_objectives import distances_from
 from kappagcn.embedding.quality import RATIO_EDGES, Distortion, best_scale, check_result, measure
 from kappagcn.embedding.run import AUTO, EmbeddingRun, curvature_values, curvatures_of
 from kappagcn.embedding.settings import EmbeddingSettings
@@ -31,6 +30,7 @@ from kappagcn.geometry import ProductManifold
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import as_graph, components
 from kappagcn.models.points import FreePoints, NetworkPoints
+from kappagcn.nn.point_distances import distances_from
 from kappagcn.run_folder import holds_run
 from kappagcn.training.base import Estimator
 from kappagcn.training.curvature_interval import CurvatureInterval

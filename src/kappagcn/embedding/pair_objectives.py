@@ -14,10 +14,8 @@ So every point of a large graph moves in every step. Near pairs can be taken exa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,16 +25,15 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry import tangent_dist
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.kernels import torch_pairs
-from kappagcn.kernels.dispatch import compiled, first_order
+from kappagcn.kernels.dispatch import first_order
 from kappagcn.kernels.pair_limits import LEAST_RATIO
 from kappagcn.nn.inputs import factors_of
+from kappagcn.nn.point_distances import CompiledRows, compiled_rows, factors_by_torch
 from kappagcn.objectives import PAIR_OBJECTIVES
 
 __all__ = [
     "block_height",
     "checked_points",
-    "compiled_rows",
-    "distances_from",
     "distortion",
     "pair_loss",
     "pair_sums",
@@ -94,36 +91,6 @@ def pair_loss(
     return loss
 
 
-@torch.no_grad()
-def distances_from(v: Tensor, manifold: Manifold, sources: Sequence[int] | Tensor) -> Tensor:
-    """Distances of some points from all points exp_0(v), float64: (N, D) → (S, N).
-
-    Args:
-        v: Tangent vectors at the origin, (N, D).
-        manifold: A space, or a product of spaces whose dimensions sum to D.
-        sources: Numbers of the source points, (S,).
-
-    >>> from kappagcn import ProductManifold
-    >>> v = torch.tensor([[-0.5], [0.0], [0.5]])
-    >>> distances_from(v, ProductManifold.from_signature("H1"), [0]).round(decimals=6)
-    tensor([[0., 1., 2.]], dtype=torch.float64)
-    """
-    k, dims = factors_of(v, manifold)
-    starts = torch.as_tensor(sources)
-    if starts.dim() != 1 or starts.is_floating_point() or starts.dtype == torch.bool:
-        raise GraphError(f"sources: expected numbers of nodes, found {starts.dtype} of shape {tuple(starts.shape)}.")
-    if len(starts) and not 0 <= int(starts.min()) <= int(starts.max()) < len(v):
-        raise GraphError(f"sources: expected nodes from 0 to {len(v) - 1}, found others.")
-    kernels, rows = compiled_rows(v, k, dims)
-    if kernels is not None:
-        return torch.from_numpy(kernels.distances_from(rows, starts.numpy()))
-    known = torch.isfinite(v).all(1)
-    finite = torch.where(known[:, None], v, 0).double()
-    squares = torch_pairs.squares_from(factors_by_torch(finite, k, dims), starts)
-    squares[torch.arange(len(starts)), starts] = 0
-    return torch.where(known & known[starts][:, None], squares.sqrt(), torch.nan)  # as in the compiled pairs
-
-
 def checked_points(v: Tensor, manifold: Manifold, distances: GraphDistances) -> tuple[Tensor, list[int]]:
     """Curvatures and dimensions of the factors, for as many points as there are nodes."""
     if v.dim() != 2 or len(v) != len(distances):
@@ -162,17 +129,6 @@ class _Pairs(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         by_v, by_k = ctx.saved_tensors
         return grad * by_v, grad * by_k, None, None, None, None
-
-
-CompiledRows = tuple[Any, Any]
-
-
-def compiled_rows(v: Tensor, k: Tensor, dims: list[int]) -> CompiledRows:
-    """The compiled routines and the points in the form that they take; None and None where torch is used instead."""
-    kernels = compiled("point_pairs", v)
-    if kernels is None:
-        return None, None
-    return kernels, kernels.Rows(v.detach().numpy(), np.cumsum([0, *dims]), k.detach().double().numpy())
 
 
 def pair_sums(
@@ -263,10 +219,3 @@ def _by_torch(
         sums = torch_pairs.all_pairs(factors, weights, sources, objective, 0.0, slopes=slopes)
         by_v, by_k = zip(*(factor.gradients() for factor in factors), strict=True)
     return sums, torch.cat(by_v, 1), torch.stack(by_k)
-
-
-@torch.no_grad()
-def factors_by_torch(v: Tensor, k: Tensor, dims: list[int]) -> list[torch_pairs.Factor]:
-    """The points of each factor as `torch_pairs` takes them."""
-    parts = v.detach().double().split(dims, 1)
-    return [torch_pairs.Factor(part, kappa) for part, kappa in zip(parts, k.detach().double().tolist(), strict=True)]

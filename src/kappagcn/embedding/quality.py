@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kappagcn.embedding.graph_distances import GraphDistances
-from kappagcn.embedding.pair_objectives import checked_points, distances_from
+from kappagcn.embedding.pair_objectives import checked_points
 from kappagcn.errors import EmbeddingFailedError, GraphError
 from kappagcn.geometry.manifold import Manifold
+from kappagcn.nn.point_distances import distances_from
 
 __all__ = ["RATIO_EDGES", "Distortion", "best_scale", "check_result", "measure"]
 

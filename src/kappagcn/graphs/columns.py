@@ -73,6 +73,11 @@ class EncodedColumns(NamedTuple):
     sentence: str
     rules: tuple[ColumnRule, ...]
 
+    @property
+    def unchanged(self) -> bool:
+        """Whether all columns were numbers, with none missing."""
+        return all(rule.kind == "number" and not rule.has_missing for rule in self.rules)
+
     def check(self) -> None:
         """Raise an error if no column is left."""
         if not self.names:
@@ -86,10 +91,10 @@ class EncodedColumns(NamedTuple):
 
         The graph gets ``x``, ``attr_names``, the sentence in its report, and ``column_rules``, which are plain values.
         """
-        self.check()
         data.x, data.attr_names = torch.from_numpy(self.values[order]), self.names
         data.column_rules = [asdict(rule) for rule in self.rules]
-        data.report = "; ".join([*[data.report] * ("report" in data), self.sentence])
+        if not self.unchanged:
+            data.report = "; ".join([*[data.report] * ("report" in data), self.sentence])
 
 
 def encode_columns(table: pa.Table, rules: Sequence[ColumnRule] | None = None) -> EncodedColumns:

@@ -39,7 +39,6 @@ class LinkPredictionSettings(NetworkSettings):
         "fermi-dirac",
         "How pairs are scored: by distance in the space (fermi-dirac), or by the inner product of tangent vectors.",
         choices=("fermi-dirac", "dot", "bilinear"),
-        common=True,
     )
     train_decoder: bool = setting(
         True,

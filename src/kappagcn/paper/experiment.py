@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 from kappagcn.classification.network import build_network, prepare_features
 from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import ConfigError, KappaGCNError
+from kappagcn.graphs.io.node_data import one_hot
 from kappagcn.io_atomic import atomic_write
 from kappagcn.models import MODELS, NodeClassifier
 from kappagcn.training.settings import TrainingSettings
@@ -69,9 +70,10 @@ class Experiment:
                 raise ConfigError(f"{name}: expected a value, which a record needs, found 'auto'.")
 
     def prepare(self, data: Data) -> Data:
-        """The graph with its features prepared for the network."""
+        """The graph with its features prepared for the network; without features every node is its own."""
         prepared = data.clone()
-        prepared.x = prepare_features(self.settings, prepared.x)
+        features = one_hot(data.num_nodes) if data.get("x") is None else data.x
+        prepared.x = prepare_features(self.settings, features)
         return prepared
 
     def build(self, in_channels: int, num_classes: int) -> NodeClassifier:

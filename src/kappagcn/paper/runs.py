@@ -24,7 +24,7 @@ import torch
 from kappagcn.classification.evaluation import final_evaluation, run_record
 from kappagcn.classification.fitting import fit
 from kappagcn.errors import DivergedError, KappaGCNError, PrecisionWarning, RecordError
-from kappagcn.graphs.datasets.benchmark import load_benchmark
+from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.paper.experiment import Experiment
 from kappagcn.training.provenance import commit
 from kappagcn.training.trainer import seeded
@@ -177,7 +177,7 @@ def run(job: Job, root: str | Path | None = None) -> Record:
     5
     """
     benchmark = load_benchmark(job.experiment.dataset, root)
-    split = benchmark.split(job.split, job.purpose)
+    split = benchmark.numbered_split(job.split, job.purpose)
     record: Record = {
         "experiment": job.experiment.record(),
         "purpose": job.purpose,
@@ -190,7 +190,7 @@ def run(job: Job, root: str | Path | None = None) -> Record:
     start = time.perf_counter()
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)  # the record has their number
-        data = job.experiment.prepare(benchmark.data)
+        data = job.experiment.prepare(benchmark[0])
         with seeded(job.seed):
             model = job.experiment.build(data.num_features, benchmark.num_classes)
         try:

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from kappagcn.embedding.graph_distances import GraphDistances
     from kappagcn.embedding.near_pairs import NearPairs
     from kappagcn.embedding.neighbour_precision import mean_average_precision
-    from kappagcn.embedding.pair_objectives import distances_from, distortion, pair_loss
+    from kappagcn.embedding.pair_objectives import distortion, pair_loss
     from kappagcn.embedding.quality import Distortion, measure
     from kappagcn.embedding.ranking import Neighbours, ranking_loss
     from kappagcn.embedding.tasks import EmbeddingTask, RankingTask, SampledEmbeddingTask, SharedEmbeddingTask
     from kappagcn.links.fitting import fit_links, link_task
     from kappagcn.links.metrics import hits_at, link_metrics, mean_reciprocal_rank
     from kappagcn.links.task import LinkBatches, LinkPrediction, evaluate_links
+    from kappagcn.nn.point_distances import distances_from
     from kappagcn.progress import reporting
     from kappagcn.training.checkpoint import CheckpointFolder, load_model
     from kappagcn.training.groups import parameter_groups
@@ -66,7 +67,7 @@ _HOMES = {
     "TrainingSettings": "training.settings",
     "TrainingResult": "training.run",
     "average_precision": "training.metrics",
-    "distances_from": "embedding.pair_objectives",
+    "distances_from": "nn.point_distances",
     "distortion": "embedding.pair_objectives",
     "evaluate_links": "links.task",
     "final_evaluation": "classification.evaluation",

@@ -68,7 +68,7 @@ def read_labelled(graph: Any, x: Any, y: Any, rules: Any = None) -> tuple[Data, 
         labels = read_labels(data) if data.get("y") is not None else None
     data, x_rows, y_rows = _with_rows(data, graph, x, y)
     if x_rows is not None:
-        order = row_of_each_node(x_rows, node_index(data), "x", complete=True)
+        order = row_of_each_node(x_rows.names, node_index(data), "x", complete=True)
         encode_columns(x_rows.table, rules and [ColumnRule(**rule) for rule in rules]).add_to(data, order)
     elif x is not None:
         data.x = as_features(x, sparse=sp.issparse(x) or (isinstance(x, Tensor) and x.layout != torch.strided))
@@ -133,7 +133,7 @@ def _labels_of_rows(rows: NodeRows, index: Mapping[str, int]) -> Array:
     known = [value for value in values if not _is_missing(value)]
     if any(isinstance(value, float) for value in known) and all(float(value).is_integer() for value in known):
         values = [value if _is_missing(value) else int(value) for value in values]  # as pandas keeps them beside NaN
-    order = row_of_each_node(rows, index, "y", complete=False)
+    order = row_of_each_node(rows.names, index, "y", complete=False)
     labels: Array = np.array([*values, None], object)[order]
     return labels
 

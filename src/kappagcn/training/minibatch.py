@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from kappagcn.distributed import Communicator
 from kappagcn.errors import TrainingError
@@ -102,8 +103,20 @@ class BatchedTask(Task, Protocol):
         """Sizes of an epoch's batches; `loss` is this rank's share of the current one."""
 
 
+class _BatchLoss(nn.Module):
+    """The loss of a task as a module, whose gradients `DistributedDataParallel` averages."""
+
+    def __init__(self, model: nn.Module, task: BatchedTask) -> None:
+        super().__init__()
+        self.model, self.task = model, task
+
+    def forward(self) -> Tensor:
+        """This rank's share of the loss of the current batch."""
+        return self.task.loss()
+
+
 class MiniBatchTrainer(Trainer):
-    """A trainer whose epoch is a step for each batch; the task's communicator shares each batch among processes.
+    """A trainer whose epoch is a step for each batch, which the processes of the task's communicator share.
 
     Random numbers of an epoch depend on the seed, the epoch and the rank alone.
 
@@ -119,6 +132,23 @@ class MiniBatchTrainer(Trainer):
 
     def __init__(self, model: nn.Module, task: BatchedTask, config: TrainingSettings, **options: Any) -> None:
         super().__init__(model, task, config, communicator=task.communicator, **options)
+        self._parallel: DistributedDataParallel | None = None
+        if self.communicator.world_size > 1:
+            loss = _BatchLoss(model, task)
+            group = self.communicator.group
+            self._parallel = DistributedDataParallel(
+                loss, process_group=group, broadcast_buffers=False, find_unused_parameters=True
+            )
+
+    def _gradients(self, epoch: int) -> float:
+        if self._parallel is None:
+            return super()._gradients(epoch)
+        loss = self._parallel()
+        (value,) = self.communicator.all_reduce_sum(loss)
+        self._check_finite({"training loss": value}, epoch)
+        (self.communicator.world_size * loss).backward()  # shares of a mean are summed, not averaged
+        self.share_scales()
+        return value
 
     def _step(self, epoch: int) -> float:
         torch.manual_seed(mixed_seed(self.config.random_state, epoch, 1 + self.communicator.rank))

@@ -56,18 +56,20 @@ def flag_of(each: Field[Any]) -> str:
 
 def parsed(each: Field[Any], value: Any) -> Any:
     """A value from its text, where the type of its field is not text."""
-    if not isinstance(value, str) or each.metadata["choices"] or each.type == "str":
+    kind = str(each.type)
+    if not isinstance(value, str) or each.metadata["choices"] or kind == "str" or value == each.default == "auto":
         return value
-    form = ", or some separated by commas"
+    several, whole = "Sequence" in kind, kind.startswith("int")
     try:
-        if "Sequence" in str(each.type):
+        if several:
             numbers = [int(word) for word in value.split(",")]
             return numbers[0] if len(numbers) == 1 else numbers
-        form = " or auto" if each.default == "auto" else ""
-        number = int if str(each.type).startswith("int") else float
-        return value if value == each.default == "auto" else number(value)
+        return int(value) if whole else float(value)
     except ValueError:
-        raise ConfigError(f"--{flag_of(each).replace('_', '-')}: expected a number{form}, found {value!r}.") from None
+        form = "a number, or some separated by commas" if several else "a whole number" if whole else "a number"
+        auto = " or auto" if each.default == "auto" else ""
+        flag = flag_of(each).replace("_", "-")
+        raise ConfigError(f"--{flag}: expected {form}{auto}, found {value!r}.") from None
 
 
 def check_value(each: Field[Any], value: Any) -> None:
@@ -79,13 +81,14 @@ def check_value(each: Field[Any], value: Any) -> None:
         raise ConfigError(f"{each.name}: expected True or False, found {value!r}.")
     if kind == "str" and not isinstance(value, str):
         raise ConfigError(f"{each.name}: expected a word, found {value!r}.")
-    if each.metadata["range"] is None or value is each.default is None or value == each.default == "auto":
+    interval = each.metadata["range"]
+    if interval is None or value is each.default is None or value == each.default == "auto":
         return
     whole = kind.startswith("int")
-    if isinstance(value, bool) or not isinstance(value, Integral if whole else Real) or not _within(each, value):
+    if isinstance(value, bool) or not isinstance(value, Integral if whole else Real) or not _within(interval, value):
         what = "a whole number" if whole else "a number"
         words = ' or "auto"' if each.default == "auto" else ""
-        raise ConfigError(f"{each.name}: expected {what} in {each.metadata['range']}{words}, found {value!r}.")
+        raise ConfigError(f"{each.name}: expected {what} in {interval}{words}, found {value!r}.")
 
 
 def check_count(name: str, value: Any, low: int = 1) -> int:
@@ -95,16 +98,10 @@ def check_count(name: str, value: Any, low: int = 1) -> int:
     return int(value)
 
 
-def _within(each: Field[Any], value: Any) -> bool:
-    (low, high), limits = interval(each), each.metadata["range"]
-    inside = low < value < high or (value == low and limits[0] == "[") or (value == high and limits[-1] == "]")
+def _within(interval: str, value: Any) -> bool:
+    low, high = map(float, interval[1:-1].split(", "))
+    inside = low < value < high or (value == low and interval[0] == "[") or (value == high and interval[-1] == "]")
     return inside and math.isfinite(value)
-
-
-def interval(each: Field[Any]) -> tuple[float, float]:
-    """The ends of a setting's range; infinite where it has none."""
-    low, high = (each.metadata["range"] or "(-inf, inf)")[1:-1].split(", ")
-    return float(low), float(high)
 
 
 def idle_reason(each: Field[Any], settings: Any) -> str | None:

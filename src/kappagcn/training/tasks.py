@@ -10,9 +10,9 @@ from torch_geometric.data import Data
 
 from kappagcn.models import NodeClassifier
 from kappagcn.nn.inputs import Features
-from kappagcn.sparse import SparseMatrix
+from kappagcn.sparse import MappedAdjacency, SparseMatrix
 
-__all__ = ["Task", "inputs", "versions"]
+__all__ = ["Task", "inputs", "mapped_adjacency", "versions"]
 
 
 class Task(Protocol):
@@ -47,5 +47,14 @@ def versions(model: nn.Module) -> list[int]:
 
 def inputs(model: NodeClassifier, data: Data) -> tuple[Features, Any]:
     """Features and adjacency matrix in the form that every epoch multiplies with."""
+    if isinstance(data.edge_index, MappedAdjacency):
+        return data.x, mapped_adjacency(model, data.edge_index)
     x = data.x if data.x.layout == torch.strided else SparseMatrix.from_tensor(data.x)
     return x, model.adjacency(x, data.edge_index, data.get("edge_weight"))
+
+
+def mapped_adjacency(model: NodeClassifier, adjacency: MappedAdjacency) -> MappedAdjacency | None:
+    """The normalised adjacency that a network multiplies with; None for a network without a graph."""
+    if not (model.aggregates or hasattr(model, "propagation")):
+        return None
+    return adjacency.normalized(*model.normalization(), dtype=next(model.parameters()).dtype)

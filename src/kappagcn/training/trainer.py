@@ -231,13 +231,17 @@ class Trainer:
             if kappa.grad is not None:
                 kappa.sub_(rate * self.config.curvature_lr * kappa.grad)
 
+    def share_scales(self) -> None:
+        """Give scales of rows their mean over all ranks."""
+        for scale in self.scales:  # in the first step ranks have seen different rows, or none; then all are the same
+            total, count = self.communicator.all_reduce_sum(scale.clamp(min=0), scale > 0)
+            scale.fill_(total / count if count else -1)
+
     def sum_gradients(self) -> None:
         """Sum the gradients over all ranks, in one message; scales of rows get their mean over all ranks."""
         if self.communicator.world_size == 1:
             return
-        for scale in self.scales:  # in the first step ranks have seen different rows, or none; then all are the same
-            total, count = self.communicator.all_reduce_sum(scale.clamp(min=0), scale > 0)
-            scale.fill_(total / count if count else -1)
+        self.share_scales()
         params = list(self.named.values())
         flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in params])
         self.communicator.all_reduce(flat)
@@ -334,7 +338,7 @@ class Trainer:
         self.seconds, self.best_record = float(about.get("seconds", 0.0)), dict(about.get("best_record", {}))
         if "targets" in tensors:
             learner: Any = self.task
-            learner.targets = tensors["targets"].to(learner.others.device)
+            learner.targets = tensors["targets"].to(learner.labels.device)
         self.stopping = EarlyStopping(**{**about["stopping"], "patience": self.config.patience})
         if self.curvature_adam is not None:
             self.curvature_adam.load(parts["curvature_adam"])

@@ -20,7 +20,8 @@ from kappagcn.graphs.io.compressed import ending_of, stem_of
 from kappagcn.graphs.io.edge_source import BATCH, EdgeSource, open_edges
 from kappagcn.graphs.io.edge_table import USUAL, EdgeColumns
 from kappagcn.graphs.io.folder import array_file, new_folder, write_about
-from kappagcn.graphs.io.tables import DELIMITED, ODD_ID
+from kappagcn.graphs.io.formats import TABLES
+from kappagcn.graphs.io.tables import ODD_ID
 from kappagcn.graphs.io.undirected import Array, counted, name_source_in_errors
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ NODE_LIMIT = 2**31
 
 def is_streamed(path: Path) -> bool:
     """Whether a file is a table of edges too large to be read whole."""
-    known = ending_of(path) in DELIMITED | {".parquet"} or path.suffix == ".npy"
+    known = ending_of(path) in TABLES or path.suffix == ".npy"
     return known and path.is_file() and path.stat().st_size >= STREAMED
 
 

@@ -164,19 +164,16 @@ def number_nodes(sources: Any, targets: Any) -> tuple[Array | list[str], Array, 
         distinct, positions = np.unique(integers, return_inverse=True)
         rows, cols = np.split(positions.astype(np.int32)[codes], 2)
         return distinct, rows, cols
-    merged = names.dictionary_encode()  # the dictionary is in order of appearance in the first column, then the second
+    merged = names.dictionary_encode()  # two forms of one integer are one name
     names, codes = merged.dictionary, merged.indices.to_numpy()[codes]
-    rows, cols = np.split(codes, 2)
-    appearance = np.full(len(names), 2 * len(rows))
-    # In reverse order, because later assignments overwrite earlier ones: the first appearance remains.
-    for column, offset in ((cols, 1), (rows, 0)):
-        first = np.full(len(names), 2 * len(rows))
-        first[column[::-1]] = np.arange(2 * len(rows) - 2 + offset, -1, -2)
-        np.minimum(appearance, first, out=appearance)
+    in_order = codes.reshape(2, -1).T.ravel()  # source and target of the first edge, of the second, …
+    appearance = np.empty(len(names), np.int64)
+    appearance[in_order[::-1]] = np.arange(len(in_order))[::-1]  # the last assignment remains: the first appearance
     order = np.argsort(appearance)
     position = np.empty(len(order), np.int32)
     position[order] = np.arange(len(order), dtype=np.int32)
-    return names.take(pa.array(order)).to_pylist(), position[rows], position[cols]
+    rows, cols = np.split(position[codes], 2)
+    return names.take(pa.array(order)).to_pylist(), rows, cols
 
 
 def _number_integers(sources: Array, targets: Array) -> tuple[Array, Array, Array] | None:

@@ -36,6 +36,7 @@ from kappagcn.graphs.io.undirected import Array, name_source_in_errors
 __all__ = [
     "PER_NODE",
     "array_file",
+    "csr_features",
     "is_graph_folder",
     "map_folder",
     "new_folder",
@@ -289,7 +290,13 @@ def _features(arrays: dict[str, Array]) -> torch.Tensor | None:
     if "features_values" not in arrays:
         return None
     starts, indices, values = (torch.from_numpy(arrays[f"features_{name}"]) for name in ("indptr", "indices", "values"))
-    size = tuple(arrays["features_shape"].tolist())
+    return csr_features(starts, indices, values, tuple(arrays["features_shape"].tolist()))
+
+
+def csr_features(
+    starts: torch.Tensor, indices: torch.Tensor, values: torch.Tensor, size: tuple[int, ...]
+) -> torch.Tensor:
+    """A sparse CSR tensor of arrays that were checked."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
         return torch.sparse_csr_tensor(starts, indices, values, size=size, check_invariants=False)

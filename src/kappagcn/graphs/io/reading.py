@@ -11,10 +11,11 @@ import scipy.sparse as sp
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError, GraphFileError
-from kappagcn.graphs.columns import ColumnRule
+from kappagcn.graphs.columns import ColumnRule, EncodedColumns
 from kappagcn.graphs.io.compressed import ending_of, is_compressed, stem_of
 from kappagcn.graphs.io.edge_table import EdgeColumns, EdgeList, graph_of_edges, read_edges
 from kappagcn.graphs.io.folder import is_graph_folder, read_folder
+from kappagcn.graphs.io.formats import ENDINGS, MARKUP, TABLES, TEXT
 from kappagcn.graphs.io.graphml import read_graphml
 from kappagcn.graphs.io.matrix import graph_of_matrix, read_matrix
 from kappagcn.graphs.io.matrix_market import read_matrix_market
@@ -22,12 +23,10 @@ from kappagcn.graphs.io.node_data import as_features, as_labels, compact_feature
 from kappagcn.graphs.io.node_table import NodeTable, is_missing, number_classes, read_features, read_labels
 from kappagcn.graphs.io.npz import read_npz
 from kappagcn.graphs.io.pyg import read_torch
-from kappagcn.graphs.io.tables import DELIMITED, is_table
 from kappagcn.graphs.io.undirected import Array, assemble, counted, name_source_in_errors, node_index
+from kappagcn.graphs.node_rows import row_of_each_node
 
 Tables = dict[str, tuple[str, NodeTable]]  # by role, "features" or "labels": the file and its content
-MARKUP = {".graphml", ".gml"}
-TEXT = DELIMITED | MARKUP | {".mtx"}  # may be compressed
 
 
 class NodeFiles(NamedTuple):
@@ -72,7 +71,7 @@ class NodeFiles(NamedTuple):
             options = {"columns": columns, "label": same, "rules": self.rules}
             with name_source_in_errors(features):
                 table = read_features(Path(features), known, **options)
-            if table.values.shape[1]:
+            if not isinstance(table.values, EncodedColumns) or table.values.names:
                 tables["features"] = (str(features), table)
         if labels:
             with name_source_in_errors(labels):
@@ -98,17 +97,8 @@ def read_graph(
 ) -> Data:
     """Read a graph from a file; ``data.report`` says in one line what it is and what was changed.
 
-    | ending | format |
-    |---|---|
-    | .csv .tsv .txt .tab .edges .edgelist | edge list, see `edge_table` |
-    | .csv .tsv .txt .npy | square matrix of distances, or adjacency matrix, see `matrix` |
-    | .parquet | edge list by columns |
-    | .mtx | Matrix Market |
-    | .npz | arrays, see `npz` and `npz_forms` |
-    | .graphml .gml | NetworkX's formats |
-    | .pt | a PyG ``Data`` or its dict, loaded without running code |
-    | a folder | arrays mapped into memory, see `folder` |
-    | .gz .zst .bz2 after any of the text formats | the same, compressed |
+    The forms are those of `formats.FORMATS` and folders of mapped arrays, see `folder`. What is in them is described in
+    `edge_table`, `matrix`, `npz`, `npz_forms`, `graphml`, `pyg`.
 
     Args:
         path: Path of the file.
@@ -161,7 +151,7 @@ def _read(path: Path, files: NodeFiles, columns: EdgeColumns, sparse: bool) -> D
         )
     if ending in MARKUP and not (columns.source or columns.target or columns.time):
         return read_graphml(path, files.features, files.label or files.labels, columns.weight or "weight")
-    if is_table(path) and not folder:
+    if ending in TABLES and not folder:
         with name_source_in_errors(path):
             content = read_edges(path, columns)
             if isinstance(content, EdgeList):
@@ -194,7 +184,7 @@ def _read_whole(path: Path, ending: str, sparse: bool) -> Data:
         matrix = read_matrix_market(path)
         with name_source_in_errors(path):
             return from_scipy(matrix, name=stem_of(path))
-    known = ", ".join(sorted(TEXT | {".npz", ".npy", ".pt", ".parquet"}))
+    known = ", ".join(ENDINGS)
     raise GraphFileError(
         f"{path}: expected a file ending in {known}, found {ending or 'no ending'!r}. Convert it to one of these."
     )
@@ -212,7 +202,7 @@ def _from_edges(path: Path, edges: EdgeList, files: NodeFiles, sparse: bool) -> 
     count = None
     for source, table in tables.values():
         if table.names is None:
-            count = max(count or 0, table.values.shape[0])
+            count = max(count or 0, table.height)
             if not isinstance(edges.names, np.ndarray) or any(not 0 <= name < count for name in edges.names[[0, -1]]):
                 raise GraphFileError(
                     f"{source}: expected node_names, as its {count} rows do not number the nodes of {path.name} "
@@ -239,29 +229,24 @@ def _with_tables(data: Data, path: Path, tables: Tables, sparse: bool) -> Data:
     with name_source_in_errors(path):
         index = node_index(data)
     for role, (source, table) in tables.items():
-        unknown = [name for name in table.names or () if name not in index]
-        if unknown or (table.names is None and table.values.shape[0] != data.num_nodes):
-            content = f"unknown ones such as {unknown[:3]}" if unknown else f"{table.values.shape[0]} rows"
-            raise GraphFileError(f"{source}: expected the {data.num_nodes} nodes of {path.name}, found {content}.")
         with name_source_in_errors(source):
-            nodes = table.positions(index)
-            if role == "features":
-                if len(nodes) < data.num_nodes:
-                    missing = sorted(set(index) - set(table.names or ()))
-                    raise GraphError(
-                        f"expected features for all {data.num_nodes} nodes, found none for "
-                        f"{data.num_nodes - len(nodes)} of them, such as {missing[:3]}."
-                    )
-                x = as_features(table.values[np.argsort(nodes)], sparse=sparse and sp.issparse(table.values))
-                data.x = compact_features(x) if sparse else x
-                names: dict[str, Any] = {"attr_names": table.columns, "column_rules": table.rules}
-                data.report += f"; {table.note}" * bool(table.note)
-            else:
-                labels = np.full(data.num_nodes, -1, np.int64)
-                labels[nodes], class_names = number_classes(table.values)
-                data.y, names = as_labels(labels), {"class_names": class_names}
+            if table.names is None and table.height != data.num_nodes:
+                raise GraphError(f"expected the {data.num_nodes} nodes of {path.name}, found {table.height} rows.")
+            names = list(index) if table.names is None else table.names
+            order = row_of_each_node(names, index, role, complete=role == "features")
+            if role == "labels":
+                numbers, class_names = number_classes(table.values)
+                labels = np.append(numbers, -1)[order]
+                data.y, data.class_names = as_labels(labels), class_names
                 data.report += _unlabelled(labels, table.values)
-            data.update({key: value for key, value in names.items() if value})
+            elif isinstance(table.values, EncodedColumns):
+                table.values.add_to(data, order)
+            else:
+                data.x = as_features(table.values[order], sparse=sparse and sp.issparse(table.values))
+    if "features" in tables and sparse:
+        data.x = compact_features(data.x)
+    if data.get("class_names", "") is None:
+        del data.class_names
     return data
 
 

@@ -27,7 +27,6 @@ __all__ = [
     "arrow_table",
     "as_days",
     "is_frame",
-    "is_table",
     "node_ids",
     "read_numbers",
     "read_table",
@@ -36,7 +35,6 @@ __all__ = [
 ]
 
 DAY = 86_400e6  # microseconds
-DELIMITED = {".csv", ".tsv", ".txt", ".edges", ".edgelist", ".tab"}
 ODD_ID = r"^([+-]?[0-9]+\.0*|[+][0-9]+|-0)$"  # text of an integer in another form than its usual one
 
 
@@ -67,17 +65,16 @@ class Table:
         """Number of columns."""
         return int(self.columns.num_columns)
 
+    def name(self, i: int) -> str:
+        """The name of a column."""
+        return self.heading[i] if self.heading is not None else f"column {i + 1}"
+
     def position(self, name: str) -> int:
         """The position of the column with a name, or with its number from 1 where columns have no names."""
         names = self.heading if self.heading is not None else [str(i + 1) for i in range(self.width)]
         if names.count(name) != 1:
             raise GraphError(f"expected one column {name!r}, found {', '.join(names)}.")
         return names.index(name)
-
-
-def is_table(path: Path) -> bool:
-    """Whether a file's ending says that it holds a table."""
-    return ending_of(path) in DELIMITED | {".parquet"}
 
 
 def is_frame(value: Any) -> bool:
@@ -216,7 +213,7 @@ def _plain(column: Sequence[Any]) -> list[Any]:
 
 def node_ids(table: Table, i: int, expected: str) -> Any:
     """The nodes in a column, as int64 or as text; `usual_ids` makes 1 of 1.0."""
-    column, name = table.columns.column(i), table.heading[i] if table.heading is not None else f"column {i + 1}"
+    column, name = table.columns.column(i), table.name(i)
     kind = column.type
     if column.null_count:
         raise GraphError(f"expected a node in every row of {name}, found {column.null_count:,} empty ones.")

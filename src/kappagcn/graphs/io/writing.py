@@ -15,18 +15,16 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError
 from kappagcn.graphs.io.compressed import compressed, ending_of, is_compressed, stem_of
 from kappagcn.graphs.io.folder import save_folder
+from kappagcn.graphs.io.formats import DELIMITED, ENDINGS, MARKUP, TEXT
 from kappagcn.graphs.io.headings import MISSING_LABELS
 from kappagcn.graphs.io.matrix_market import matrix_market_bytes
 from kappagcn.graphs.io.npz import feature_arrays, save_npz
 from kappagcn.graphs.io.pyg import save_data
-from kappagcn.graphs.io.reading import TEXT
-from kappagcn.graphs.io.tables import DELIMITED
 from kappagcn.graphs.io.undirected import counted, node_index
 from kappagcn.io_atomic import atomic_write, save_arrays
 
 __all__ = ["save_graph"]
 
-WRITTEN = TEXT | {".npz", ".npy", ".parquet", ".pt"}
 DENSE_LIMIT = 20_000  # nodes of a matrix that is written in full
 ODD = r"^[\s\x{a0}#%]|[\s\x{a0}]$|[,;|\t]"  # a cell that is quoted, if only for other readers
 LABEL = "class"  # node attribute of GraphML and GML that holds the label
@@ -60,8 +58,8 @@ def save_graph(data: Data, path: str | Path, *, half: bool = False) -> list[str]
         return []
     if half:
         raise GraphError(f"{path}: expected a folder for features as float16, found a file.")
-    if ending not in WRITTEN or (is_compressed(path) and ending not in TEXT):
-        known = ", ".join(sorted(WRITTEN))
+    if ending not in ENDINGS or (is_compressed(path) and ending not in TEXT):
+        known = ", ".join(ENDINGS)
         raise GraphError(
             f"{path}: expected a file ending in {known}, text also in .gz, .zst or .bz2, found "
             f"{''.join(path.suffixes[-2:]) or 'no ending'!r}."
@@ -75,7 +73,7 @@ def save_graph(data: Data, path: str | Path, *, half: bool = False) -> list[str]
     content = WRITERS[ending](data, ending)
     with atomic_write(path) as file:
         file.write(compressed(content, path))
-    if ending in (".graphml", ".gml"):
+    if ending in MARKUP:
         notes = [f"labels are the node attribute {LABEL!r}: --labels {LABEL}"] if data.get("y") is not None else []
         return [*notes, *_left_out(data, ("y", "node_names", "class_names"))]
     if ending == ".npy":
@@ -212,6 +210,5 @@ WRITERS: dict[str, Callable[[Data, str], bytes]] = {
     ".parquet": _parquet,
     ".mtx": _matrix_market,
     ".npy": _matrix,
-    ".graphml": _networkx,
-    ".gml": _networkx,
+    **dict.fromkeys(MARKUP, _networkx),
 }
