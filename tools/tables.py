@@ -25,6 +25,7 @@ __all__ = [
     "cell_accuracy",
     "curvature_pays",
     "distortion",
+    "drop_in",
     "dropped",
     "earlier_search",
     "embeddings",
@@ -37,6 +38,7 @@ __all__ = [
     "nodes_beside",
     "own_features",
     "ppnp_splits",
+    "quality",
     "reproduced",
     "rounds",
     "sides",
@@ -412,3 +414,38 @@ def accuracy_errors(keep: Callable[[Record], bool] | str, what: str, system: str
     else:
         picked = [r for r in results if keep(r)]
     return max((r[system][what] for r in picked if system in r), default=float("nan"))
+
+
+# Benchmarks with tables of their own
+
+
+def quality(part: str, measure: str) -> str:
+    """Embeddings with the defaults; bold where the value that was asked for, or published, is reached."""
+    rows = []
+    for run in json.loads((RECORDS / "embedding_quality.json").read_text())["results"]:
+        if run["part"] != part:
+            continue
+        target, value = run["target"], run[measure]
+        met = target is not None and (value >= target if measure == "map" else value <= target)
+        name = run["graph"] + (f" (seed {run['seed']})" if run["seed"] else "")
+        name += f", `{run['objective']}`" if part == "lengths" else ""
+        shown = f"**{value:.4f}**" if met else f"{value:.4f}"
+        asked = "" if target is None else f"{target:.4g}"
+        times = (run["seconds"], run.get("cpu_seconds", ""))
+        rows.append([name, run["space"], shown, asked, run["learned_space"], run["epochs"], *times])
+    heads = ["graph", "space", measure, "asked or published", "learned space", "epochs", "seconds", "of processor"]
+    return markdown(heads, rows)
+
+
+def drop_in() -> str:
+    """Mean and standard deviation of test accuracy, with nothing but the class of the layer changed."""
+    tests: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for run in json.loads((RECORDS / "drop_in.json").read_text())["results"]:
+        tests.setdefault((run["graph"], run["features"]), {}).setdefault(run["layer"], []).append(run["test"])
+    names = ("H16", "S16", "default", "GCNConv")
+    rows = []
+    for where, by_layer in tests.items():
+        if all(len(by_layer.get(name, ())) > 1 for name in names):
+            cells = [by_layer[name] for name in names]
+            rows.append([*where, *(f"{statistics.mean(c):.3f} ± {statistics.stdev(c):.3f}" for c in cells)])
+    return markdown(["graph", "features", *names], rows)

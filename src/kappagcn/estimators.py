@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from kappagcn.training.estimate import Estimate, bootstrapped
     from kappagcn.training.graph_nodes import GraphNodes
 
-WITH_SKLEARN = True  # the command line, which has no use for scikit-learn, sets it to False before the first import
-
 # Imported on first use: the command line does not wait for torch.
 _HOMES = {
     "ClassificationSettings": "classification.settings",

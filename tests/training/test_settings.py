@@ -18,7 +18,7 @@ from kappagcn.errors import ConfigError
 from kappagcn.links.network import build_link_predictor, resolved_links
 from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.training.setting_field import GIVEN, flag_of, idle_reason, settings_table
-from kappagcn.training.settings import TrainingSettings, as_settings
+from kappagcn.training.settings import TrainingSettings, as_settings, read_toml
 from workers import Worker, execute
 
 KINDS = {
@@ -191,3 +191,11 @@ def test_a_new_setting_is_one_line_in_one_file(tmp_path):
     assert shown["argument"] == "dummy: 'float' = 0.25"
     assert "dummy: A setting that a test adds." in shown["docstring"]
     assert shown["table"] == ["| `dummy` | `--set dummy=…` | `0.25` | A setting that a test adds. In [0, 1]. |"]
+
+
+def test_files_that_are_no_toml_are_named(tmp_path):
+    (tmp_path / "broken.toml").write_text("lr = = 1")
+    with pytest.raises(ConfigError, match=r"broken\.toml: expected TOML"):
+        read_toml(tmp_path / "broken.toml")
+    with pytest.raises(ConfigError, match=r"none\.toml: expected a TOML file"):
+        read_toml(tmp_path / "none.toml")

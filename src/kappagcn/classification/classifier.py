@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
 from torch import Tensor
 from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
@@ -35,7 +36,7 @@ from kappagcn.training.graph_nodes import GraphNodes, as_indices, chosen_rows, t
 from kappagcn.training.layer_by_layer import layerwise
 from kappagcn.training.minibatch import check_neighbors
 from kappagcn.training.node_frames import node_frame, node_names
-from kappagcn.training.sklearn_base import ClassifierMixin, NotFittedError
+from kappagcn.training.sklearn_base import NotFittedError
 from kappagcn.training.tasks import inputs
 from kappagcn.training.threads import threads_for_graph
 

@@ -36,7 +36,9 @@ def classify(
     splits: Annotated[
         int, typer.Option(min=1, max=20, help="Number of splits; the interval then covers splits and seeds.")
     ] = 1,
-    runs: Annotated[int, typer.Option(min=1, help="Number of runs on each split, each with its seed.")] = 1,
+    runs: Annotated[
+        int, typer.Option(hidden=True, min=1, help="Number of runs on each split, each with its seed.")
+    ] = 1,
     split: Annotated[
         list[Path] | None,
         typer.Option(help="File with your own split; JSON, npz or CSV (node, part); repeat it for more splits."),

@@ -16,7 +16,7 @@ from kappagcn.training.setting_field import flag_of
 
 ADD_HELP = "Run directory: add nodes of GRAPH that it does not have; the others stay where they are."
 EXPORT_HELP = "Also write the points: .vec, .parquet, .npy, .npz, .csv; word2vec and gensim read .vec."
-HIDDEN = ("features", "labels", "label", *RARE)
+HIDDEN = ("features", "labels", "label", "weight", *RARE)
 NAMED = 5  # largest number of coincident nodes that are printed by name
 
 

@@ -40,7 +40,7 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     """Use the settings in a file as defaults of the options with the same names."""
     if path is not None:
         with one_line_errors():
-            from kappagcn.training.toml_files import read_toml
+            from kappagcn.training.settings import read_toml
 
             values = _take_values(context, read_toml(path), str(path))
         context.default_map = {**values, **(context.default_map or {})}  # --set wins

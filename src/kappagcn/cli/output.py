@@ -48,10 +48,6 @@ def one_line_errors() -> Iterator[None]:
     except BrokenPipeError:
         sys.stderr.close()  # the program that reads the pipe has closed it
         raise typer.Exit(1) from None
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] != "matplotlib":
-            raise
-        raise refuse("expected matplotlib for pictures, found none. Run pip install 'kappagcn[figures]'.") from None
     except OSError as error:
         name = "" if error.filename is None else f"{error.filename}: "
         raise refuse(f"{name}{error.strerror or error}.", 1) from None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.base import TransformerMixin
 from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
@@ -38,7 +39,7 @@ from kappagcn.training.graph_nodes import GraphNodes, chosen_rows
 from kappagcn.training.node_frames import node_names
 from kappagcn.training.run import TrainingResult
 from kappagcn.training.run_lock import locked
-from kappagcn.training.sklearn_base import NotFittedError, TransformerMixin
+from kappagcn.training.sklearn_base import NotFittedError
 from kappagcn.training.threads import threads_for_pairs
 
 __all__ = ["GraphEmbedder"]

@@ -17,8 +17,7 @@ from kappagcn.errors import ConfigError, KappaGCNError
 from kappagcn.graphs.io.node_data import one_hot
 from kappagcn.io_atomic import atomic_write
 from kappagcn.models import MODELS, NodeClassifier
-from kappagcn.training.settings import TrainingSettings
-from kappagcn.training.toml_files import read_toml
+from kappagcn.training.settings import TrainingSettings, read_toml
 
 __all__ = ["Experiment", "load_settings", "save_settings"]
 

@@ -9,15 +9,17 @@ settings it serves.
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, fields
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from kappagcn.errors import ConfigError
 from kappagcn.training.setting_field import GIVEN, check_value, flag_of, idle_reason, parsed, purpose, setting
 
-__all__ = ["NetworkSettings", "Settings", "TrainingSettings", "as_settings"]
+__all__ = ["NetworkSettings", "Settings", "TrainingSettings", "as_settings", "read_toml"]
 
 SPACE = "Space, such as H16, S16, H8xS8, or E16 (flat)"
 SEED_LIMIT = 2**32
@@ -211,3 +213,14 @@ def as_settings(kind: type[Any], values: Mapping[str, Any]) -> Any:
     settings.check()
     settings.check_effects()
     return settings
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The settings in a TOML file."""
+    try:
+        with Path(path).open("rb") as file:
+            return tomllib.load(file)
+    except OSError as problem:
+        raise ConfigError(f"{path}: expected a TOML file, found {problem.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise ConfigError(f"{path}: expected TOML, found {problem}.") from None
