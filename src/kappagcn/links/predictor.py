@@ -34,6 +34,7 @@ from kappagcn.links.network import (
 )
 from kappagcn.links.search import top_pairs
 from kappagcn.links.settings import LinkPredictionSettings
+from kappagcn.links.task import test_scores
 from kappagcn.models import FreePoints, LinkPredictor
 from kappagcn.training.base import Estimator
 from kappagcn.training.checkpoint import load_state, loading, save_tensors, state_tensors
@@ -235,14 +236,10 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
         self._fitted()
         if self._data is None:
             raise SplitError("expected a link predictor that was fitted, found a loaded one, without test pairs.")
-        pairs = self.split_.final_test_pairs()
-        count = pairs.edges.shape[1]
-        if not count:
+        if not self.split_.final_test_pairs().edges.shape[1]:
             raise SplitError("expected test edges, found none: fitted with test=0.")
         options = {name: value for name, value in self._options().items() if name != "folds"}
-        task = link_task(self.model_.eval(), self._data, self.split_, **options)
-        scores = task.scores(pairs.both).double().numpy()
-        return scores[:count], scores[count:]
+        return test_scores(link_task(self.model_, self._data, self.split_, **options), self.split_)
 
     def evaluate(self) -> dict[str, float]:
         """ROC AUC, average precision, hits@k and MRR on the test pairs. Do not choose settings by its results."""

@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch_geometric.data import Data
@@ -22,7 +24,9 @@ from kappagcn.training.minibatch import SampledNetwork, mixed_seed
 from kappagcn.training.setting_field import check_count
 from kappagcn.training.tasks import inputs
 
-__all__ = ["LinkBatches", "LinkPrediction", "evaluate_links"]
+__all__ = ["LinkBatches", "LinkPrediction", "evaluate_links", "test_scores"]
+
+Array = NDArray[np.float64]
 
 
 class LinkPrediction:
@@ -235,8 +239,13 @@ def evaluate_links(task: LinkPrediction, split: EdgeSplit) -> dict[str, float]:
     >>> 0 <= evaluate_links(LinkPrediction(model, data, split), split)["roc_auc"] <= 1
     True
     """
+    return link_metrics(*test_scores(task, split))
+
+
+def test_scores(task: LinkPrediction, split: EdgeSplit) -> tuple[Array, Array]:
+    """Log-odds of the test edges and of the other test pairs, from messages along training edges alone."""
     pairs = split.final_test_pairs()
     task.model.eval()
-    scores = task.scores(pairs.both).double().cpu().numpy()
+    scores: Array = task.scores(pairs.both).double().cpu().numpy()
     count = pairs.edges.shape[1]
-    return link_metrics(scores[:count], scores[count:])
+    return scores[:count], scores[count:]

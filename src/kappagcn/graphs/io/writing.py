@@ -27,6 +27,14 @@ __all__ = ["save_graph"]
 
 DENSE_LIMIT = 20_000  # nodes of a matrix that is written in full
 ODD = r"^[\s\x{a0}#%]|[\s\x{a0}]$|[,;|\t]"  # a cell that is quoted, if only for other readers
+ATTRIBUTES = {
+    "x": "features",
+    "y": "labels",
+    "node_names": "names of nodes",
+    "class_names": "names of classes",
+    "attr_names": "names of features",
+    **{mask: mask for mask in ("train_mask", "val_mask", "test_mask")},
+}  # what a format may not hold, in words
 LABEL = "class"  # node attribute of GraphML and GML that holds the label
 
 
@@ -66,7 +74,7 @@ def save_graph(data: Data, path: str | Path, *, half: bool = False) -> list[str]
         )
     if ending == ".npz":
         save_npz(data, path)
-        return _left_out(data, ("x", "y", "node_names", "attr_names", "class_names", *MASKS))
+        return []
     if ending == ".pt":
         save_data(data, path)
         return []
@@ -87,15 +95,9 @@ def save_graph(data: Data, path: str | Path, *, half: bool = False) -> list[str]
     return [*notes, *_left_out(data, ("x", "y", "class_names", *(() if ending == ".mtx" else ("node_names",))))]
 
 
-MASKS = ("train_mask", "val_mask", "test_mask")
-
-
 def _left_out(data: Data, kept: tuple[str, ...]) -> list[str]:
     """A note on the attributes of a graph that are not written."""
-    names = ("x", "y", "node_names", "class_names", "attr_names", *MASKS)
-    words = {"x": "features", "y": "labels", "node_names": "names of nodes", "class_names": "names of classes"}
-    words |= {"attr_names": "names of features"} | {mask: mask for mask in MASKS}
-    missing = [words[name] for name in names if name not in kept and data.get(name) is not None]
+    missing = [words for name, words in ATTRIBUTES.items() if name not in kept and data.get(name) is not None]
     return [f"left out: {', '.join(missing)}"] if missing else []
 
 
