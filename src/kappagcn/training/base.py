@@ -47,12 +47,14 @@ class Estimator(SparseCopies, BaseEstimator, Settings):
         return estimator
 
     @contextmanager
-    def progress(self, what: str, communicator: Communicator) -> Iterator[list[Callable[[dict[str, Any]], None]]]:
+    def progress(
+        self, what: str, communicator: Communicator, epochs: int | None = None
+    ) -> Iterator[list[Callable[[dict[str, Any]], None]]]:
         """Callbacks for training that show its progress; none on ranks above 0, or if not verbose."""
         if not self.verbose or communicator.rank > 0:
             yield []
             return
-        with reporting(what, self.epochs) as report:
+        with reporting(what, epochs or self.epochs) as report:
             yield [report]
 
     def say(self, text: str, communicator: Communicator) -> None:
