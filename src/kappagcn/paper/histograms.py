@@ -12,7 +12,7 @@ from kappagcn.errors import CheckpointError
 from kappagcn.graphs import largest_component, load_graph, parallelogram_curvature
 from kappagcn.io_atomic import atomic_write
 from kappagcn.paper.cells import DATASETS
-from kappagcn.paper.runs import made_by
+from kappagcn.paper.machine import made_by
 
 __all__ = ["graph_histograms", "histograms"]
 
