@@ -15,7 +15,7 @@ from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import GraphError, SplitError, described
+from kappagcn.errors import GraphError, described
 from kappagcn.geometry import Curvature
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import EdgeSplit, edge_split
@@ -34,6 +34,7 @@ from kappagcn.links.network import (
 )
 from kappagcn.links.search import top_pairs
 from kappagcn.links.settings import LinkPredictionSettings
+from kappagcn.links.task import test_scores
 from kappagcn.models import FreePoints, LinkPredictor
 from kappagcn.training.base import Estimator
 from kappagcn.training.checkpoint import load_state, loading, save_tensors, state_tensors
@@ -234,15 +235,11 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
         """Log-odds of the test edges and of the test non-edges, from messages along training edges alone."""
         self._fitted()
         if self._data is None:
-            raise SplitError("expected a link predictor that was fitted, found a loaded one, without test pairs.")
-        pairs = self.split_.final_test_pairs()
-        count = pairs.edges.shape[1]
-        if not count:
-            raise SplitError("expected test edges, found none: fitted with test=0.")
+            raise GraphError("expected a link predictor that was fitted, found a loaded one, without test pairs.")
+        if not self.split_.final_test_pairs().edges.shape[1]:
+            raise GraphError("expected test edges, found none: fitted with test=0.")
         options = {name: value for name, value in self._options().items() if name != "folds"}
-        task = link_task(self.model_.eval(), self._data, self.split_, **options)
-        scores = task.scores(pairs.both).double().numpy()
-        return scores[:count], scores[count:]
+        return test_scores(link_task(self.model_, self._data, self.split_, **options), self.split_)
 
     def evaluate(self) -> dict[str, float]:
         """ROC AUC, average precision, hits@k and MRR on the test pairs. Do not choose settings by its results."""

@@ -6,13 +6,15 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.graphs import EdgeSplit, NegativeSampler
 from kappagcn.graphs.negatives import pair_keys
 from kappagcn.links.metrics import link_metrics
@@ -22,7 +24,9 @@ from kappagcn.training.minibatch import SampledNetwork, mixed_seed
 from kappagcn.training.setting_field import check_count
 from kappagcn.training.tasks import inputs
 
-__all__ = ["LinkBatches", "LinkPrediction", "evaluate_links"]
+__all__ = ["LinkBatches", "LinkPrediction", "evaluate_links", "test_scores"]
+
+Array = NDArray[np.float64]
 
 
 class LinkPrediction:
@@ -65,7 +69,7 @@ class LinkPrediction:
         communicator: Communicator | None = None,
     ) -> None:
         if not (split.validation.edges.numel() and split.validation.others.numel()):
-            raise TrainingError(f"{split.name}: expected validation edges and non-edges to stop by, found none.")
+            raise ConfigError(f"{split.name}: expected validation edges and non-edges to stop by, found none.")
         view = split.training_view(data)
         self.model, self.communicator = model, communicator or Communicator()
         self.x: Any = None
@@ -195,7 +199,7 @@ class LinkBatches(LinkPrediction):
     def loss(self) -> Tensor:
         """Cross-entropy of the current batch; those of all ranks add up to its mean."""
         if self._batch is None:
-            raise TrainingError("expected a current batch, found none: iterate over batches() first.")
+            raise ConfigError("expected a current batch, found none: iterate over batches() first.")
         edges, others, count = self._batch
         nodes, places = torch.cat((edges, others), 1).unique(return_inverse=True)
         if not len(nodes):
@@ -235,8 +239,13 @@ def evaluate_links(task: LinkPrediction, split: EdgeSplit) -> dict[str, float]:
     >>> 0 <= evaluate_links(LinkPrediction(model, data, split), split)["roc_auc"] <= 1
     True
     """
+    return link_metrics(*test_scores(task, split))
+
+
+def test_scores(task: LinkPrediction, split: EdgeSplit) -> tuple[Array, Array]:
+    """Log-odds of the test edges and of the other test pairs, from messages along training edges alone."""
     pairs = split.final_test_pairs()
     task.model.eval()
-    scores = task.scores(pairs.both).double().cpu().numpy()
+    scores: Array = task.scores(pairs.both).double().cpu().numpy()
     count = pairs.edges.shape[1]
-    return link_metrics(scores[:count], scores[count:])
+    return scores[:count], scores[count:]

@@ -69,7 +69,10 @@ def read_labelled(graph: Any, x: Any, y: Any, rules: Any = None) -> tuple[Data, 
     data, x_rows, y_rows = _with_rows(data, graph, x, y)
     if x_rows is not None:
         order = row_of_each_node(x_rows.names, node_index(data), "x", complete=True)
-        encode_columns(x_rows.table, rules and [ColumnRule(**rule) for rule in rules]).add_to(data, order)
+        columns = encode_columns(x_rows.table, rules and [ColumnRule(**rule) for rule in rules])
+        columns.add_to(data, order)
+        if columns.unchanged:  # of a file nothing is said of these
+            data.report += f"; {columns.sentence}"
     elif x is not None:
         data.x = as_features(x, sparse=sp.issparse(x) or (isinstance(x, Tensor) and x.layout != torch.strided))
         data.attr_names = data.column_rules = None  # of features that the graph had
@@ -83,9 +86,9 @@ def read_labelled(graph: Any, x: Any, y: Any, rules: Any = None) -> tuple[Data, 
         data.report += f"; labels of {known:,} nodes"
     elif y is not None:
         labels = label_array(y, data.num_nodes)
-    columns = {rows.column: None for rows in (x_rows, y_rows) if rows is not None and rows.column is not None}
-    if columns:
-        data.report += f"; rows named by {' and '.join(columns)}"
+    naming = {rows.column: None for rows in (x_rows, y_rows) if rows is not None and rows.column is not None}
+    if naming:
+        data.report += f"; rows named by {' and '.join(naming)}"
     return data, labels
 
 
