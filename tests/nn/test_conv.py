@@ -16,9 +16,9 @@ from kappagcn import geometry as G
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
 from kappagcn.graphs import balanced_tree, disease
+from kappagcn.kernels.midpoints import lift_rows
 from kappagcn.nn import aggregate
 from kappagcn.nn.midpoints import count_edge_rows, midpoints
-from kappagcn.nn.rows import lift_rows
 from kappagcn.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
 from layers import exact_midpoint
 from spaces import few

@@ -11,10 +11,10 @@ from torch_geometric.utils import softmax
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, Stereographic
 from kappagcn.geometry.numerics import ROW_TRANSLATED, arsinc
+from kappagcn.kernels.midpoints import lift_rows, within
 from kappagcn.nn.functional import dropconnect, linear
 from kappagcn.nn.inputs import Adjacency, Features, as_adjacency, check_rows
 from kappagcn.nn.message_passing import CurvedMessagePassing
-from kappagcn.nn.rows import lift_rows, within
 from kappagcn.sparse import SparseMatrix
 
 

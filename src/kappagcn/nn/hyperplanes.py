@@ -7,7 +7,8 @@ from torch import Tensor
 
 from kappagcn.geometry.numerics import ROW_EXPONENT, ROW_LEAST_LAMBDA
 from kappagcn.geometry.vectors import dot, matmul, norm
-from kappagcn.nn.rows import arsin_rows, lift_rows
+from kappagcn.kernels.arcs import arsin_rows
+from kappagcn.kernels.midpoints import lift_rows
 
 
 def hyperplane_logits(v: Tensor, p: Tensor, a: Tensor, k: Tensor, dims: list[int]) -> Tensor:
@@ -19,7 +20,7 @@ def hyperplane_logits(v: Tensor, p: Tensor, a: Tensor, k: Tensor, dims: list[int
 def _in_one_space(v: Tensor, p: Tensor, a: Tensor, k: Tensor) -> Tensor:
     """κ-logits in one space; numbers per class are computed in float64."""
     dtype, a, kappa = v.dtype, a.double(), k.double()
-    on_plane = lift_rows(p.to(torch.float64, copy=True), kappa, ROW_EXPONENT[dtype])
+    on_plane = lift_rows(p.to(torch.float64, copy=True), kappa, limit=ROW_EXPONENT[dtype])
     point, height = on_plane.split([v.shape[-1], 1], -1)
     factor = (height + 1).clamp(min=ROW_LEAST_LAMBDA)
     offset, length = dot(point, a), norm(a)
