@@ -13,7 +13,7 @@ SHAKEN := tests/test_shaking.py tests/test_documents.py tests/test_examples.py t
 # The project's files are UTF-8 in every locale.
 export PYTHONUTF8 := 1
 
-.PHONY: help start busy demo test fuzz shaken generic portable wheel lowest lint format docs gallery figures growing bench accuracy graphs \
+.PHONY: help start busy demo test fuzz shaken generic portable wheel lowest lint format docs readme size growing bench accuracy graphs \
 	layers tables embeddings quality spot-check clean
 
 help: ## show this list
@@ -46,7 +46,7 @@ shaken: $(READY) ## tests of training, documents and examples with all random nu
 generic: $(READY) ## tests of geometry, layers and networks with the instructions that every x86-64 processor has
 	@$(BIN)/python benchmarks/portable.py --row generic tests/geometry tests/nn tests/models
 
-portable: $(READY) ## all tests under other instruction sets, threads, orders, without numba; keeps the record and docs/portability.md
+portable: $(READY) ## all tests under other instruction sets, threads, orders, without numba; keeps the record
 	@$(BIN)/python benchmarks/portable.py
 
 wheel: $(READY) ## build the wheel; install it outside this folder, alone and with each extra; use it there
@@ -64,48 +64,48 @@ format: $(READY) ## let ruff rewrite what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: $(READY) ## build the documentation into site/
+docs: $(READY) ## build the documentation into site/; the first time with its pictures, some ten minutes; some need KAPPAGCN_DATA
+	@$(BIN)/python tools/pictures.py
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "site/index.html"
 
-gallery: $(READY) ## runs, pages and thumbnails of the documentation's gallery; some need KAPPAGCN_DATA
-	@$(BIN)/python benchmarks/gallery.py
+readme: $(READY) ## the README's tables and CONTRIBUTING's figure anew
+	@$(BIN)/python tools/pages.py && $(BIN)/python tools/house.py
 
-figures: $(READY) ## the paper's figures and the demo's picture into docs/images; the histograms need KAPPAGCN_DATA once
-	@$(BIN)/python benchmarks/figures.py && $(BIN)/python benchmarks/demo.py
-	@$(BIN)/python benchmarks/targets.py demo
+size: $(READY) ## lines of Python by folder, bytes and files of the repository
+	@$(BIN)/python tools/size.py
 
 growing: $(READY) ## a million nodes, mini-batches, several workers beside one process; docs/growing.md; needs KAPPAGCN_DATA
-	@$(BIN)/python benchmarks/minibatch.py && $(BIN)/python benchmarks/growing.py
+	@$(BIN)/python benchmarks/minibatch.py
 	@$(BIN)/python benchmarks/targets.py minibatch growing
 
-bench: $(READY) ## speed and memory against geoopt; keeps the record, docs/speed.md and the README's table
-	@$(BIN)/python benchmarks/geometry.py && $(BIN)/python benchmarks/readme.py
+bench: $(READY) ## speed and memory against geoopt; keeps the record
+	@$(BIN)/python benchmarks/geometry.py
 
-start: $(READY) ## how soon a command starts and a large edge list is read; keeps the record and docs/data-in.md
+start: $(READY) ## how soon a command starts and a large edge list is read; keeps the record
 	@$(BIN)/python benchmarks/data_in.py
 
-busy: $(READY) ## training beside a process that keeps one core busy; needs a quiet machine; keeps the record and docs/busy-core.md
+busy: $(READY) ## training beside a process that keeps one core busy; needs a quiet machine; keeps the record
 	@$(BIN)/python benchmarks/busy_core.py
 
-accuracy: $(READY) ## errors against 50-digit mpmath beside geoopt's; keeps the record, docs/accuracy.md and the README's table
-	@$(BIN)/python benchmarks/accuracy.py && $(BIN)/python benchmarks/readme.py
+accuracy: $(READY) ## errors against 50-digit mpmath beside geoopt's; keeps the record
+	@$(BIN)/python benchmarks/accuracy.py
 
 graphs: $(READY) ## shortest paths against their peers, curvature of all datasets; needs KAPPAGCN_DATA
-	@$(BIN)/python benchmarks/graphs.py && $(BIN)/python benchmarks/curvature.py && $(BIN)/python benchmarks/readme.py
+	@$(BIN)/python benchmarks/graphs.py && $(BIN)/python benchmarks/curvature.py
 	@$(BIN)/python benchmarks/targets.py graphs
 
 layers: $(READY) ## κ-GCN layers against PyG's and our own GCN, precision by radius, κ through zero; needs KAPPAGCN_DATA
-	@$(BIN)/python benchmarks/layers.py && $(BIN)/python benchmarks/crossing.py && $(BIN)/python benchmarks/readme.py
+	@$(BIN)/python benchmarks/layers.py && $(BIN)/python benchmarks/crossing.py
 	@$(BIN)/python benchmarks/targets.py layers
 
 tables: $(READY) ## node classification: the paper's Tables 2 and 3 and more graphs, from records; runs what is missing; needs KAPPAGCN_DATA
 	@$(BIN)/kappagcn reproduce table2 && $(BIN)/kappagcn reproduce table3 && $(BIN)/kappagcn reproduce further
-	@$(BIN)/python benchmarks/node_classification.py && $(BIN)/python benchmarks/readme.py
+	@$(BIN)/python tools/pack.py
 
 embeddings: $(READY) ## an epoch beside geoopt; the paper's Table 1, the sweep over curvatures and a large graph, from records; runs what is missing; needs KAPPAGCN_DATA
 	@$(BIN)/python benchmarks/distortion.py
 	@$(BIN)/kappagcn reproduce table1 && $(BIN)/kappagcn reproduce sweep && $(BIN)/kappagcn reproduce large
-	@$(BIN)/python benchmarks/embeddings.py && $(BIN)/python benchmarks/readme.py
+	@$(BIN)/python tools/pack.py
 	@$(BIN)/python benchmarks/targets.py distortion large
 
 spot-check: $(READY) ## twelve cells of the tables above, drawn at random, made anew and compared with their records; about 45 minutes; needs KAPPAGCN_DATA

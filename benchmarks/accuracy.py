@@ -1,9 +1,7 @@
 """Errors of every operation against 50-digit mpmath, beside geoopt's: values and derivatives by κ.
 
-    python benchmarks/accuracy.py             measures, prints the tables, keeps benchmarks/results/accuracy.json and
-                                              writes docs/accuracy.md from it
+    python benchmarks/accuracy.py             measures, keeps records/accuracy.json
     python benchmarks/accuracy.py --count 50  a short version, not kept
-    python benchmarks/accuracy.py --docs      docs/accuracy.md from the record, without measuring
 
 A value's error is relative to its length. A derivative's is relative to its length too, or to
 0.05·|value|·max|x|² where it nearly cancels. Inputs are drawn with a fixed seed, exactly representable in the dtype
@@ -22,6 +20,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import geoopt
@@ -31,7 +30,9 @@ from torch import Tensor
 
 import kappagcn.geometry as G
 import record
-from kappagcn.testing import reference as R
+
+sys.path.insert(1, str(Path(__file__).parents[1] / "tests" / "geometry"))
+import reference as R
 
 SIZES = [1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 0.5, 1.0, 5.0]
 KAPPAS = [-s for s in reversed(SIZES)] + [0.0] + SIZES
@@ -279,89 +280,9 @@ def measure_far(name: str, kappa: float, size: float, dtype: torch.dtype, count:
     return {"case": name, "kappa": kappa, "size": size, "dtype": str(dtype).removeprefix("torch."), "error": error}
 
 
-def far_table(results: list[dict[str, Any]], kappa: float) -> str:
-    """Markdown: a row for each dtype and operation, a column for each distance."""
-    mine = [r for r in results if r["kappa"] == kappa]
-    sizes = list(dict.fromkeys(r["size"] for r in mine))
-    lines = [f"| dtype | operation | {' | '.join(f'{s:g}' for s in sizes)} |", "|---" * (2 + len(sizes)) + "|"]
-    for dtype, name in dict.fromkeys((r["dtype"], r["case"]) for r in mine):
-        errors = {r["size"]: r["error"] for r in mine if (r["dtype"], r["case"]) == (dtype, name)}
-        lines.append(f"| {dtype} | {name} | {' | '.join(f'{errors[s]:.1e}' for s in sizes)} |")
-    return "\n".join(lines)
-
-
 def worst(results: list[dict[str, Any]], system: str, what: str) -> float:
     actual = [r[system][what] for r in results if system in r]
     return float(torch.tensor(actual).max()) if actual else float("nan")
-
-
-def table(results: list[dict[str, Any]]) -> str:
-    """Markdown: a row for each dtype and operation, the worst over all κ, ours beside geoopt's."""
-    lines = [
-        "| dtype | operation | value | ∂/∂κ | geoopt value | geoopt ∂/∂κ |",
-        "|---|---|---|---|---|---|",
-    ]
-    for dtype in TARGETS:
-        for name in CASES:
-            mine = [r for r in results if r["case"] == name and r["dtype"] == str(dtype).removeprefix("torch.")]
-            cells = [worst(mine, s, w) for s in ("kappagcn", "geoopt") for w in ("value", "slope")]
-            shown = ["–" if c != c else f"{c:.1e}" for c in cells]
-            if CASES[name].geoopt is not None:
-                shown = [s if s != "–" else "NaN" for s in shown]
-            lines.append(f"| {mine[0]['dtype']} | {name} | " + " | ".join(shown) + " |")
-    return "\n".join(lines)
-
-
-def by_kappa(results: list[dict[str, Any]], dtype: str) -> str:
-    """Markdown: the distance's errors by κ."""
-    mine = sorted((r for r in results if r["case"] == "dist" and r["dtype"] == dtype), key=lambda r: r["kappa"])
-    lines = ["| κ | value | ∂/∂κ | geoopt value | geoopt ∂/∂κ |", "|---|---|---|---|---|"]
-    for r in mine:
-        cells = [r[s][w] for s in ("kappagcn", "geoopt") for w in ("value", "slope")]
-        lines.append(f"| {r['kappa']:g} | " + " | ".join("NaN" if c != c else f"{c:.1e}" for c in cells) + " |")
-    return "\n".join(lines)
-
-
-def page(saved: dict[str, Any]) -> str:
-    """docs/accuracy.md."""
-    results = saved["results"]
-    return f"""# Accuracy
-
-Largest relative error against {saved["digits"]}-digit mpmath, over {len(KAPPAS)} curvatures (0 and ±1e-12 to ±5) and
-{saved["count"]} well-conditioned random inputs for each, of values and of derivatives by κ, beside geoopt's on the same
-inputs (the script says what well-conditioned is). A derivative that nearly cancels counts relative to
-0.05·|value|·max|x|². Targets: float32
-{TARGETS[torch.float32][0]:g} and {TARGETS[torch.float32][1]:g}, float64 {TARGETS[torch.float64][0]:g} and
-{TARGETS[torch.float64][1]:g}; three times as much for geodesics, which are a logarithm followed by an exponential map.
-
-{record.made_with(saved)}
-
-{table(results)}
-
-A dash: geoopt has no such operation. geoopt's midpoint picks the antipode beyond the equator and for 0 < κ ≤ 1e-8; its
-other errors come from curvatures near zero, as the distance shows.
-
-## By distance from the origin
-
-κ = −1; the larger error of points {APART:g} apart and of points in any direction. Errors of vectors are relative, those
-of points and distances are lengths. What is left is the rounding of the points themselves, about ε·cosh²(r/2).
-
-{far_table(saved["far"], -1.0)}
-
-## By distance from the antipode
-
-κ = 1; from a point to points near its antipode, where every direction leads.
-
-{far_table(saved["far"], 1.0)}
-
-## The distance by curvature, float32
-
-{by_kappa(results, "float32")}
-
-## The distance by curvature, float64
-
-{by_kappa(results, "float64")}
-"""
 
 
 def _run(job: tuple[Any, ...]) -> dict[str, Any]:
@@ -376,11 +297,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=1000, help="inputs per operation, κ and dtype")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--docs", action="store_true", help="write the page from the record, without measuring")
     options = parser.parse_args()
-    if options.docs:
-        (record.DOCS / "accuracy.md").write_text(page(record.load("accuracy")))
-        return 0
     jobs = [(name, kappa, dtype, options.count) for dtype in TARGETS for name in CASES for kappa in KAPPAS]
     results = []
     with ProcessPoolExecutor(options.workers) as pool:
@@ -396,10 +313,6 @@ def main() -> int:
             for size in sizes
         ]
         far = list(pool.map(_run_far, far_jobs))
-    print(table(results))
-    print("\nby distance from the origin\n\n" + far_table(far, -1.0))
-    print("\nby distance from the antipode\n\n" + far_table(far, 1.0))
-    print("\ndist by curvature, float32\n\n" + by_kappa(results, "float32"))
     failures = [
         (r["case"], r["kappa"], r["dtype"], r["kappagcn"])
         for r in results
@@ -411,7 +324,6 @@ def main() -> int:
         record.save(
             "accuracy", {"digits": mp.dps, "dim": 3, "seed": 0, "count": options.count, "results": results, "far": far}
         )
-        (record.DOCS / "accuracy.md").write_text(page(record.load("accuracy")))
     return bool(failures)
 
 

@@ -1,7 +1,6 @@
-"""Slowdown of training beside a process that keeps one core busy, by how OpenMP's threads wait; docs/busy-core.md.
+"""Slowdown of training beside a process that keeps one core busy, by how OpenMP's threads wait.
 
-    python benchmarks/busy_core.py          measures, keeps benchmarks/results/busy_core.json, writes the page from it
-    python benchmarks/busy_core.py --docs   docs/busy-core.md from the record, without measuring
+    python benchmarks/busy_core.py          measures, keeps records/busy_core.json
 
 Each way of waiting has a process of its own. They fit in turn, once without and once with a busy loop beside them, so
 that all see the same machine; ratios are medians over neighbouring pairs.
@@ -141,55 +140,17 @@ HEAD = """| work | threads | time | beside a busy core | ratio | processor | pro
 |---|---|---|---|---|---|---|"""
 
 
-def page(saved: dict[str, Any]) -> str:
-    """docs/busy-core.md."""
-    return f"""# Threads beside a busy core
-
-Each parallel operation of torch ends when the last of its OpenMP threads does. As torch starts them, threads that have
-nothing to do wait in a busy loop for some milliseconds, so in training, with its small operations, they always run.
-Beside another busy process they then get their core in turns only, and every operation waits for a thread whose turn it
-is not: milliseconds, for work of microseconds. Threads that sleep leave the core to the other process and are woken
-for their share.
-
-- The command line sets `OMP_WAIT_POLICY=PASSIVE` before it loads torch, where the environment does not say otherwise:
-  the variable that GNU's, Intel's and LLVM's OpenMP read. MKL inside torch uses the same threads. `--threads 1` does
-  without others.
-- In Python the estimators give torch one thread while they work on a graph whose arrays have fewer than 2²² numbers
-  (features that are not 0, edges, 32 columns for each node), and afterwards as many as before: a second thread gains
-  little there. For larger graphs, layers of your own and other code, set the variable before Python starts, or in
-  `os.environ` before the first `import torch`; `torch.set_num_threads(1)` helps at any time. The library does not
-  change the environment.
-- Compiled loops run in torch's own threads, as many as torch uses. Where the estimators give torch one thread, those of
-  embeddings have threads of their own, which sleep, and no thread waits for one that has not begun. Where one waited
-  for another longer than it worked the next loops do without: 4 the first time, up to 64 where that happens again.
-  Threads take blocks of the work as they get to it, and results do not depend on how they wait.
-
-Medians of {saved["rounds"]} rounds, the ratio over neighbouring pairs with its range; all ways in turn on the same
-machine. Processor time is that of all threads together. The load of the machine was {saved["load"][0]:.1f} at the
-beginning and {saved["load"][1]:.1f} at the end, this benchmark's own included; where that is above the number of cores
-there was no quiet core to compare with.
-
-{record.made_with(saved)}
-
-{HEAD}
-{chr(10).join(line(r) for r in saved["results"])}
-"""
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--docs", action="store_true", help="write the page from the record, without measuring")
     options = parser.parse_args()
-    if not options.docs:
-        load, rows = [os.getloadavg()[0]], []
-        print(HEAD)
-        for kind in KINDS:
-            rows += measure(kind, options.rounds)
-            print("\n".join(line(r) for r in rows[-len(WAYS) :]), flush=True)
-        load.append(os.getloadavg()[0])
-        record.save("busy_core", {"rounds": options.rounds, "load": load, "results": rows}, PACKAGES)
-    (record.DOCS / "busy-core.md").write_text(page(record.load("busy_core")))
+    load, rows = [os.getloadavg()[0]], []
+    print(HEAD)
+    for kind in KINDS:
+        rows += measure(kind, options.rounds)
+        print("\n".join(line(r) for r in rows[-len(WAYS) :]), flush=True)
+    load.append(os.getloadavg()[0])
+    record.save("busy_core", {"rounds": options.rounds, "load": load, "results": rows}, PACKAGES)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ from typing import Any
 
 from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.classification.evaluation import final_evaluation
-from kappagcn.graphs.datasets.benchmark import Benchmark
-from kappagcn.paper.runs import made_by
+from kappagcn.graphs.datasets.graph_dataset import GraphDataset, load_benchmark
+from kappagcn.paper.runs import made_by, record_lines
 from kappagcn.training.labelled import read_labels
 
-RESULTS = Path(__file__).parent.parent / "results"
+RECORDS = Path(__file__).parents[1] / "records"
 
 
 class Runs:
@@ -24,18 +24,18 @@ class Runs:
     """
 
     def __init__(self, name: str, candidates: dict[str, dict[str, Any]], purpose: str) -> None:
-        self.path, self.candidates, self.purpose = RESULTS / f"{name}.jsonl", candidates, purpose
+        self.path, self.candidates, self.purpose = RECORDS / f"{name}.jsonl", candidates, purpose
 
     def records(self) -> list[dict[str, Any]]:
         """All records of the candidates."""
-        lines = self.path.read_text().splitlines() if self.path.exists() else []
-        return [record for record in map(json.loads, lines) if record["candidate"] in self.candidates]
+        records = (json.loads(line) for _, line in record_lines(self.path))
+        return [record for record in records if record["candidate"] in self.candidates]
 
     def run(self, datasets: list[str], splits: int, data: str | None, names: list[str] | None = None) -> None:
         """Do what is missing, split by split; all candidates, or those of these names."""
         finished = {(each["dataset"], each["candidate"], each["split"]) for each in self.records()}
         for dataset in datasets:
-            benchmark = Benchmark(dataset, data)
+            benchmark = load_benchmark(dataset, data)
             for number in range(splits):
                 for name in names or self.candidates:
                     if (dataset, name, number) not in finished:
@@ -43,12 +43,10 @@ class Runs:
                         with self.path.open("a") as file:
                             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
-    def _run(self, benchmark: Benchmark, number: int, name: str) -> dict[str, Any]:
-        public = benchmark.dataset is not None and benchmark.dataset.entry.split == "public"
-        split = benchmark.split(number, "test" if public else self.purpose)
-        data = benchmark.data.clone()
-        if not benchmark.has_features:
-            data.x = None
+    def _run(self, benchmark: GraphDataset, number: int, name: str) -> dict[str, Any]:
+        public = benchmark.entry is not None and benchmark.entry.split == "public"
+        split = benchmark.numbered_split(number, "test" if public else self.purpose)
+        data = benchmark[0]
         classifier = KappaGCNClassifier(**self.candidates[name], random_state=number, verbose=False)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,6 +1,6 @@
 """A curvature that starts on a sphere and crosses zero in training: every epoch's κ and loss.
 
-    python benchmarks/crossing.py         trains, keeps benchmarks/results/crossing.json
+    python benchmarks/crossing.py         trains, keeps records/crossing.json
 
 The graph is the built-in epidemic on a tree; the network is a κ-GCN started at κ = +0.5.
 """
@@ -17,11 +17,11 @@ import record
 from kappagcn.classification.fitting import fit
 from kappagcn.graphs import disease, random_split
 from kappagcn.models import KappaGCN
-from kappagcn.training.config import TrainingConfig
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import seeded
 
 SPACE, SCALE = "S4(0.5)", 0.2
-CONFIG = TrainingConfig(epochs=600, patience=600, curvature_lr=0.3, l2=0.0)
+CONFIG = TrainingSettings(epochs=600, patience=600, curvature_lr=0.3, l2=0.0)
 
 
 def main() -> int:

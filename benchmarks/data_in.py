@@ -1,7 +1,6 @@
-"""How soon a command starts, and how soon a large graph is in memory; docs/data-in.md.
+"""How soon a command starts, and how soon a large graph is in memory.
 
-    python benchmarks/data_in.py          measures, keeps benchmarks/results/data_in.json, writes the page from it
-    python benchmarks/data_in.py --docs   docs/data-in.md from the record, without measuring
+    python benchmarks/data_in.py          measures, keeps records/data_in.json
 
 Each row is a process of its own: its seconds by the clock, its seconds of the processor, which other processes of the
 machine do not lengthen much, and the most memory that it held. The least of several rounds counts.
@@ -41,8 +40,8 @@ FILES = {
 ON_FOLDER = {
     "info-folder": (["info", "folder"], "`kappagcn info folder`"),
     "classify-folder": (
-        ["classify", "folder", "--space", "H16", "--epochs", "1", "--no-baselines", "--out", "classified"],
-        "`kappagcn classify folder --space H16 --epochs 1 --no-baselines`",
+        ["classify", "folder", "--space", "H16", "--epochs", "1", "--set", "no-baselines=true", "--out", "classified"],
+        "`kappagcn classify folder --space H16 --epochs 1 --set no-baselines=true`",
     ),
     "embed-folder": (
         ["embed", "folder", "--space", "H2", "--epochs", "1", "--out", "embedded"],
@@ -147,81 +146,11 @@ def measure(rounds: int) -> dict[str, Any]:
     return {"nodes": NODES, "edges": EDGES, "rounds": rounds, "results": results}
 
 
-def targets(rows: dict[str, dict[str, Any]]) -> str:
-    """Whether commands start as soon as they should, by the processor's seconds."""
-    late = [COMMANDS[case][1] for case, most in MOST.items() if rows[case]["processor_seconds"] >= most]
-    aims = ", ".join(f"{COMMANDS[case][1]} under {most:g} s" for case, most in MOST.items())
-    return f"Aims: {aims}. " + (f"Not reached: {', '.join(late)}." if late else "All are reached.")
-
-
-def page(record_: dict[str, Any]) -> str:
-    rows: dict[str, dict[str, Any]] = {}
-    for r in record_["results"]:
-        kept = rows.get(r["case"], r)
-        rows[r["case"]] = {**r, **{k: min(kept[k], r[k]) for k in ("seconds", "processor_seconds", "gib")}}
-    starts = "\n".join(
-        f"| {title} | {rows[case]['processor_seconds']:.2f} s | {rows[case]['seconds']:.2f} s |"
-        for case, (_, title) in COMMANDS.items()
-    )
-    reads = "\n".join(
-        f"| {title} | {rows[case]['processor_seconds']:.2g} s | {rows[case]['gib']:.2f} GiB |"
-        for case, title in FILES.items()
-    )
-    used = "\n".join(
-        f"| {title} | {rows[case]['processor_seconds']:.0f} s | {rows[case]['gib']:.2f} GiB |"
-        for case, (_, title) in ON_FOLDER.items()
-        if case in rows
-    )
-    millions = f"{record_['nodes'] // 10**6} million nodes, {record_['edges'] // 10**6} million random edges"
-    return f"""# From start to data
-
-{record.made_with(record_)}
-Seconds of the processor, of commands the least of {record_["rounds"]} rounds; by the clock they are about as many on
-a quiet machine, and more beside other processes.
-
-## Start-up
-
-| | processor | clock |
-|---|---|---|
-{starts}
-
-Most of it is importing modules. PyTorch Geometric imports torch's compiler and all of its own layers and datasets;
-`kappagcn.cli.startup` puts placeholders in their places, and in those of NetworkX, pyarrow and numba, that load the
-real modules when they are asked for.
-{targets(rows)}
-
-## A large edge list
-
-{millions}, made undirected, checked and sorted. Time without the imports; memory
-with them.
-
-| file | processor | most memory |
-|---|---|---|
-{reads}
-
-`kappagcn data convert GRAPH --out FOLDER` writes the folder. Its arrays are mapped, and read from the disk page by page
-when a computation needs them: `info`, `classify`, `embed` and `link` open it at once, without a copy of it. What they
-compute needs memory of its own, which counts here together with the imports and the pages that were read:
-
-| on that folder, with {FEATURES} features and {CLASSES} classes | processor | most memory |
-|---|---|---|
-{used}
-
-`info` takes the edges as a boolean matrix of 5 bytes an entry, and the distances of a few columns at a time. `classify`
-trains on the whole graph at once here, so it does use all of it; `--batch-size` trains on mini-batches, and parts in
-files ([growing](growing.md)) hold one part at a time. `embed` takes the lengths of
-shortest paths from some hundred nodes to all, `link` the candidates and their scores in blocks.
-"""
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--docs", action="store_true", help="write the page from the record")
     parser.add_argument("--rounds", type=int, default=4)
     arguments = parser.parse_args()
-    if not arguments.docs:
-        print(record.save("data_in", measure(arguments.rounds), PACKAGES))
-    (record.DOCS / "data-in.md").write_text(page(record.load("data_in")))
+    print(record.save("data_in", measure(arguments.rounds), PACKAGES))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """An epoch of embedding the paper's tree beside geoopt on broadcast points: time, memory, one process, interleaved.
 
-    python benchmarks/distortion.py         measures, prints the table, keeps benchmarks/results/distortion.json and
-                                            writes docs/distortion-speed.md from it
-    python benchmarks/distortion.py --docs  docs/distortion-speed.md from the record, without measuring
+    python benchmarks/distortion.py         measures, keeps records/distortion.json
 
 An epoch is forward, backward, and a step of Adam for the points and of gradient descent for the curvature. Times are
 medians; memory is the largest resident size during an epoch above that before it, read every millisecond. An epoch of
@@ -201,105 +199,11 @@ def peak_memory(run: Epoch) -> int:
     return most[0]
 
 
-NAMES = {
-    "compiled": "kappagcn (numba)",
-    "torch": "kappagcn, without numba",
-    "torch.compile": "the same formula, torch.compile",
-    "geoopt": "geoopt, broadcast points",
-}
-
-
-def mebibytes(size: int) -> str:
-    return f"{size / 2**20:.0f} MiB" if size >= 2**20 else "below 1 MiB"
-
-
-def table(results: list[dict[str, Any]]) -> str:
-    lines = [
-        "| space | points | | epoch | geoopt / it | memory | loss |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {r['space']} | {r['spread']:g} | {NAMES[r['who']]} | {r['ms']:.1f} ms | {r['ratio']:.1f} | "
-        f"{mebibytes(r['memory'])} | {r['loss']:.6g} |"
-        for r in results
-    ]
-    return "\n".join(lines)
-
-
-def bound_sentence(saved: dict[str, Any]) -> str:
-    if "bound_ms" not in saved:
-        return ""
-    own = [r for r in saved["results"] if r["who"] == "compiled"]
-    after_own, after_others = ([r[name] / saved["bound_ms"] for r in own] for name in ("again_ms", "ms"))
-    return f"""- A square root, an exponential and a division for each pair take {saved["bound_ms"]:.1f} ms on this
-  processor, by NumPy's vector code on numbers in the cache. An epoch that follows one of its own, as in training, takes
-  {min(after_own):.2f} to {max(after_own):.2f} times as long (asked: 2.5). The table's epochs follow those of the
-  others, whose arrays have replaced ours in the caches: {min(after_others):.2f} to {max(after_others):.2f} times.
-"""
-
-
-def share_sentence(saved: dict[str, Any]) -> str:
-    shares = [r["pairs_ms"] / r["again_ms"] for r in saved["results"] if "pairs_ms" in r]
-    if not shares:
-        return ""
-    least, most = 100 * min(shares), 100 * max(shares)
-    return f"""- Loops over the pairs are {least:.0f} to {most:.0f} % of an epoch, the rest is autograd and Adam's
-  step. Besides a root, an exponential and a division each pair has 20 differences and 30 products that are added, for
-  its directions.
-"""
-
-
-def product_sentence(saved: dict[str, Any]) -> str:
-    if "products" not in saved:
-        return ""
-    ratios, times = ([r[key] for r in saved["products"]] for key in ("ratio", "ms"))
-    own, least, most = [each[PRODUCT] for each in times], min(ratios), max(ratios)
-    return f"""- An epoch in {PRODUCT} takes {min(own):.1f} to {max(own):.1f} ms, {least:.2f} to {most:.2f} times
-  as long as loss and gradients in {" and in ".join(FACTORS)} together, without autograd and Adam's step.
-"""
-
-
-def without_numba_sentence(results: list[dict[str, Any]]) -> str:
-    ratios = [r["ratio"] for r in results if r["who"] == "torch"]
-    return f"""Without numba torch does the same in float64, on blocks of rows that stay in the cache, with gradients as
-  matrix products in place of a graph: {min(ratios):.0f} to {max(ratios):.0f} times as fast as geoopt."""
-
-
-def page(saved: dict[str, Any]) -> str:
-    """docs/distortion-speed.md."""
-    sentences = bound_sentence(saved) + share_sentence(saved) + product_sentence(saved)
-    return f"""# Speed of the distortion loss
-
-One epoch of embedding the paper's tree (1365 nodes, 931 000 pairs, 10 dimensions): forward, backward in points and κ,
-Adam's step, by one thread for all. {saved["threads"]} threads, medians of {saved["repeats"]} interleaved epochs in
-one process. kappagcn computes in float64, geoopt and the formula for `torch.compile` in float32.
-Points are normal tangent vectors of standard deviation 0.1 (near the origin) and 1 (as in embedded trees). Memory is
-how far the process grows during an epoch.
-
-{record.made_with(saved)}
-
-{table(saved["results"])}
-
-{sentences}- geoopt has no loss over pairs; it is used in the common way, on points broadcast to N × N × D.
-- Its loss for hyperbolic points 1 wide is another: float32 coordinates of the ball end short of its boundary, and far
-  points are taken as nearer than they are.
-- `torch.compile` needs a C++ compiler, which pip does not install, and for its first epoch here
-  {saved["compile_seconds"]:.0f} s, again for each sign of κ and number of factors. In float32 its differences of
-  directions lose digits for far points; numba's are taken in float64.
-- {without_numba_sentence(saved["results"])}
-"""
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--docs", action="store_true", help="write the page from the record, without measuring")
     options = parser.parse_args()
-    target = record.DOCS / "distortion-speed.md"
-    if options.docs:
-        target.write_text(page(record.load("distortion")))
-        return 0
     torch.set_num_threads(options.threads)
     graph = load_graph(GRAPH)
     lengths = shortest_paths(graph).float()
@@ -341,7 +245,6 @@ def main() -> int:
                 f"{median['compiled'] / least:.1f} after others",
                 file=sys.stderr,
             )
-    print(table(results))
     about = {
         "products": products(distances, options.repeats),
         "threads": options.threads,
@@ -350,7 +253,6 @@ def main() -> int:
         "bound_ms": 1e3 * least,
     }
     record.save("distortion", {**about, "results": results}, (*record.PEERS, "numba"))
-    target.write_text(page(record.load("distortion")))
     return 0
 
 

@@ -1,8 +1,6 @@
 """Speed and memory of the geometry beside geoopt: forward and backward, one process, runs interleaved.
 
-    python benchmarks/geometry.py         measures, prints the table, keeps benchmarks/results/geometry.json and writes
-                                          docs/speed.md from it
-    python benchmarks/geometry.py --docs  docs/speed.md from the record, without measuring
+    python benchmarks/geometry.py         measures, keeps records/geometry.json
 
 Times are medians; the ratio is geoopt's median over ours. Memory is the largest sum of live allocations of torch's
 allocator during one forward and backward, above what was allocated before.
@@ -110,44 +108,11 @@ SIZES = dict.fromkeys(("add", "expmap", "logmap", "dist"), f"{N:,} × {D}") | {
 }
 
 
-def table(results: list[dict[str, Any]]) -> str:
-    lines = [
-        "| operation | size | κ | ours | geoopt | geoopt / ours | memory ours | memory geoopt |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for r in results:
-        memory = [f"{r[key] / 2**20:.0f} MiB" if key in r else "" for key in ("memory", "memory_geoopt")]
-        lines.append(
-            f"| {r['case']} | {SIZES[r['case']]} | {r['kappa']:+g} | {r['ms']:.1f} ms | {r['ms_geoopt']:.1f} ms | "
-            f"{r['ratio']:.1f} | {memory[0]} | {memory[1]} |"
-        )
-    return "\n".join(lines)
-
-
-def page(saved: dict[str, Any]) -> str:
-    """docs/speed.md."""
-    return f"""# Speed of the geometry
-
-Forward and backward (points and κ), float32, {saved["threads"]} threads, medians of {saved["repeats"]} interleaved
-runs (a third as many for the slow ones) in one process. `cdist` is compared with `geoopt.Stereographic.dist` on
-broadcast points, `midpoint` with `weighted_midpoint`; memory is the largest sum of live tensor allocations during one
-run.
-
-{record.made_with(saved)}
-
-{table(saved["results"])}
-"""
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=21)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--docs", action="store_true", help="write the page from the record, without measuring")
     options = parser.parse_args()
-    if options.docs:
-        (record.DOCS / "speed.md").write_text(page(record.load("geometry")))
-        return 0
     torch.set_num_threads(options.threads)
     results = []
     for kappa in (-1.0, 1.0):
@@ -166,9 +131,7 @@ def main() -> int:
                 result |= {"memory": peak_memory(ours), "memory_geoopt": peak_memory(peer)}
             results.append(result)
             print(f"{name:9} κ = {kappa:+g}: {b / a:.1f} times as fast as geoopt", file=sys.stderr, flush=True)
-    print(table(results))
     record.save("geometry", {"threads": options.threads, "repeats": options.repeats, "results": results})
-    (record.DOCS / "speed.md").write_text(page(record.load("geometry")))
     return 0
 
 

@@ -1,7 +1,6 @@
 """Shortest paths beside NetworkX, SciPy and rustworkx, and what large graphs cost.
 
-    python benchmarks/graphs.py           measures, keeps benchmarks/results/graphs.json and writes docs/graph-speed.md
-    python benchmarks/graphs.py --docs    docs/graph-speed.md from the record, without measuring
+    python benchmarks/graphs.py           measures, keeps records/graphs.json
 
 KAPPAGCN_DATA must name a folder with pubmed.npz. Times are medians of interleaved runs in one process; slow peers run
 on fewer sources, and their time is scaled to all. Memory is the largest resident set of a process of its own.
@@ -28,6 +27,7 @@ import rustworkx as rx
 from scipy.sparse import csgraph
 
 import record
+from algorithm1 import sampled_curvature
 from kappagcn import graphs
 
 REPEATS = 7
@@ -86,7 +86,11 @@ def job(what: str, arguments: list[str]) -> None:
     if what == "curvature":
         data = graphs.load_graph("pubmed", root=arguments[0], sparse=True, download=False)
         start = time.perf_counter()
-        words = str(graphs.parallelogram_curvature(data, samples=int(arguments[1]) or None))
+        if samples := int(arguments[1]):
+            mean, error, _ = sampled_curvature(data, samples)
+            words = f"{mean:+.4g} ± {error:.2g} (Algorithm 1, {samples:,} samples per node)"
+        else:
+            words = str(graphs.parallelogram_curvature(data))
     else:
         data = graphs.read_graph(arguments[0])
         read = time.perf_counter() - start
@@ -128,56 +132,17 @@ def measure(folder: str) -> dict[str, Any]:
     return {"repeats": REPEATS, "results": rows}
 
 
-def page(saved: dict[str, Any]) -> str:
-    """docs/graph-speed.md."""
-    head = [r for r in saved["results"] if "sources" in r]
-    lines = [
-        "| | ours | SciPy | NetworkX | rustworkx | best of SciPy and NetworkX / ours |",
-        "|---|---|---|---|---|---|",
-    ]
-    for r in head:
-        t = r["seconds"]
-        cells = [f"{t[p] * 1e3:,.0f} ms" if p in t else "–" for p in ("kappagcn", "scipy", "networkx", "rustworkx")]
-        lines.append(f"| {r['case']} | {' | '.join(cells)} | {min(t['scipy'], t['networkx']) / t['kappagcn']:.1f} |")
-    rest = ["| | time | memory | found |", "|---|---|---|---|"]
-    rest += [
-        f"| {r['case']} | {r['seconds']:.0f} s | {r['memory'] / 2**30:.1f} GiB | {r['words']} |"
-        for r in saved["results"]
-        if "memory" in r
-    ]
-    table, costs = "\n".join(lines), "\n".join(rest)
-    return f"""# Speed of the graph part
-
-Lengths of shortest paths in steps; medians of {saved["repeats"]} interleaved runs in one process. NetworkX runs from
-{FEW} sources, its time scaled to all. rustworkx has all pairs only; its graph is built beforehand, ours is not.
-
-{record.made_with(saved)}
-
-{table}
-
-Each in a process of its own; memory is its largest resident set, PyTorch and PyG included. The large graph has the ends
-of half its edges skewed towards hubs; "described" is everything `kappagcn info` shows.
-
-{costs}
-"""
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--docs", action="store_true")
     parser.add_argument("--job", nargs="+")
     arguments = parser.parse_args()
     if arguments.job:
         job(arguments.job[0], arguments.job[1:])
         return
-    if not arguments.docs:
-        if "KAPPAGCN_DATA" not in os.environ:
-            sys.exit("expected KAPPAGCN_DATA to name a folder with pubmed.npz, found it unset.")
-        packages = ("kappagcn", "numpy", "scipy", "networkx", "rustworkx")
-        record.save("graphs", measure(os.environ["KAPPAGCN_DATA"]), packages)
-    text = page(record.load("graphs"))
-    (record.DOCS / "graph-speed.md").write_text(text)
-    print(text)
+    if "KAPPAGCN_DATA" not in os.environ:
+        sys.exit("expected KAPPAGCN_DATA to name a folder with pubmed.npz, found it unset.")
+    packages = ("kappagcn", "numpy", "scipy", "networkx", "rustworkx")
+    record.save("graphs", measure(os.environ["KAPPAGCN_DATA"]), packages)
 
 
 if __name__ == "__main__":

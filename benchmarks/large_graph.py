@@ -1,4 +1,4 @@
-"""A generated graph of any size, written as a stream: edges between close numbers, but for a tenth; few features.
+"""A generated graph of any size, written block by block: edges between close numbers, but for a tenth; few features.
 
 python benchmarks/large_graph.py FOLDER --nodes 20000000 --edges 200000000
 """
@@ -9,40 +9,41 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
 
-from kappagcn.graphs.io.array_file import ArrayWriter
+from kappagcn.graphs.io.folder import array_file
 
-NEAR, STRAYING, BLOCK = 500, 0.1, 2**22
+NEAR, STRAYING, BLOCK = 500, 0.1, 2**20
 
 
 def write(folder: Path, nodes: int, edges: int, features: int = 16, classes: int = 10) -> None:
-    """Write ``graph.npy`` (E, 2), ``graph.features.npy`` in half precision and ``graph.labels.npy``.
+    """Write ``graph.parquet``, ``features.npy`` in half precision and ``labels.npy``.
 
     Classes are runs of numbers, so that neighbours mostly share theirs; features tell them weakly.
     """
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(0)
-    pairs = ArrayWriter(folder / "graph.npy", np.int32, 2)
-    for start in range(0, edges, BLOCK):
-        count = min(BLOCK, edges - start)
-        ends = np.empty((count, 2), np.int64)
-        ends[:, 0] = rng.integers(nodes, size=count)
-        ends[:, 1] = (ends[:, 0] + rng.integers(1, NEAR, size=count)) % nodes
-        strays = rng.random(count, np.float32) < STRAYING
-        ends[strays, 1] = rng.integers(nodes, size=int(strays.sum()))
-        pairs.write(ends)
-    pairs.close()
-    labels = ArrayWriter(folder / "graph.labels.npy", np.int8)
-    rows = ArrayWriter(folder / "graph.features.npy", np.float16, features)
-    for start in range(0, nodes, BLOCK):
-        numbers = np.arange(start, min(start + BLOCK, nodes))
-        y = (numbers // (2 * NEAR) * 7919) % classes
-        x = rng.standard_normal((len(numbers), features), np.float32)
-        x[np.arange(len(numbers)), y] += 0.5
-        labels.write(y)
-        rows.write(x)
-    labels.close()
-    rows.close()
+    schema = pa.schema([("source", pa.int32()), ("target", pa.int32())])
+    with parquet.ParquetWriter(folder / "graph.parquet", schema) as writer:
+        for start in range(0, edges, BLOCK):
+            count = min(BLOCK, edges - start)
+            source = rng.integers(nodes, size=count, dtype=np.int32)
+            target = (source + rng.integers(1, NEAR, size=count, dtype=np.int32)) % nodes
+            strays = rng.random(count, np.float32) < STRAYING
+            target[strays] = rng.integers(nodes, size=int(strays.sum()), dtype=np.int32)
+            writer.write_batch(pa.record_batch([source, target.astype(np.int32)], schema=schema))
+    with (
+        array_file(folder / "labels.npy", np.int8, (nodes,)) as labels,
+        array_file(folder / "features.npy", np.float16, (nodes, features)) as rows,
+    ):
+        for start in range(0, nodes, BLOCK):
+            numbers = np.arange(start, min(start + BLOCK, nodes))
+            y = (numbers // (2 * NEAR) * 7919) % classes
+            x = rng.standard_normal((len(numbers), features), np.float32)
+            x[np.arange(len(numbers)), y] += 0.5
+            y.astype(np.int8).tofile(labels)
+            x.astype(np.float16).tofile(rows)
 
 
 if __name__ == "__main__":

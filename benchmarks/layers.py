@@ -1,10 +1,8 @@
 """Speed and memory of κ-GCN layers beside PyG's GCNConv and our own GCN, and what float32 costs far out.
 
-    KAPPAGCN_DATA=... python benchmarks/layers.py         measures, keeps benchmarks/results/layers.json, writes
-                                                          docs/layers.md from it
+    KAPPAGCN_DATA=... python benchmarks/layers.py         measures, keeps records/layers.json
     python benchmarks/layers.py --precision               measures precision alone, keeps the rest of the record
     python benchmarks/layers.py --beside                  measures layers beside PyG's and torch.compile alone
-    python benchmarks/layers.py --docs                    docs/layers.md from the record, without measuring
 
 A step is forward, backward and optimiser of a network of two convolutions, 16 hidden columns, cross-entropy on the
 training nodes; networks take turns in one process, and times are medians. PyG's is used as its documentation shows:
@@ -33,9 +31,7 @@ from torch.nn.functional import cross_entropy
 from torch_geometric.nn import GCNConv
 
 import layers_beside_pyg
-import profile_step
 import record
-import targets
 from kappagcn.geometry import Curvature, Stereographic
 from kappagcn.graphs import load_graph
 from kappagcn.kernels.dispatch import torch_only
@@ -215,11 +211,11 @@ def pubmed_memory(root: str) -> None:
     from kappagcn.graphs import VALIDATION_SEEDS, ppnp_split
     from kappagcn.models import KappaGCN
     from kappagcn.nn import PointFeatures
-    from kappagcn.training.config import TrainingConfig
+    from kappagcn.training.settings import TrainingSettings
 
     data = PointFeatures("H16")(data)
     model = KappaGCN(data.x.shape[1], 3, "H16", dropout=0.5, adjacency_dropout=0.5)
-    fit(model, data, ppnp_split(data.y, VALIDATION_SEEDS[0]), TrainingConfig(epochs=30))
+    fit(model, data, ppnp_split(data.y, VALIDATION_SEEDS[0]), TrainingSettings(epochs=30))
     print(peak_gib())
 
 
@@ -267,148 +263,6 @@ def error_by_radius(count: int = 100) -> list[dict[str, Any]]:
                     errors[mode] = max(errors[mode], float((actual[i] - want).norm() / want.norm()))
         rows.append({"case": "error", "radius": radius, "errors": errors})
     return rows
-
-
-def milliseconds(row: dict[str, Any], name: str) -> str:
-    return f"{1e3 * row['seconds'][name]:.1f} ms" if name in row["seconds"] else ""
-
-
-def ratio(times: dict[str, float], name: str, other: str) -> str:
-    return f"{times[name] / times[other]:.2f}" if name in times and other in times else ""
-
-
-def per_edge(row: dict[str, Any], where: str) -> str:
-    seconds = row[where]
-    return f"{seconds:.3f} s, {1e9 * seconds / row['edges']:.0f} ns per edge"
-
-
-def drop_in_section(results: list[dict[str, Any]]) -> str:
-    cases = [r for r in results if r["case"] == "drop-in"]
-    if not cases:
-        return ""
-    names = list(cases[0]["drop_in"])
-    lines = "\n".join(
-        f"| {name} | " + " | ".join(f"{1e3 * r['drop_in'][name]:.1f} ms" for r in cases) + " |" for name in names
-    )
-    return f"""## In place of GCNConv
-
-Forward and backward of one layer with {HIDDEN} columns on dense features and `edge_index`, only the class changed;
-`KappaGCNConv` learns the curvature of H{HIDDEN}. It keeps the normalised adjacency while the same tensor comes, and
-multiplies features that are mostly zeros as a sparse matrix from the second call with the same tensor on, which
-`GCNConv` does not.
-
-| layer | {" | ".join(r["graph"] for r in cases)} |
-|---|{"---|" * len(cases)}
-{lines}
-
-"""
-
-
-def sleeping_section(results: list[dict[str, Any]]) -> str:
-    times = next((r["sleeping"] for r in results if "sleeping" in r), None)
-    if times is None:
-        return ""
-    below, above = (ratio(times, name, "own GCN") for name in ("κ = −1", "κ = +1"))
-    return f"""Compiled loops run in torch's own threads, which spin for some milliseconds after each operation. With
-`OMP_WAIT_POLICY=PASSIVE`, which the command line sets, they sleep instead: on the graph of
-200,000 nodes a step then takes {below} (κ = −1) and {above} (κ = +1) times as long as one of our own GCN, which takes
-{1e3 * times["own GCN"]:.1f} ms.
-
-"""
-
-
-def aims(results: list[dict[str, Any]]) -> str:
-    """What the ratios were asked to be, and which of them are not."""
-    missed = [f"{what} ({value:.2f})" for what, value, most in targets.steps(results) if value > most]
-    by_pyg = " and ".join(f"{most} on {name}" for name, most in targets.STEP_BY_PYG.items())
-    asked = f"Aims: at most {targets.STEP_BY_OWN} times our own GCN; of PyG's time at most {by_pyg}."
-    lines = "".join(f"\n- {each}" for each in missed)
-    return f"{asked} Missed:\n{lines}" if missed else f"{asked} All are met."
-
-
-def page(saved: dict[str, Any]) -> str:
-    """docs/layers.md."""
-    speed = [r for r in saved["results"] if "seconds" in r]
-    growth = [r for r in saved["results"] if r["case"] == "growth"]
-    error = [r for r in saved["results"] if r["case"] == "error"]
-    pubmed = next(r for r in saved["results"] if r["case"] == "memory")
-    names = list(speed[0]["seconds"])
-    times = "\n".join(
-        f"| {name} | "
-        + " | ".join(f"{1e3 * r['seconds'][name]:.1f} ms" if name in r["seconds"] else "" for r in speed)
-        + " |"
-        for name in names
-    )
-    ratios = "\n".join(
-        f"| {label} | " + " | ".join(ratio(r["seconds"], one, other) for r in speed) + " |"
-        for label, one, other in (
-            ("κ = −1 / own GCN", "κ = −1", "own GCN"),
-            ("κ = +1 / own GCN", "κ = +1", "own GCN"),
-            ("κ = −1 in float64 mode / own GCN", "κ = −1, float64 mode", "own GCN"),
-            ("κ = −1 without numba / own GCN", "κ = −1, without numba", "own GCN"),
-            ("κ = −1 / PyG", "κ = −1", "PyG GCN"),
-            ("κ = +1 / PyG", "κ = +1", "PyG GCN"),
-            ("own GCN / PyG", "own GCN", "PyG GCN"),
-        )
-    )
-    head = " | ".join(f"{r['case']} ({r['nodes']:,} nodes, {r['edges']:,} edges)" for r in speed)
-    grows = "\n".join(
-        f"| {r['nodes']:,} | {r['edges']:,} | {per_edge(r, 'anywhere')} | {per_edge(r, 'near')} | "
-        f"{r['gib']:.2f} GiB | {r['gib'] * 2**20 / r['nodes']:.2f} KiB |"
-        for r in growth
-    )
-    errors = "\n".join(
-        f"| {r['radius']} | {r['errors']['float32']:.0e} | {r['errors']['float64 mode']:.0e} |" for r in error
-    )
-    sections = (drop_in_section, layers_beside_pyg.beside_section, layers_beside_pyg.compiled_section)
-    more = [sleeping_section(saved["results"]), profile_step.section(record.load("profile_step"))]
-    more += [section(saved["results"]) for section in sections]
-    return f"""# Layers: speed, memory, precision
-
-{record.made_with(saved)}
-
-## Time of a training step
-
-Two convolutions with {HIDDEN} hidden columns, float32, {saved["threads"]} threads: forward, backward and optimiser,
-medians of {saved["repeats"]} turns in one process, networks in random order. PyG's `GCNConv`
-is used as its documentation shows: dense features, `edge_index`, cached. Ours
-get the same features as a sparse matrix where they are sparse. "Without numba"
-is what runs where the extra `fast` is not installed; the float64 mode is `double=True`.
-
-| network | {head} |
-|---|{"---|" * len(speed)}
-{times}
-
-| ratio of times | {head} |
-|---|{"---|" * len(speed)}
-{ratios}
-
-{aims(saved["results"])}
-
-{"".join(more)}## Growth
-
-A step of the κ-GCN (forward and backward) on random graphs, 64 dense features, five edges a node: edges between any two
-nodes, which is the worst for a processor's cache, and edges between nodes at most {REACH} apart in their numbering.
-Memory is what training adds to graph and features, at its peak.
-
-| nodes | edges | step, edges anywhere | step, edges near | memory | per node |
-|---|---|---|---|---|---|
-{grows}
-
-Training the κ-GCN on Pubmed (H16, dropout, sparse features) peaks at {pubmed["gib"]:.2f} GiB, with Python, torch and
-PyG, which take {pubmed["imports_gib"]:.2f} GiB by themselves.
-
-## Precision by radius
-
-Relative error of the midpoint of four points near each other at a distance r/√−κ from the origin: the worst of 300,
-for three curvatures, against 50-digit arithmetic. If some float32 rows lie beyond 2.2, all are lifted,
-summed and lowered in float64, in both directions; `double=True` does so always. Beyond the range nothing becomes
-infinite: the radius is capped at 17.7, and `fit` warns with the number of rows.
-
-| r·√−κ | float32 | `double=True` |
-|---|---|---|
-{errors}
-"""
 
 
 def beside_pyg(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -463,7 +317,6 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--precision", action="store_true", help="measure precision alone, keep the rest of the record")
     parser.add_argument("--beside", action="store_true", help="measure layers beside PyG's and torch.compile alone")
-    parser.add_argument("--docs", action="store_true", help="write the page from the record, without measuring")
     parser.add_argument("--grown", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--reach", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--large", type=int, help=argparse.SUPPRESS)
@@ -487,9 +340,8 @@ def main() -> int:
             record.save(
                 "layers", {**kept, "results": [r for r in kept["results"] if r["case"] not in cases] + rows}, PACKAGES
             )
-        elif not options.docs:
+        else:
             record.save("layers", measure(options), PACKAGES)
-        (record.DOCS / "layers.md").write_text(page(record.load("layers")))
     return 0
 
 

@@ -18,19 +18,18 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-import links_page
 import record
+from kappagcn.classification.task import NodeClassification
 from kappagcn.graphs import EdgeSplit, LabelledPairs, NegativeSampler, edge_split, load_graph, normalize_rows
-from kappagcn.graphs.datasets.benchmark import load_benchmark
+from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.graphs.io.undirected import assemble
+from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.links.task import LinkBatches, LinkPrediction
 from kappagcn.models import KappaGCN, LinkPredictor
 from kappagcn.nn import tangent_features
 from kappagcn.paper.links import SEARCH_SEED, LinkExperiment, LinkJob
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.memory import keep_freed_memory
-from kappagcn.training.settings import LinkPredictionSettings
-from kappagcn.training.tasks import NodeClassification
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer, seeded
 
 STEPS = 12
@@ -55,15 +54,15 @@ def steps() -> list[dict[str, Any]]:
     """A step of node classification, of link prediction, and of the decoder alone, on PubMed."""
     root = os.environ.get("KAPPAGCN_DATA")
     benchmark = load_benchmark("pubmed", root)
-    data = benchmark.data.clone()
+    data = benchmark[0]
     data.x = tangent_features(normalize_rows(data.x, order=2), scale=1.0)
     split, rows = edge_split(data, 0), []
     for space in ("H16(-0.1)", "S16(0.1)", "H8(-0.1)xS8(0.1)"):
         with seeded(0):
             classifier = KappaGCN(data.num_features, benchmark.num_classes, space)
             predictor = LinkPredictor(KappaGCN(data.num_features, None, space))
-        config = TrainingConfig(epochs=10**6)
-        nodes = Trainer(classifier, NodeClassification(classifier, data, benchmark.split(0)), config)
+        config = TrainingSettings(epochs=10**6)
+        nodes = Trainer(classifier, NodeClassification(classifier, data, benchmark.numbered_split(0)), config)
         task = LinkPrediction(predictor, data, split)
         links = Trainer(predictor, task, config)
         pairs = torch.cat((split.train, task.sampler.sample(split.train.shape[1])), 1)
@@ -110,7 +109,7 @@ def size(edges: int) -> dict[str, Any]:
     start = time.process_time()
     task = LinkPrediction(predictor, data, split)
     prepared = time.process_time() - start
-    trainer = Trainer(predictor, task, TrainingConfig(epochs=10**6))
+    trainer = Trainer(predictor, task, TrainingSettings(epochs=10**6))
     whole = cpu_milliseconds(partial(trainer._step, 1), 3)
     row = {"case": "size", "edges": split.train.shape[1], "nodes": data.num_nodes, "read_s": read}
     row |= {"prepare_s": prepared, "step_ms": whole}
@@ -196,6 +195,4 @@ if __name__ == "__main__":
     for part, measure in MEASURES.items():
         if part in parts:
             rows = [row for row in rows if row["case"] != part] + measure()
-    if parts != ["page"]:
-        record.save("links", {"threads": 1, "results": rows}, ("torch", "numba", "kappagcn"))
-    links_page.PAGE.write_text(links_page.page(record.load("links")))
+    record.save("links", {"threads": 1, "results": rows}, ("torch", "numba", "kappagcn"))

@@ -1,6 +1,6 @@
 """Mini-batches beside whole graphs: accuracy on Pubmed with the same settings, and memory as the graph grows.
 
-    KAPPAGCN_DATA=... python benchmarks/minibatch.py    measures, keeps benchmarks/results/minibatch.json
+    KAPPAGCN_DATA=... python benchmarks/minibatch.py    measures, keeps records/minibatch.json
 
 Accuracy: H16 with the settings of its configuration, on the first splits that are reported, the same starting weights
 for both; batches of 20 of the 60 training nodes, at most 10 neighbours of each node at each hop. Memory: random graphs,
@@ -19,29 +19,28 @@ import subprocess
 import sys
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch_geometric.data import Data
 
-import kappagcn.paper
 import record
 from kappagcn.classification.evaluation import final_evaluation
 from kappagcn.classification.fitting import fit
+from kappagcn.classification.minibatch import MiniBatch, MiniBatches
+from kappagcn.classification.task import NodeClassification
 from kappagcn.errors import PrecisionWarning
 from kappagcn.graphs import Split
-from kappagcn.graphs.datasets.benchmark import load_benchmark
+from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.models import KappaGCN
-from kappagcn.paper.experiment import load_experiment
-from kappagcn.training.config import TrainingConfig
+from kappagcn.paper.experiment import load_settings
 from kappagcn.training.estimate import bootstrapped
-from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
-from kappagcn.training.tasks import NodeClassification
+from kappagcn.training.minibatch import MiniBatchTrainer
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer, seeded
 from layers import forget_peak, peak_gib, random_graph
 
-CONFIG = Path(kappagcn.paper.__file__).parent / "configs" / "pubmed" / "H16.toml"
+CELL = "pubmed/H16"
 BATCH, NEIGHBOURS = 20, (10, 10)
 GROWING = (100_000, 1_000_000)
 LARGE_BATCH, TRAIN, STOPPING = 512, 2000, 500
@@ -50,9 +49,9 @@ PACKAGES = ("torch", "torch_geometric", "numba", "kappagcn")
 
 def accuracy(root: str, split_number: int, run: int) -> dict[str, Any]:
     """Test accuracy of both ways from the same weights."""
-    experiment, benchmark = load_experiment(CONFIG), load_benchmark("pubmed", root)
-    split, seed = benchmark.split(split_number), 1000 * split_number + run
-    data, config = experiment.prepare(benchmark.data), experiment.training(seed)
+    experiment, benchmark = load_settings()["pubmed/H16"], load_benchmark("pubmed", root)
+    split, seed = benchmark.numbered_split(split_number), 1000 * split_number + run
+    data, config = experiment.prepare(benchmark[0]), experiment.training(seed)
     row: dict[str, Any] = {"case": "accuracy", "split": split_number, "run": run}
     for name, options in (("whole", None), ("batches", {"batch_size": BATCH, "num_neighbors": NEIGHBOURS})):
         with seeded(seed):
@@ -82,9 +81,9 @@ def memory(nodes: int, way: str) -> None:
     trainer: Trainer
     if way == "batches":
         task = MiniBatches(model, data, split, batch_size=LARGE_BATCH, num_neighbors=NEIGHBOURS)
-        trainer = MiniBatchTrainer(model, task, TrainingConfig())
+        trainer = MiniBatchTrainer(model, task, TrainingSettings())
     else:
-        trainer = Trainer(model, NodeClassification(model, data, split), TrainingConfig())
+        trainer = Trainer(model, NodeClassification(model, data, split), TrainingSettings())
     del x, edge_index
     gc.collect()
     ctypes.CDLL("libc.so.6").malloc_trim(0)  # else what building the graph left free would hide what training takes

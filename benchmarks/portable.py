@@ -107,7 +107,7 @@ def counted(report: Path) -> dict[str, Any]:
 
 def kept() -> dict[str, dict[str, Any]]:
     """Rows of the record by name; none where there is no record yet."""
-    if not (record.RESULTS / "portable.json").exists():
+    if not (record.RECORDS / "portable.json").exists():
         return {}
     return {r["row"]: r for r in record.load("portable")["results"]}
 
@@ -118,38 +118,6 @@ def keep(result: dict[str, Any]) -> None:
     result = {**result, "processor": processor(), "python": about["python"], "versions": about["versions"]}
     rows = {**kept(), result["row"]: result}
     record.save("portable", {"results": [rows[name] for name in ROWS if name in rows]}, PACKAGES)
-    (record.DOCS / "portability.md").write_text(page(record.load("portable")))
-
-
-def page(saved: dict[str, Any]) -> str:
-    rows = {r["row"]: r for r in saved["results"]}
-    lines = [
-        f"| {name} | {ROWS[name].what} | `{r['settings']}` | {r['passed']} | {len(r['failed'])} | {r['skipped']} | "
-        f"{r['seconds'] / 60:.1f} | {r['processor']} |"
-        for name, r in rows.items()
-    ]
-    missing = [name for name in ROWS if name not in rows]
-    rest = f"Not run yet: {', '.join(missing)}.\n\n" if missing else ""
-    versions = sorted({", ".join(f"{n} {v}" for n, v in r["versions"].items()) for r in rows.values()})
-    return f"""# The tests on other machines
-
-Results must not depend on the processor, on which of its instructions torch, MKL and numba choose, on the number of
-threads, on whether numba is installed, on the last digits of initial weights, or on the order of the tests.
-`make portable` runs all tests once for each row; one row alone runs by `python benchmarks/portable.py --row generic`.
-`make generic`, a part of every run of continuous integration, repeats the tests of geometry, layers and networks with
-the instructions of row generic; another part is `make shaken`, with a seed that changes with the commit.
-
-| row | what | settings | passed | failed | skipped | minutes | processor |
-|---|---|---|---|---|---|---|---|
-{chr(10).join(lines)}
-
-{rest}What is skipped needs a browser, or datasets that are not there; row no-numba also skips the comparisons of
-compiled with plain code. Every test starts from seeded generators, and hypothesis draws the same examples each time;
-`make fuzz` draws others.
-
-Python {", ".join(sorted({r["python"] for r in rows.values()}))}; {"; ".join(versions)}. Record:
-[portable.json](../benchmarks/results/portable.json).
-"""
 
 
 def show(results: list[dict[str, Any]]) -> None:

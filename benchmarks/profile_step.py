@@ -1,8 +1,6 @@
 """Where the time of one training step of the κ-GCN goes, as a record and a picture of nested calls.
 
-    KAPPAGCN_DATA=... python benchmarks/profile_step.py    measures, keeps benchmarks/results/profile_step.json, draws
-                                                           docs/images/profile-step.svg
-    python benchmarks/profile_step.py --draw               the picture from the record, without measuring
+    KAPPAGCN_DATA=... python benchmarks/profile_step.py    measures, keeps records/profile_step.json
 
 The step is that of benchmarks/layers.py on Cora-ML with κ = −1, one thread. Python reports each call and return, which
 makes small calls look longer than they are; C++ code of torch between Python calls counts to its caller.
@@ -10,13 +8,11 @@ makes small calls look longer than they are; C++ code of torch between Python ca
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +22,6 @@ import record
 
 PACKAGES = ("torch", "numba", "kappagcn")
 STEPS, NETWORK, GRAPH = 200, "κ = −1", "cora_ml"
-WIDTH, ROW, LEAST = 1160, 26, 0.006  # pixels; share of the step below which a call is not drawn
 NAMES = {
     "layers.py step": "training step",
     "layers.py forward": "network",
@@ -49,13 +44,6 @@ HIDDEN = (
     "precision.py",
     "message_passing.py",
 )
-COLOURS = {"compiled": "#7fb3e6", "product": "#f0b46c", "torch": "#c9ced6", "python": "#e9e3d5"}
-MEANINGS = {
-    "compiled": "compiled loops",
-    "product": "sparse products",
-    "torch": "torch",
-    "python": "Python of this package",
-}
 Stack = tuple[tuple[str, str], ...]
 
 
@@ -116,82 +104,11 @@ def measure(root: str) -> dict[str, Any]:
     return {"graph": GRAPH, "network": NETWORK, "steps": STEPS, "results": rows}
 
 
-def total(saved: dict[str, Any], chosen: Callable[[Stack], bool] = lambda _: True) -> float:
-    """Seconds of a step in the stacks chosen."""
-    return sum(r["seconds"] for r in saved["results"] if chosen(tuple((n, k) for n, k in r["calls"])))
-
-
-def share(saved: dict[str, Any], kind: str) -> float:
-    """Share of the step in which the innermost call is of this kind."""
-    return total(saved, lambda stack: stack[-1][1] == kind) / total(saved)
-
-
-def boxes(saved: dict[str, Any]) -> list[tuple[int, float, float, str, str]]:
-    """Depth, begin and end as shares of the step, name and kind of each call, callers above what they call."""
-    widths: dict[Stack, float] = defaultdict(float)
-    for row in saved["results"]:
-        stack = tuple((name, kind) for name, kind in row["calls"])
-        for depth in range(1, len(stack) + 1):
-            widths[stack[:depth]] += row["seconds"] / total(saved)
-    begins: dict[Stack, float] = {(): 0.0}
-    drawn = []
-    for stack in sorted(widths, key=lambda own: (len(own), -widths[own])):
-        begin = begins[stack[:-1]]
-        begins[stack[:-1]], begins[stack] = begin + widths[stack], begin
-        if widths[stack] >= LEAST:
-            drawn.append((len(stack) - 1, begin, begin + widths[stack], *stack[-1]))
-    return drawn
-
-
-def picture(saved: dict[str, Any]) -> str:
-    """The calls as an SVG of nested boxes whose widths are times."""
-    calls, whole = boxes(saved), 1e3 * total(saved)
-    height = ROW * (max(depth for depth, *_ in calls) + 1) + 2 * ROW
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH + 20} {height}" font-family="sans-serif" '
-        f'font-size="13"><rect width="100%" height="100%" fill="#ffffff"/>'
-    ]
-    for depth, begin, end, name, kind in calls:
-        x, y, width = 10 + WIDTH * begin, 10 + ROW * depth, WIDTH * (end - begin)
-        text = f"{name}, {whole * (end - begin):.2f} ms"
-        parts.append(
-            f'<g><title>{escape(text)}, {100 * (end - begin):.0f} %</title><rect x="{x:.1f}" y="{y}" '
-            f'width="{max(width - 1, 0.5):.1f}" height="{ROW - 2}" rx="2" fill="{COLOURS[kind]}"/>'
-        )
-        fitting = next((words for words in (text, name) if 7.2 * len(words) + 8 < width), "")
-        parts.append(f'<text x="{x + 5:.1f}" y="{y + 17}" fill="#1d2330">{escape(fitting)}</text></g>')
-    for n, (kind, meaning) in enumerate(MEANINGS.items()):
-        x, y = 10 + 200 * n, height - ROW
-        parts.append(f'<rect x="{x}" y="{y}" width="14" height="14" rx="2" fill="{COLOURS[kind]}"/>')
-        parts.append(f'<text x="{x + 20}" y="{y + 12}" fill="#1d2330">{meaning}</text>')
-    return "\n".join([*parts, "</svg>"]) + "\n"
-
-
-def section(saved: dict[str, Any]) -> str:
-    """The section of docs/layers.md."""
-    compiled, product, torch_own = (100 * share(saved, kind) for kind in ("compiled", "product", "torch"))
-    return f"""## Where the time of a step goes
-
-![Nested calls of one training step, forward and backward beside each other; widths are times](images/profile-step.svg)
-
-One step of the κ-GCN with κ = −1 on Cora-ML in one thread (`python benchmarks/profile_step.py`, mean
-of {saved["steps"]} steps after 50 others; calls of less than {100 * LEAST:.1f} % are not drawn, and being watched makes
-Python's small calls longer). Sparse products of features take {product:.0f} % of it, the compiled loops, which lift,
-sum and lower, {compiled:.0f} %, torch's own functions (backward, optimiser, loss) {torch_own:.0f} %; the rest is Python
-between them.
-
-"""
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draw", action="store_true", help="draw the record, without measuring")
-    if not parser.parse_args().draw:
-        root = os.environ.get("KAPPAGCN_DATA")
-        if not root:
-            raise SystemExit("expected KAPPAGCN_DATA to name the folder with cora_ml.npz, found it unset")
-        record.save("profile_step", measure(root), PACKAGES)
-    (record.DOCS / "images" / "profile-step.svg").write_text(picture(record.load("profile_step")))
+    root = os.environ.get("KAPPAGCN_DATA")
+    if not root:
+        raise SystemExit("expected KAPPAGCN_DATA to name the folder with cora_ml.npz, found it unset")
+    record.save("profile_step", measure(root), PACKAGES)
     return 0
 
 

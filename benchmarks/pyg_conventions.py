@@ -22,7 +22,6 @@ import record
 from kappagcn.nn import KappaGCNConv, normalized_adjacency
 
 Make = Callable[..., Any]
-NOTE = "TorchScript (`torch.jit.script`) is not supported; use `torch.compile` or `torch.export`, which replace it."
 EDGES = torch.tensor([[0, 1, 1, 2, 3, 2], [1, 0, 2, 1, 2, 3]])
 X = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
 WEIGHT = torch.rand(6, generator=torch.Generator().manual_seed(1)) + 0.1
@@ -185,18 +184,12 @@ def attempt(try_it: Callable[[Make], Any], make: Make) -> str:
     return result if isinstance(result, str) else ("yes" if result else "no")
 
 
-def page() -> str:
-    """docs/pyg-conventions.md."""
-    lines = [f"| {name} | {attempt(row, GCNConv)} | {attempt(row, KappaGCNConv)} |" for name, row in ROWS]
-    return (
-        "# Conventions of GCNConv, and ours\n\n"
-        "Each was tried with both layers as they come, by `python benchmarks/pyg_conventions.py`.\n\n"
-        "| feature | `GCNConv` | `KappaGCNConv` |\n|---|---|---|\n" + "\n".join(lines) + f"\n\n{NOTE}\n"
-    )
-
-
 def main() -> int:
-    (record.DOCS / "pyg-conventions.md").write_text(page())
+    rows = [
+        {"feature": name, "GCNConv": attempt(row, GCNConv), "KappaGCNConv": attempt(row, KappaGCNConv)}
+        for name, row in ROWS
+    ]
+    record.save("pyg_conventions", {"results": rows}, ("torch", "torch_geometric", "kappagcn"))
     return 0
 
 

@@ -15,10 +15,8 @@ import torch
 from kappagcn.paper.runs import processor
 from kappagcn.training.provenance import commit
 
-RESULTS = Path(__file__).parent / "results"
-DOCS = Path(__file__).parent.parent / "docs"
-
-
+RECORDS = Path(__file__).parents[1] / "records"
+DOCS = Path(__file__).parents[1] / "docs"
 PEERS = ("torch", "geoopt", "kappagcn")
 
 
@@ -39,8 +37,8 @@ def provenance(packages: tuple[str, ...]) -> dict[str, Any]:
 
 def save(name: str, result: dict[str, Any], packages: tuple[str, ...] = PEERS) -> Path:
     """Keep a result: its settings one a line, its rows one a line."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
+    RECORDS.mkdir(exist_ok=True)
+    path = RECORDS / f"{name}.json"
     rows = result.pop("results")
     head = json.dumps({**provenance(packages), **result}, indent=1, ensure_ascii=False)[:-2]
     body = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in rows)
@@ -49,7 +47,7 @@ def save(name: str, result: dict[str, Any], packages: tuple[str, ...] = PEERS) -
 
 
 def load(name: str) -> dict[str, Any]:
-    saved: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())
+    saved: dict[str, Any] = json.loads((RECORDS / f"{name}.json").read_text())
     return saved
 
 

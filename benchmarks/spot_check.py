@@ -10,7 +10,7 @@ machine. The commit is the seed of the draw, so that nobody chooses the cells. T
 commit; an interrupted check continues there.
 
 A cell is missed if it is worse than its record: an accuracy by more than the record's interval, a distortion of a
-single run or an error by more than 5 %. What is better is shown. The output goes into results/spot-check.md.
+single run or an error by more than 5 %. What is better is shown. The output goes into records/spot-check.md.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from kappagcn.paper.runs import Record, RecordFile, Run, machine, run_all, versi
 from kappagcn.paper.table1 import VARIANTS
 from kappagcn.paper.tables import accuracy as mean_accuracy
 from kappagcn.training.provenance import commit
-from readme import SHOWN
 
 ROOT = record.DOCS.parent
-RESULTS, OUTPUT = ROOT / "results", ROOT / "results" / "spot-check.md"
+RECORDS, OUTPUT = record.RECORDS, record.RECORDS / "spot-check.md"
+SHOWN = ("dist", "expmap", "logmap", "logmap0", "midpoint", "dist2plane")  # operations of the README's table
 ITEMS = ("table1", "table2", "wider", "self-training")
 TOLERANCE = 0.05  # relative, for values without an interval
 LONGEST = 15 * 60  # seconds of a record above which a cell is not drawn
@@ -67,6 +67,7 @@ class Cell:
     name: str
     runs: list[tuple[Run, RecordFile]] = field(default_factory=list)
     operation: str | None = None
+    recorded: list[Record] = field(default_factory=list)  # read once for all cells of an item
 
     @property
     def seconds(self) -> float:
@@ -77,6 +78,8 @@ class Cell:
 
     def records(self) -> list[Record]:
         """Records of the runs that have one."""
+        if self.recorded:
+            return self.recorded
         finished = {file.path: file.finished() for _, file in self.runs}
         return [finished[file.path][job.key] for job, file in self.runs if job.key in finished[file.path]]
 
@@ -91,7 +94,7 @@ class Cell:
         """The cell with its records in another folder."""
         runs: list[tuple[Run, RecordFile]] = []
         for job, file in self.runs:
-            moved = RecordFile(folder / file.path.relative_to(RESULTS), file.kind)
+            moved = RecordFile(folder / file.path.relative_to(RECORDS), file.kind)
             in_scratch = replace(job, scratch=folder / "running") if isinstance(job, EmbeddingJob) else job
             runs.append((in_scratch, moved))
         return Cell(self.name, runs, self.operation)
@@ -138,14 +141,18 @@ def recorded_cells() -> Iterator[Cell]:
     """All cells of the README's tables that have a record and are not timings."""
     for item in ITEMS:
         cells: dict[str, Cell] = {}
-        for job, file in plan(item, [], RESULTS).jobs():
-            name = f"{item} {file.path.parent.name}/{file.path.stem}"
+        of_item = plan(item, [], RECORDS)
+        finished = of_item.file.finished()
+        for of_table, job in ((each, job) for each in of_item.cells for job in of_item.jobs(each, finished)):
+            name = f"{item} {of_table.name}"
             if isinstance(job, EmbeddingJob):
                 options = job.experiment.options
                 if options["method"] == "free":  # README has the κ-GCN alone
                     continue
                 name += f", {VARIANTS[options['start']][0]}"
-            cells.setdefault(name, Cell(name)).runs.append((job, file))
+            cell = cells.setdefault(name, Cell(name))
+            cell.runs.append((job, of_item.file))
+            cell.recorded += [finished[job.key]] if job.key in finished else []
         yield from (cell for cell in cells.values() if len(cell.records()) == len(cell.runs))
     yield from (Cell(f"accuracy {operation}", operation=operation) for operation in SHOWN)
 

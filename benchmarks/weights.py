@@ -2,7 +2,7 @@
 
 python benchmarks/weights.py [--data FOLDER]
 
-Writes benchmarks/results/weights.json; benchmarks/defaults.py makes a section of docs/classifier-defaults.md of it.
+Writes records/weights.json.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from torch_geometric.data import Data
 import record
 from kappagcn import KappaGCNClassifier, KappaGCNLinkPredictor
 from kappagcn.graphs import as_graph, from_networkx, random_split
-from kappagcn.graphs.datasets.benchmark import load_benchmark
-from kappagcn.paper.tables import Table
+from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 
 SEEDS, CHOICES = range(3), ("auto", "scaled", "raw", "none")
 
@@ -60,7 +59,7 @@ def table(name: str) -> Data:
 
 def dataset(name: str, root: Any, weigh: Any) -> Data:
     """A published graph with weights of its edges by the features of their ends."""
-    data = load_benchmark(name, root).data
+    data = load_benchmark(name, root)[0]
     first, second = data.edge_index[:, data.edge_index[0] < data.edge_index[1]].numpy()
     x = (data.x if data.x.layout == torch.strided else data.x.to_dense()).numpy()
     return weighted(first, second, weigh(x[first], x[second]), data.y, data.x)
@@ -109,28 +108,6 @@ def run(root: str | None) -> list[dict[str, Any]]:
             rows.append({"graph": name, "task": task.__name__, "largest_by_median": round(tails, 1), **means})
             print(rows[-1], flush=True)
     return rows
-
-
-def section() -> str:
-    """The section of the page about defaults."""
-    by_task: dict[str, dict[str, Any]] = {"classify": {}, "link": {}}
-    for row in record.load("weights")["results"]:
-        by_task[row["task"]][row["graph"]] = row
-    numbers = {name: [f"{each[name][c]:.3f}" for each in by_task.values() for c in CHOICES] for name in GRAPHS}
-    lines = [[name, f"{by_task['link'][name]['largest_by_median']:,.0f}", *row] for name, row in numbers.items()]
-    heads = ["", "largest / median", *CHOICES, *(f"link, {choice}" for choice in CHOICES)]
-    return f"""## Edge weights
-
-Weights can drown a graph or be all that it says: `edge_weights="auto"` trains 50 epochs with the weights, divided by
-their median, and 50 without, and takes what predicts the stopping nodes, or the validation pairs, better. Accuracy on
-nodes that neither train nor stop (10 % train, 10 % stop), and AUC on test pairs, means of {len(SEEDS)} seeds:
-
-{Table(heads, lines).markdown()}
-
-Logarithms and square roots of the weights were between "scaled" and "none" nearly everywhere; label propagation in
-place of the trials chose worse. `python benchmarks/weights.py` repeats the table.
-
-"""
 
 
 def main() -> None:

@@ -17,12 +17,13 @@ from kappagcn.classification import classifier
 from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.classification.evaluation import predict
 from kappagcn.classification.fitting import fit
+from kappagcn.classification.minibatch import MiniBatch
 from kappagcn.embedding import run as embedding_run
 from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.embedding.graph_distances import GraphDistances
 from kappagcn.embedding.near_pairs import NearPairs
 from kappagcn.embedding.neighbour_precision import mean_average_precision
-from kappagcn.embedding.pair_objectives import distances_from, pair_loss
+from kappagcn.embedding.pair_objectives import pair_loss
 from kappagcn.embedding.quality import measure
 from kappagcn.embedding.ranking import Neighbours, ranking_loss
 from kappagcn.embedding.tasks import EmbeddingTask
@@ -32,12 +33,12 @@ from kappagcn.links.fitting import fit_links
 from kappagcn.links.predictor import KappaGCNLinkPredictor
 from kappagcn.models import FreePoints, KappaGCN, LinkPredictor
 from kappagcn.nn import KappaGCNConv, KappaNeighborLoader, PointFeatures, TangentFeatures
-from kappagcn.training.config import TrainingConfig
+from kappagcn.nn.point_distances import distances_from
 from kappagcn.training.groups import parameter_groups
 from kappagcn.training.layer_by_layer import layerwise
-from kappagcn.training.minibatch import MiniBatch
 from kappagcn.training.quasi_newton import QuasiNewtonTrainer
 from kappagcn.training.run import run_training
+from kappagcn.training.settings import TrainingSettings
 from layer_cases import EDGES, LAYERS, SPACE, X, moved
 from pretend_device import DEVICE, PretendDevice, register, waits
 
@@ -143,7 +144,7 @@ def objectives(device):
     return results
 
 
-CONFIG = TrainingConfig(epochs=3, patience=3)
+CONFIG = TrainingSettings(epochs=3, patience=3)
 
 
 def small():

@@ -24,8 +24,8 @@ from kappagcn.nn.midpoints import midpoints
 from kappagcn.nn.pair_distances import pair_squares
 from kappagcn.sparse import SparseMatrix
 
-# These are linear in their one tensor and save none; their matrices are read from files or sent by other ranks.
-WITHOUT_TENSORS = {"kappagcn.distributed.csr._Product", "kappagcn.distributed.halo_exchange._Gather"}
+# Linear in its one tensor, of which it saves none.
+WITHOUT_TENSORS = {"kappagcn.distributed.halo_exchange._Gather"}
 
 N, D = 5, 3
 ROWS, COLS = torch.tensor([0, 1, 2, 3, 4, 0, 2]), torch.tensor([1, 2, 3, 4, 0, 0, 2])

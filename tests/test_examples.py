@@ -20,6 +20,7 @@ def example(name):
 def test_each_is_short():
     scripts = sorted(EXAMPLES.glob("*.py"))
     assert [s.stem for s in scripts] == [
+        "graphgym",
         "nearest_neighbours",
         "predict_new_graph",
         "pyg_distributed",
@@ -39,6 +40,11 @@ def test_gcnconv_is_replaced_and_nothing_else(capsys):
     assert "import KappaGCNConv as GCNConv" in (EXAMPLES / "pyg_drop_in.py").read_text()
     assert example("pyg_drop_in")(epochs=100) > 0.7
     assert "curvatures" in capsys.readouterr().out
+
+
+def test_layers_are_registered_with_graphgym(capsys):
+    assert example("graphgym")() == ["kappagcnconv", "kappasageconv", "kappagatconv"]
+    assert capsys.readouterr().out.count("(4, 5)") == 3
 
 
 def test_links_are_predicted_with_the_layer_in_pygs_script(capsys):

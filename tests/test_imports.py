@@ -66,11 +66,6 @@ ONLY_FROM = {
 # Arrows of version 0.2 that still go the wrong way.
 WRONG_WAY = {
     ("classification", "embedding"),
-    ("links", "classification"),
-    ("classification", "links"),
-    ("links", "embedding"),
-    ("training", "classification"),
-    ("training", "embedding"),
     ("training", "estimators"),
 }
 

@@ -1,7 +1,7 @@
 """Build the wheel, install it where the checkout is not, alone and with each extra, and use it there.
 
 python tools/wheel.py                    alone and with every extra of pyproject.toml
-python tools/wheel.py --extra figures    with that extra only; --extra "" is the wheel alone
+python tools/wheel.py --extra large      with that extra only; --extra "" is the wheel alone
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ import importlib.util, pathlib, sys
 import kappagcn
 place = pathlib.Path(kappagcn.__file__).resolve()
 assert place.is_relative_to(pathlib.Path(sys.prefix).resolve()), f"expected the installed package, found {place}"
-from kappagcn.kernels.dispatch import compiled
 has = lambda name: importlib.util.find_spec(name) is not None
-assert (compiled("rows") is not None) == has("numba")
-print(*filter(has, ("numba", "matplotlib", "geoopt", "pymetis", "mkdocs", "pytest")))
+print(*filter(has, ("duckdb", "pymetis", "mkdocs", "geoopt", "pytest")))
 """
 
 

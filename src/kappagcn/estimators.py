@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kappagcn.classification.classifier import KappaGCNClassifier
     from kappagcn.classification.cross_validation import splits_of
+    from kappagcn.classification.settings import ClassificationSettings
     from kappagcn.embedding.embedder import GraphEmbedder
+    from kappagcn.embedding.settings import EmbeddingSettings
     from kappagcn.links.predictor import KappaGCNLinkPredictor, Link
+    from kappagcn.links.settings import LinkPredictionSettings
     from kappagcn.training.estimate import Estimate, bootstrapped
     from kappagcn.training.graph_nodes import GraphNodes
-    from kappagcn.training.settings import ClassificationSettings, EmbeddingSettings, LinkPredictionSettings
-
-WITH_SKLEARN = True  # the command line, which has no use for scikit-learn, sets it to False before the first import
 
 # Imported on first use: the command line does not wait for torch.
 _HOMES = {
-    "ClassificationSettings": "training.settings",
-    "EmbeddingSettings": "training.settings",
+    "ClassificationSettings": "classification.settings",
+    "EmbeddingSettings": "embedding.settings",
     "Estimate": "training.estimate",
     "GraphEmbedder": "embedding.embedder",
     "GraphNodes": "training.graph_nodes",
     "KappaGCNClassifier": "classification.classifier",
     "KappaGCNLinkPredictor": "links.predictor",
     "Link": "links.predictor",
-    "LinkPredictionSettings": "training.settings",
+    "LinkPredictionSettings": "links.settings",
     "bootstrapped": "training.estimate",
     "splits_of": "classification.cross_validation",
 }

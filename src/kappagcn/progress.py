@@ -26,19 +26,18 @@ def _progress(*middle: columns.ProgressColumn) -> Progress:
 
 
 @contextmanager
-def bar(what: str, total: int | None, *, shown: bool = True, in_bytes: bool = False) -> Iterator[Callable[[int], None]]:
+def bar(what: str, total: int | None, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
     """A progress bar on a terminal; yields a function that advances it.
 
     Args:
         what: Text before the bar.
         total: Number of steps; None if unknown.
         shown: Whether to show the bar.
-        in_bytes: Whether the steps are bytes.
     """
     if not (shown and sys.stderr.isatty()):
         yield lambda steps: None
         return
-    with _progress(columns.DownloadColumn() if in_bytes else columns.TaskProgressColumn()) as progress:
+    with _progress(columns.TaskProgressColumn()) as progress:
         task = progress.add_task(what, total=total)
         yield lambda steps: progress.advance(task, steps)
 

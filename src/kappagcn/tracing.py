@@ -18,7 +18,7 @@ def is_concrete(*tensors: Tensor) -> bool:
     """
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
         return False
-    return not any(t.is_meta or _is_fake(t) for t in tensors)
+    return not any(t.is_meta or (type(t) not in (Tensor, torch.nn.Parameter) and _is_fake(t)) for t in tensors)
 
 
 def is_compiled_for_cpu(*tensors: Tensor) -> bool:
@@ -29,8 +29,6 @@ def is_compiled_for_cpu(*tensors: Tensor) -> bool:
 
 
 def _is_fake(t: Tensor) -> bool:
-    if type(t) is Tensor:
-        return False
     module = sys.modules.get("torch._subclasses.fake_tensor")  # without this module there are no fake tensors
     return module is not None and isinstance(t, module.FakeTensor)
 

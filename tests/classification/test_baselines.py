@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from kappagcn.classification.accuracy import paired_difference
 from kappagcn.classification.baselines import compare, verdict
 from kappagcn.classification.classifier import KappaGCNClassifier
+from kappagcn.classification.evaluation import paired_difference
 from kappagcn.graphs import Split, disease, random_split
 from kappagcn.training.estimate import Estimate
 
@@ -20,12 +20,12 @@ def sentence(accuracy, *, auc=None, test_nodes=500, margin=0.02, **others):
 CASES = {
     "FAILED: no better than the most common class (0.804 beside 0.800).": (0.804, {"majority": 0.8, "features": 0.85}),
     "Behind an MLP on the features alone (0.533 beside 0.829): neighbours are of little use here; "
-    "try --self-features on or --model mlp.": (0.533, {"majority": 0.4, "features": 0.829}),
+    "try --set self-features=on or --model mlp.": (0.533, {"majority": 0.4, "features": 0.829}),
     "Behind a GCN (0.700 beside 0.802): try --model gcn, another space, or --space E16.": (
         0.7,
         {"majority": 0.4, "features": 0.5, "gcn": 0.802},
     ),
-    "Behind a GCN without the edge weights (0.617 beside 0.901): the edge weights mislead; try --no-weights.": (
+    "Behind a GCN without the edge weights (0.617 beside 0.901): the edge weights mislead; try --set weights=false.": (
         0.617,
         {"majority": 0.3, "gcn": 0.64, "unweighted": 0.901},
     ),

@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 
 from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.classification.fitting import fit
-from kappagcn.classification.network import build_network, training_config
+from kappagcn.classification.network import build_network
 from kappagcn.errors import CheckpointError, ConfigError, GraphError, SplitError, TrainingError
 from kappagcn.graphs import Split, classic, disease, random_split
 from kappagcn.graphs.io.undirected import adjacency
@@ -212,7 +212,7 @@ def test_by_default_the_classifier_trains_on_the_whole_graph():
     classifier = KappaGCNClassifier("H4", epochs=3, verbose=False).fit(data)
     with seeded(0):
         model = build_network(classifier._settings, 10, 2)
-    result = fit(model, classifier._data, mask_split(classifier._data, 0), training_config(classifier._settings, 0))
+    result = fit(model, classifier._data, mask_split(classifier._data, 0), classifier._settings.training())
     assert result.history == classifier.history_
 
 

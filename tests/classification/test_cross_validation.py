@@ -7,20 +7,21 @@ import torch
 
 from kappagcn import KappaGCNClassifier
 from kappagcn.classification import classifier as classifier_module
-from kappagcn.classification.cross_validation import _best, classify, load_labelled, splits_of
+from kappagcn.classification.cross_validation import ClassifierRuns, classify, load_labelled, splits_of
 from kappagcn.errors import CheckpointError, GraphError, SplitError
 from kappagcn.graphs import disease, random_split
 from kappagcn.training import labelled as labelled_module
 
 
-def test_stopping_nodes_choose_the_run_that_is_kept_and_test_nodes_do_not():
+def test_stopping_nodes_choose_the_run_that_is_kept_and_test_nodes_do_not(tmp_path):
+    runs = ClassifierRuns(KappaGCNClassifier(), disease(200), [], tmp_path)
     records = [
         {"test": {"accuracy": 0.9}, "stopping_accuracy": 0.7, "stopping_loss": 0.1},
         {"test": {"accuracy": 0.5}, "stopping_accuracy": 0.8, "stopping_loss": 0.4},
         {"test": {"accuracy": 0.6}, "stopping_accuracy": 0.8, "stopping_loss": 0.3},
     ]
-    assert _best(records) == 2, "the best accuracy, of those the lowest loss"
-    assert _best([{**record, "stopping_accuracy": 0.5} for record in records]) == 0
+    assert runs.best(records) == 2, "the best accuracy, of those the lowest loss"
+    assert runs.best([{**record, "stopping_accuracy": 0.5} for record in records]) == 0
 
 
 def test_the_run_that_is_kept_is_the_one_that_is_written(tmp_path):

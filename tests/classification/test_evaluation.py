@@ -10,14 +10,14 @@ from kappagcn.errors import TrainingError
 from kappagcn.graphs import Split
 from kappagcn.models import KappaGCN
 from kappagcn.training.checkpoint import load_model
-from kappagcn.training.config import TrainingConfig
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import seeded
 from small_networks import network
 
 
 def test_a_saved_network_predicts_as_the_one_that_was_trained(data, split, tmp_path):
     model = network("S2xE2")
-    fit(model, data, split, TrainingConfig(epochs=10), folder=tmp_path)
+    fit(model, data, split, TrainingSettings(epochs=10), folder=tmp_path)
     loaded = load_model(tmp_path)
     assert torch.equal(predict(loaded, data), predict(model, data))
     assert torch.allclose(predict(loaded, data).sum(1), torch.ones(200))
@@ -42,12 +42,12 @@ def test_the_final_evaluation_counts_right(data, split):
 def test_a_network_of_doubles_comes_back_as_one(data, split, tmp_path):
     data.x = data.x.double()
     model = network().double()
-    fit(model, data, split, TrainingConfig(epochs=3), folder=tmp_path)
+    fit(model, data, split, TrainingSettings(epochs=3), folder=tmp_path)
     assert torch.equal(predict(load_model(tmp_path), data), predict(model, data))
 
 
 def test_options_may_be_numpy_numbers(data, split, tmp_path):
     with seeded(0):
         model = KappaGCN(np.int64(10), np.int64(2), "H4", dropout=np.float32(0.25))
-    fit(model, data, split, TrainingConfig(epochs=1), folder=tmp_path)
+    fit(model, data, split, TrainingSettings(epochs=1), folder=tmp_path)
     assert torch.equal(predict(load_model(tmp_path), data), predict(model, data))

@@ -8,7 +8,7 @@ from kappagcn.classification.fitting import fit
 from kappagcn.errors import CheckpointError, PrecisionWarning
 from kappagcn.graphs import random_split
 from kappagcn.models import GCN, HGCN, MLP
-from kappagcn.training.config import TrainingConfig
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import seeded
 from small_networks import network
 
@@ -17,7 +17,7 @@ from small_networks import network
 def test_training_learns(build, data, split):
     with seeded(1):
         model = build()
-    result = fit(model, data, split, TrainingConfig(epochs=150, patience=150))
+    result = fit(model, data, split, TrainingSettings(epochs=150, patience=150))
     after = final_evaluation(model, data, split)
     assert result.history[-1]["train_loss"] < 0.75 * result.history[0]["train_loss"], "20 seeds show 0.66 at most"
     assert after["accuracy"] > 0.55, "and 0.65 at least, the network that sees no neighbours"
@@ -28,13 +28,13 @@ def test_rows_beyond_the_precision_give_a_warning(data, split):
     model = network(act="none", dropout=0.0)
     model.hidden[0].lin.weight.data.fill_(1.0)
     with pytest.warns(PrecisionWarning, match="scale the features"):
-        result = fit(model, data, split, TrainingConfig(epochs=1))
+        result = fit(model, data, split, TrainingSettings(epochs=1))
     assert result.capped_rows > 0
 
 
 def test_a_run_resumes_only_with_its_own_data_and_nodes(data, split, tmp_path):
     """Else test nodes of one split could train in another under the same name."""
-    config = TrainingConfig(epochs=3)
+    config = TrainingSettings(epochs=3)
     fit(network(), data, split, config, folder=tmp_path)
     other = random_split(data.y, 0, test_seed=5)
     assert other.name == split.name

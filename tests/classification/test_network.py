@@ -5,16 +5,15 @@ import torch
 
 from kappagcn.classification.network import (
     build_network,
-    default_normalization,
     feature_statistics,
     network_options,
     prepare_features,
-    training_config,
 )
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.graphs import disease
 from kappagcn.models import MODELS
 from kappagcn.nn.features import point_features
-from kappagcn.training.settings import ClassificationSettings
+from kappagcn.training.networks import default_normalization
 
 
 def settings(space="H4", **values):
@@ -52,8 +51,8 @@ def test_every_network_takes_its_settings(model):
 
 
 def test_training_takes_its_settings():
-    config = training_config(settings(epochs=7, lr=0.5, l2=0.1), seed=3)
-    assert (config.epochs, config.lr, config.l2, config.seed) == (7, 0.5, 0.1, 3)
+    config = settings(epochs=7, lr=0.5, l2=0.1).training(random_state=3)
+    assert (config.epochs, config.lr, config.l2, config.random_state) == (7, 0.5, 0.1, 3)
 
 
 def test_the_layout_of_features_does_not_change_their_normalisation():

@@ -7,19 +7,18 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from kappagcn.classification.fitting import fit
-from kappagcn.classification.self_training import SelfTraining
+from kappagcn.classification.minibatch import MiniBatch
+from kappagcn.classification.parts import Partitioned
+from kappagcn.classification.task import NodeClassification, SelfTraining
 from kappagcn.distributed import Communicator
 from kappagcn.errors import CheckpointError, TrainingError
 from kappagcn.graphs import Split
-from kappagcn.training.config import TrainingConfig
-from kappagcn.training.minibatch import MiniBatch
-from kappagcn.training.parts import Partitioned
 from kappagcn.training.run import train
-from kappagcn.training.tasks import NodeClassification
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer
 from small_networks import network
 
-CONFIG = TrainingConfig(epochs=200, patience=4, lr=0.1, self_training=2)
+CONFIG = TrainingSettings(epochs=200, patience=4, lr=0.1, self_training=2)
 
 
 NOTHING_DROPPED = {"dropout": 0.0, "adjacency_dropout": 0.0, "dropconnect": 0.0}
@@ -53,7 +52,7 @@ def test_every_round_starts_from_new_weights_and_the_best_of_all_are_kept(data, 
 def test_the_first_round_is_training_without_self_training(data, split):
     plain, options = network(), {"epochs": 200, "patience": 4, "lr": 0.1}
     task = NodeClassification(plain, data, split)
-    first = train(Trainer(plain, task, TrainingConfig(**options), regularised=plain.first_layer()))
+    first = train(Trainer(plain, task, TrainingSettings(**options), regularised=plain.first_layer()))
     history = train(trainer(data, split))
     assert len(history) > len(first)
     assert history[: len(first)] == [{**record, "round": 0} for record in first]
@@ -105,7 +104,7 @@ def test_a_run_folder_with_other_rounds_is_not_resumed(data, split, tmp_path):
 
 
 def test_rounds_count_as_epochs(data, split):
-    mine = trainer(data, split, TrainingConfig(epochs=3, patience=2, lr=0.1, self_training=2))
+    mine = trainer(data, split, TrainingSettings(epochs=3, patience=2, lr=0.1, self_training=2))
     assert len(train(mine)) == 3
 
 

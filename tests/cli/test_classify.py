@@ -7,7 +7,8 @@ from command_runs import message_of, run
 
 
 def test_an_interrupted_classification_resumes_to_the_same_numbers(tmp_path):
-    arguments = ["classify", "disease", "--space", "H4", "--splits", "2", "--epochs", "15", "--json", "--threads", "1"]
+    options = ["--space", "H4", "--splits", "2", "--epochs", "15", "--json", "--set", "threads=1"]
+    arguments = ["classify", "disease", *options]
     whole = json.loads(run(*arguments, "--out", str(tmp_path / "whole")).stdout)
     assert run(*arguments, "--out", str(tmp_path / "cut")).exit_code == 0
     for name in ("summary.json", "embedding.npz"):
@@ -40,7 +41,7 @@ def test_the_accuracy_stands_beside_baselines_and_a_verdict(tmp_path):
     assert "this run less it" in shown
     assert summary["interval_covers"] == "the draw of the test nodes, not splits or seeds"
     assert summary["verdict"]
-    alone = json.loads(run(*command[:-1], tmp_path / "alone", "--no-baselines", "--json").stdout)
+    alone = json.loads(run(*command[:-1], tmp_path / "alone", "--set", "no-baselines=true", "--json").stdout)
     assert alone["baselines"] == {}
     assert alone["verdict"] is None
     assert not (tmp_path / "alone" / "baselines.json").exists()
@@ -49,7 +50,8 @@ def test_the_accuracy_stands_beside_baselines_and_a_verdict(tmp_path):
 def test_own_splits_and_another_network(tmp_path):
     parts = {"train": list(range(100)), "validation": list(range(100, 150)), "test": list(range(150, 200))}
     (tmp_path / "mine.json").write_text(json.dumps(parts))
-    command = ["classify", "disease", "--space", "H4", "--model", "appnp", "--epochs", "3", "--no-baselines", "--json"]
+    options = ["--space", "H4", "--model", "appnp", "--epochs", "3", "--set", "no-baselines=true", "--json"]
+    command = ["classify", "disease", *options]
     split = ["--split", tmp_path / "mine.json", "--out", tmp_path / "run"]
     summary = json.loads(run(*command, *split).stdout)
     assert (summary["model"], summary["test_nodes"], summary["records"][0]["split_name"]) == ("appnp", 50, "mine")
@@ -72,6 +74,6 @@ def test_edge_weights_are_used_or_not_as_the_command_line_says(tmp_path):
     tried = json.loads(run(*command, "--json", "--out", tmp_path / "tried").stdout)
     assert "(the largest is " in tried["edge_weights"]
     assert "unweighted" in tried["baselines"]
-    shown = run(*command, "--edge-weights", "none", "--out", tmp_path / "without").stdout
+    shown = run(*command, "--set", "edge-weights=none", "--out", tmp_path / "without").stdout
     assert "edge weights" in shown
     assert "baseline unweighted" not in shown

@@ -15,7 +15,7 @@ def test_data_list_and_path(tmp_path, monkeypatch):
     assert run("data", "path", "cora_ml").stdout.strip() == str(tmp_path / "cora_ml.npz")
     result = run("info", "cora_ml")
     assert result.exit_code == 2
-    assert "expected sha256" in result.stderr
+    assert "expected SHA-256" in result.stderr
 
 
 def test_a_missing_dataset_names_the_option_and_the_variable(tmp_path, monkeypatch):
@@ -54,21 +54,38 @@ def test_wrong_conversions_end_in_one_line(tmp_path):
     assert not (tmp_path / "a.xlsx").exists()
 
 
-def test_partition_and_classify(tmp_path):
-    """A graph is cut into parts, and a classifier trains on them; wrong use ends in one line."""
+def test_parts_are_folders_that_every_command_opens(tmp_path):
     parts = tmp_path / "parts"
-    result = run("data", "partition", "disease", "--parts", 2, "--out", parts)
+    result = run("data", "convert", "disease", "--parts", 2, "--out", parts)
     assert result.exit_code == 0, result.output
-    assert "of the edges lie between parts" in result.stderr
-    assert {path.name for path in parts.iterdir()} == {"partition.json", "part-0", "part-1"}
-    as_json = json.loads(run("data", "partition", "karate", "--parts", 2, "--out", tmp_path / "k", "--json").stdout)
-    assert as_json["nodes"] == 34
+    assert "2 parts, " in result.stderr
+    offsets = json.loads((parts / "graph.json").read_text())["parts"]
+    assert (offsets[0], offsets[-1], len(offsets)) == (0, 1000, 3)
+    assert [path.name for path in tmp_path.iterdir()] == ["parts"], "no temporary folder is left"
     result = run("classify", parts, "--space", "H4", "--epochs", 2, "--out", tmp_path / "run", "--json")
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["test_nodes"] == 200
-    assert "2 parts, 1 processes" in run("classify", parts, "--epochs", 1, "--out", tmp_path / "other").stdout
-    assert "expected one run" in message_of(run("classify", parts, "--splits", 2, "--out", tmp_path / "x"))
-    assert "expected features" in message_of(run("classify", tmp_path / "k", "--out", tmp_path / "x"))
-    assert "expected a new or empty folder" in message_of(
-        run("data", "partition", "karate", "--parts", 2, "--out", parts)
+    again = run("data", "convert", parts, "--parts", 3, "--out", tmp_path / "three")
+    assert again.exit_code == 0, again.output
+    assert "expected a folder as --out" in message_of(
+        run("data", "convert", "karate", "--parts", 2, "--out", tmp_path / "karate.csv")
     )
+    assert "expected a new or empty folder" in message_of(
+        run("data", "convert", "karate", "--parts", 2, "--out", parts)
+    )
+
+
+def test_a_large_table_is_streamed(tmp_path, monkeypatch):
+    monkeypatch.setattr("kappagcn.graphs.io.convert.STREAMED", 1)
+    table = tmp_path / "friends.csv"
+    table.write_text("source,target\nann,bob\nbob,cem\n")
+    result = run("data", "convert", table, "--out", tmp_path / "folder")
+    assert result.exit_code == 0, result.output
+    assert "3 nodes, 2 edges" in result.stderr
+    assert "3 nodes, 2 edges" in run("info", tmp_path / "folder").output
+    table_of_labels = tmp_path / "labels.csv"
+    table_of_labels.write_text("node,label\nann,x\n")
+    assert "expected features and labels as .npy files" in message_of(
+        run("data", "convert", table, "--out", tmp_path / "other", "--labels", table_of_labels)
+    )
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert "pip install 'kappagcn[large]'" in message_of(run("data", "convert", table, "--out", tmp_path / "third"))

@@ -25,7 +25,8 @@ def test_a_graph_without_edges_is_refused(tmp_path):
 
 def test_points_for_other_tools(tmp_path):
     exported, table = tmp_path / "points.vec", tmp_path / "points.csv"
-    options = ("--space", "E2", "--epochs", "5", "--out", tmp_path / "run", "--export", exported, "--csv", table)
+    files = ("--out", tmp_path / "run", "--export", exported, "--set", f"csv={table}")
+    options = ("--space", "E2", "--epochs", "5", *files)
     result = run("embed", "path", *options)
     assert result.exit_code == 0, result.output
     points = np.load(tmp_path / "run" / "embedding.npz")["points"]
@@ -33,6 +34,6 @@ def test_points_for_other_tools(tmp_path):
     assert np.array_equal(np.loadtxt(table, delimiter=",", skiprows=1)[:, 1:], points)
     words = message_of(run("embed", "path", "--out", tmp_path / "other", "--export", tmp_path / "points.xlsx"))
     assert "expected a file ending in .csv" in words
-    words = message_of(run("embed", "path", "--out", tmp_path / "other", "--csv", tmp_path / "none" / "points.csv"))
+    words = message_of(run("embed", "path", "--out", tmp_path / "other", "--set", f"csv={tmp_path}/none/points.csv"))
     assert "--csv: expected a file in a folder that exists, found no folder" in words
     assert not (tmp_path / "other").exists()

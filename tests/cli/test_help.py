@@ -1,57 +1,78 @@
-import re
-from enum import Enum
+"""The help of the commands: few options, each with its type, choices and range; the rest by name for --set."""
+
+from dataclasses import fields
 
 import pytest
 import typer
 
 import kappagcn.cli
+from command_runs import message_of, run
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.cli.app import app
-from kappagcn.cli.help import panels, shortened
+from kappagcn.embedding.settings import EmbeddingSettings
+from kappagcn.links.settings import LinkPredictionSettings
+from kappagcn.training.setting_field import flag_of
 
 assert kappagcn.cli  # registers the commands
-COMMANDS = typer.main.get_command(app).commands
+COMMANDS = dict(typer.main.get_command(app).commands)
+ALL = {**COMMANDS, **{f"data {name}": each for name, each in COMMANDS.pop("data").commands.items()}}
+SETTINGS = {"embed": EmbeddingSettings, "classify": ClassificationSettings, "link": LinkPredictionSettings}
 
 
-GROUP = typer.main.get_command(app)
-ALL = {"": GROUP, **COMMANDS, **{f"data {name}": each for name, each in COMMANDS["data"].commands.items()}}
+@pytest.fixture
+def shown(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
 
+    def words(name):
+        result = run(*name.split(), "--help")
+        assert result.exit_code == 0, result.output
+        return " ".join(result.stdout.split())
 
-def lines(name, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    command = ALL[name]
-    command.format_help(typer.Context(command, info_name=f"kappagcn {name}".strip()), None)
-    return capsys.readouterr().out.splitlines()
+    return words
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_option_and_command_is_one_whole_line_of_80_columns(name, capsys, monkeypatch):
-    shown = lines(name, capsys, monkeypatch)
-    assert max(map(len, shown)) <= 80
-    assert not [line for line in shown if "…" in line or "<" in line or "TEXT" in line]
-    options = [line for line in shown if re.match(r"  --", line)]
-    assert len(options) == len([each for each in ALL[name].params if each.param_type_name == "option"]) + 1
-    for each in getattr(ALL[name], "commands", ()):
-        assert len([line for line in shown if re.match(rf"  {each}  +\w", line)]) == 1
+def test_a_command_shows_at_most_18_options(name, shown):
+    options = [each for each in ALL[name].params if each.param_type_name == "option" and not each.hidden]
+    assert len(options) <= 18
+    assert all(each.help and each.help.endswith(".") for each in options)
+    assert all(max(each.opts, key=len) in shown(name) for each in options)
 
 
-@pytest.mark.parametrize("name", [name for name, each in ALL.items() if not hasattr(each, "commands")])
-def test_words_that_an_option_takes_are_all_listed(name, capsys, monkeypatch):
-    shown = "\n".join(lines(name, capsys, monkeypatch))
-    for each in ALL[name].params:
-        if isinstance(each.default, Enum):
-            assert ": " + "|".join(word.value for word in type(each.default)) in shown
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_setting_is_an_option_with_choices_and_range_or_a_name_for_set(name, shown):
+    words = shown(name)
+    for each in fields(SETTINGS[name]):
+        flag = flag_of(each).replace("_", "-")
+        if each.metadata["common"]:
+            assert f"--{flag} " in words
+            assert ", ".join(each.metadata["choices"]) in words
+            assert (each.metadata["range"] or "") in words
+        elif not each.metadata["python_only"]:
+            assert f" {flag}" in words.partition("Names for --set")[2]
 
 
-def test_panels_come_in_the_order_in_which_people_need_them(capsys, monkeypatch):
-    shown = lines("embed", capsys, monkeypatch)
-    titles = [line for line in shown if re.fullmatch(r"[A-Z][a-z]+", line)]
-    assert titles == ["Arguments", "Common", "Training", "Files", "Machine", "Other"]
-    assert re.match(r"  --space .*\[H10\]$", shown[shown.index("Common") + 1])
-    assert panels(COMMANDS["classify"].params)["Common"][0].name == "space"
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("classify disease --alpha 0.5", "--alpha: expected --set alpha=0.5, found it as an option"),
+        ("classify disease --no-baselines", "--no-baselines: expected --set no-baselines=true, found it"),
+        ("link karate --no-train-decoder", "--train-decoder: expected --set train-decoder=false, found it"),
+        ("embed karate --threads 1", "--threads: expected --set threads=1, found it as an option"),
+        ("embed karate --epochs 3 --set epochs=4", "--epochs: expected it once, found it also in --set"),
+        ("embed karate --set epochs", "--set: expected NAME=VALUE, found 'epochs'"),
+        ("embed karate --set epoch=3", "--set: expected graph, space, epochs,"),
+        ("embed karate --set json=true", "found 'json'"),
+    ],
+)
+def test_what_set_expects_is_said(arguments, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert words in message_of(run(*arguments.split()))
+    assert not list(tmp_path.iterdir())
 
 
-def test_texts_are_cut_at_the_end_of_a_clause():
-    assert shortened("Short.", 20) == "Short."
-    assert shortened("Number of epochs; patience may end it earlier.", 30) == "Number of epochs."
-    assert shortened("A text without any clause at all", 20) == "A text without any clause at all"
-    assert shortened("One (a; b) longer; two.", 12) == "One (a; b) longer."
+def test_set_wins_over_a_file_and_takes_switches(tmp_path):
+    (tmp_path / "run.toml").write_text('epochs = 3\nlr = 0.5\nspace = "S2"\n')
+    options = ["--set", "lr=0.25", "--config", tmp_path / "run.toml", "--set", "train-decoder=false", "--dry-run"]
+    lines = run("link", "karate", *options).stdout.splitlines()
+    assert {"epochs = 3", "lr = 0.25", 'space = "S2"', "train-decoder = false"} <= set(lines)

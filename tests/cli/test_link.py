@@ -79,7 +79,7 @@ def test_a_users_split(tmp_path):
         (("link", "edges.csv", "--edge-split", "none.csv"), "none.csv"),
         (("link", "edges.csv", "--edge-split", "labels.csv"), "third column"),
         (("link", "edges.csv", "--edge-split", "labels.csv", "--splits", "2"), "expected 1 beside --edge-split"),
-        (("link", "edges.csv", "--inputs", "both"), "a graph with features for 'both'"),
+        (("link", "edges.csv", "--set", "inputs=both"), "a graph with features for 'both'"),
         (("link", "edges.csv", "--test", "0.99"), "sum to less than 1"),
     ],
 )
@@ -97,3 +97,13 @@ def test_wrong_use_of_runs(links, runs, tmp_path):
     assert "found both" in message_of(run("predict", folder, "--pairs", tmp_path / "pairs.csv", "--top", "3"))
     assert "found another graph" in message_of(run("predict", folder, "karate"))
     assert "expected a run of kappagcn link" in message_of(run("predict", runs / "classes", "--top", "3"))
+
+
+def test_the_latest_edges_are_for_test(tmp_path):
+    rows = [f"n{i},n{(i * step) % 40},{2000 + i}" for step in (3, 7) for i in range(40)]
+    (tmp_path / "g.csv").write_text("source,target,year\n" + "\n".join(rows))
+    arguments = ("link", tmp_path / "g.csv", "--space", "H2", "--epochs", "1", "--json", "--split-time")
+    result = run(*arguments, "--time", "year", "--out", tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    assert "by time" in result.stderr
+    assert "expected --split-time and --time COLUMN together" in message_of(run(*arguments))

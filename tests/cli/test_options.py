@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from command_runs import message_of, run
+from kappagcn.cli.options import RunOptions
+from kappagcn.cli.output import messages
 from kappagcn.graphs import assemble
 
 
@@ -27,12 +29,16 @@ def test_attributes_of_markup_are_named_on_the_command_line(tmp_path):
     assert printed["features"] == 1
 
 
-def test_several_workers_without_saying_so_are_refused(tmp_path, monkeypatch):
+def test_a_process_of_torchrun_takes_part_and_resumes_after_a_restart(monkeypatch):
+    assert not RunOptions().distributed
     monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setenv("RANK", "0")
-    result = run("classify", "disease", "--epochs", "1", "--out", tmp_path / "run")
-    assert "expected --distributed for several processes" in message_of(result)
-    assert not (tmp_path / "run").exists()
+    monkeypatch.setenv("RANK", "1")
+    assert RunOptions().distributed
+    assert not RunOptions().resume
+    assert messages.quiet, "rank 0 alone prints"
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    assert RunOptions().resume
+    monkeypatch.setattr(messages, "quiet", False)
 
 
 @pytest.mark.parametrize("command", ["embed", "classify", "link"])
@@ -58,18 +64,17 @@ def test_a_command_assembles_the_graph_of_a_file_once(command, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("embed karate --lr 5", "lr: expected auto for points on all pairs"),
-        ("embed karate --curvature-lr 0.5", "curvature_lr: expected auto, or 0 to keep them,"),
-        ("embed karate --lr 5 --dry-run", "lr: expected auto for points on all pairs"),
-        ("embed karate --act relu", "act: expected its default none with method free"),
-        ("classify disease --model gcn --alpha 0.9", "alpha: expected its default 0.1 with model gcn"),
-        ("classify disease --num-neighbors 5", "num_neighbors: expected its default 10 with no batch_size"),
-        ("classify disease --device mps", "device: expected a device of this machine"),
-        ("classify disease --scratch folder", "--scratch: expected a graph in parts"),
+        ("embed karate --set lr=5", "lr: expected auto for points on all pairs"),
+        ("embed karate --set curvature-lr=0.5", "curvature_lr: expected auto, or 0 to keep them,"),
+        ("embed karate --set lr=5 --dry-run", "lr: expected auto for points on all pairs"),
+        ("embed karate --set act=relu", "act: expected its default none with method free"),
+        ("classify disease --model gcn --set alpha=0.9", "alpha: expected its default 0.1 with model gcn"),
+        ("classify disease --set num-neighbors=5", "num_neighbors: expected its default 10 with no batch_size"),
+        ("classify disease --set device=mps", "device: expected a device of this machine"),
         ("classify disease --splits 2 --split a.json --split b.json", "--splits: expected 1 beside --split"),
-        ("link karate --model free --dropout 0.2", "dropout: expected its default 0.0 with model free"),
+        ("link karate --model free --set dropout=0.2", "dropout: expected its default 0.0 with model free"),
         ("link karate --edge-split a.csv --test 0.5", "--test: expected no share of edges beside --edge-split"),
-        ("link karate --timeout 5", "--timeout: expected --distributed beside it"),
+        ("link karate --set timeout=5", "--timeout: expected torchrun beside it"),
         ("embed karate --add old --space H3", "--add: expected the settings of old alone, found --space"),
     ],
 )
@@ -82,10 +87,10 @@ def test_options_without_an_effect_are_refused_and_leave_no_folder(arguments, wo
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("link karate --inputs features", "inputs: expected a graph with features"),
+        ("link karate --set inputs=features", "inputs: expected a graph with features"),
         ("classify karate --split empty.json", "empty: expected nodes to train on, found none"),
         ("classify edges.csv", "expected a graph with labels to learn from, found none"),
-        ("classify karate --model gnn", "'gnn' is not one of 'kappa-gcn'"),
+        ("classify karate --model gnn", "model: expected kappa-gcn, appnp, gcn, hgcn, mlp, found 'gnn'"),
         ("embed edges.csv --space Q3", "found 'Q' in 'Q3'"),
         ("embed nosuch.csv", "expected a file, found nothing at 'nosuch.csv'"),
     ],
@@ -106,12 +111,12 @@ def test_a_dry_run_shows_settings_with_an_effect_also_beside_files(tmp_path):
     (tmp_path / "run.toml").write_text(shown)
     assert run("classify", "--config", tmp_path / "run.toml", "--dry-run").stdout == shown
     assert str(tmp_path / "mine.json") in shown
-    for option in ("--csv", "--export"):
-        assert run("embed", "karate", option, tmp_path / "points.csv", "--dry-run").exit_code == 0
+    for option in (["--set", f"csv={tmp_path}/points.csv"], ["--export", tmp_path / "points.csv"]):
+        assert run("embed", "karate", *option, "--dry-run").exit_code == 0
 
 
 @pytest.mark.parametrize("command", ["classify", "link"])
 def test_every_seed_serves_several_splits(command, tmp_path):
     options = ["--seed", 2**32 - 1, "--splits", 2, "--epochs", 1, "--out", tmp_path / "run"]
-    result = run(command, "karate", *options, *(["--no-baselines"] if command == "classify" else []))
+    result = run(command, "karate", *options, *(["--set", "no-baselines=true"] if command == "classify" else []))
     assert result.exit_code == 0, result.output

@@ -50,8 +50,9 @@ def test_one_file_of_mixed_columns_and_weights_by_name(tmp_path):
     (tmp_path / "people.csv").write_text("id,age,plan,segment\n" + "\n".join(rows))
     edges = [tmp_path / "g.csv", "--source", "payer", "--target", "payee"]
     nodes = ["--nodes", tmp_path / "people.csv", "--label", "segment"]
-    common = ["--space", "H4", "--epochs", "30", "--no-baselines", "--out", tmp_path / "run"]
-    result = run("classify", *edges, "--weight", "amount", "--edge-weights", "raw", *nodes, *common)
+    common = ["--space", "H4", "--epochs", "30", "--set", "no-baselines=true", "--out", tmp_path / "run"]
+    columns = [f"--set={each}" for each in ("source=payer", "target=payee", "weight=amount", "edge-weights=raw")]
+    result = run("classify", edges[0], *columns, *nodes, *common)
     assert result.exit_code == 0, result.output
     assert "weighted" in result.stderr
     assert "1 numeric column, 1 categorical column as 2 indicators" in result.stderr.replace("\n", " ")

@@ -10,10 +10,10 @@ from command_runs import run
     [
         (["reproduce", "table2", "cora"], "expected one of citeseer"),
         (["reproduce", "table3", "gcn"], "table3: expected a cell of that table"),
-        (["reproduce", "search", "--quick"], "search: expected its own budget"),
+        (["reproduce", "search", "--quick"], "search: expected no quick"),
         (["reproduce", "table2", "--splits", "0"], "Invalid value for '--splits'"),
         (["reproduce", "further", "disease", "--quick", "--out", "{file}"], "expected a folder that can be written"),
-        (["reproduce", "table2", "--configs", "{file}", "--out", "{file}.out"], "expected a TOML file"),
+        (["reproduce", "table2", "--configs", "{file}", "--out", "{file}.out"], "expected settings of citeseer/gcn"),
     ],
 )
 def test_wrong_tables_end_in_one_line_and_code_two(tmp_path, arguments, message):
@@ -34,7 +34,7 @@ def test_reproduce_runs_once_then_prints_from_its_records(tmp_path):
     again = run(*arguments, "--json")
     assert again.stderr == ""
     assert json.loads(again.stdout)["rows"][0][1] in first.stdout
-    (record,) = (tmp_path / "quick" / "further" / "disease" / "gcn.jsonl").read_text().splitlines()
+    (record,) = (tmp_path / "quick" / "further.jsonl").read_text().splitlines()
     assert json.loads(record)["seed"] == 0
 
 

@@ -34,7 +34,7 @@ def tables(folder):
 def test_the_command_line_and_python_give_the_same_predictions(tmp_path):
     edges, nodes = tables(tmp_path)
     command = ["classify", tmp_path / "payments.csv", "--nodes", tmp_path / "customers.csv", "--label", "segment"]
-    options = ["--weight", "amount", "--epochs", EPOCHS, "--no-baselines", "--out", tmp_path / "run"]
+    options = ["--set", "weight=amount", "--epochs", EPOCHS, "--set", "no-baselines=true", "--out", tmp_path / "run"]
     assert run(*command, *options).exit_code == 0
     assert run("predict", tmp_path / "run", "--out", tmp_path / "predicted").exit_code == 0
     printed = pd.read_csv(tmp_path / "predicted" / "predictions.csv").set_index("node")

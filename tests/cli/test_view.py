@@ -1,6 +1,5 @@
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -55,10 +54,3 @@ def test_an_interrupted_run_is_named_as_such(runs, tmp_path):
     shutil.copytree(runs / "embedding", tmp_path / "run")
     (tmp_path / "run" / "summary.json").unlink()
     assert "expected a finished run, found one that was interrupted" in message_of(run("report", tmp_path / "run"))
-
-
-def test_pictures_without_matplotlib_are_refused(runs, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith(("matplotlib", "kappagcn.view.figures"))]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert "pip install 'kappagcn[figures]'" in message_of(run("plot", runs / "embedding"))

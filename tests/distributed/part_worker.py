@@ -6,11 +6,12 @@ import warnings
 import torch
 
 from kappagcn.classification.fitting import fit
-from kappagcn.distributed import cut, partition, process_group
+from kappagcn.classification.parts import PartClassification, Partitioned, node_owners
+from kappagcn.distributed import cut, process_group
 from kappagcn.graphs import disease, random_split
 from kappagcn.models import build_model
-from kappagcn.training.config import TrainingConfig
-from kappagcn.training.parts import PartClassification, Partitioned, PartTrainer
+from kappagcn.training.parts import PartTrainer
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import seeded
 
 NODES, EPOCHS = 60, 4
@@ -25,7 +26,7 @@ MODELS = {
     "hgcn": ("hgcn", {"hidden_channels": 4, "attention": True}),
     "mlp": ("mlp", {"hidden_channels": 4}),
 }
-CONFIG = TrainingConfig(epochs=EPOCHS, patience=EPOCHS, curvature_lr=0.05, l2=1e-3)
+CONFIG = TrainingSettings(epochs=EPOCHS, patience=EPOCHS, curvature_lr=0.05, l2=1e-3)
 
 
 def prepared():
@@ -65,7 +66,7 @@ def main(out, names):
     results = {}
     with process_group(60) as communicator:
         for method in ("metis", "hash"):
-            owner = partition(data.edge_index, NODES, communicator.world_size, method=method)
+            owner = node_owners(data, communicator.world_size, method)
             for name in names:
                 if method == "metis" or name == "H2xS2":
                     model = network(name)

@@ -14,9 +14,9 @@ def main(how):
         with process_group(5) as communicator:
             dist.barrier()  # all have joined
             if how == "stuck" and communicator.rank == 1:
-                time.sleep(60)  # its thread that gives signs of life goes on
+                time.sleep(60)
             if how == "keeper" and communicator.rank == 0:
-                os._exit(9)  # and with it the list of workers
+                os._exit(9)  # and with it the store of the group
             dist.barrier()
     except WorkerLostError as problem:
         print(problem, flush=True)

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from kappagcn.embedding.graph_distances import GraphDistances
 from kappagcn.embedding.near_pairs import NearPairs
-from kappagcn.embedding.pair_objectives import distances_from, distortion
+from kappagcn.embedding.pair_objectives import distortion
 from kappagcn.embedding.quality import measure
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold, tangent_dist
 from kappagcn.graphs import balanced_tree, from_scipy, shortest_paths, star
 from kappagcn.kernels.dispatch import torch_only
+from kappagcn.nn.point_distances import distances_from
 from spaces import few
 
 PATHS = {"compiled": contextlib.nullcontext, "torch": torch_only}

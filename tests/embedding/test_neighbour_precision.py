@@ -7,8 +7,8 @@ import torch
 
 from kappagcn import ProductManifold
 from kappagcn.embedding.neighbour_precision import mean_average_precision
-from kappagcn.embedding.pair_objectives import distances_from
 from kappagcn.graphs import from_networkx
+from kappagcn.nn.point_distances import distances_from
 
 
 def by_hand(distances, graph):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kappagcn.embedding.graph_distances import GraphDistances
 from kappagcn.embedding.near_pairs import NearPairs
-from kappagcn.embedding.pair_objectives import distortion, pair_loss, smoothed_loss
+from kappagcn.embedding.pair_objectives import distortion, pair_loss
 from kappagcn.embedding.quality import measure
 from kappagcn.errors import GeometryError, GraphError
 from kappagcn.geometry import ProductManifold, Stereographic, tangent_dist
@@ -193,23 +193,7 @@ def test_shares_of_near_pairs_add_up_to_all(path):
 def loss_of(v, k, dims, distances, objective="distortion"):
     from kappagcn.embedding.pair_objectives import _Pairs
 
-    return _Pairs.apply(v, k, dims, distances, objective, distances.row_norm(objective), 0.0)[0]
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_the_smoothed_objective_has_exact_gradients_and_tends_to_the_relative_one(path):
-    graph, manifold = balanced_tree(3, 2), ProductManifold.from_signature("H2xS1(0.2)").double()
-    v = torch.randn(graph.num_nodes, 3, generator=torch.Generator().manual_seed(9), dtype=torch.float64)
-    distances = GraphDistances.of(graph)
-    with PATHS[path]():
-        assert torch.autograd.gradcheck(
-            lambda x: smoothed_loss(x, manifold, distances, 0.05)[0], v.clone().requires_grad_(), eps=1e-6, atol=1e-6
-        )
-        relative = float(pair_loss(v, manifold, distances, "relative"))
-        for width in (0.1, 1e-3, 1e-6):
-            smooth, sharp = (float(value) for value in smoothed_loss(v, manifold, distances, width))
-            assert sharp == pytest.approx(relative, rel=1e-12)
-            assert relative - width <= smooth < relative
+    return _Pairs.apply(v, k, dims, distances, objective, distances.row_norm(objective))
 
 
 def test_through_zero_the_loss_is_smooth():

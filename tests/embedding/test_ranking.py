@@ -13,9 +13,9 @@ from kappagcn.embedding.tasks import RankingTask
 from kappagcn.graphs import balanced_tree, cycle
 from kappagcn.kernels.dispatch import torch_only
 from kappagcn.models import FreePoints
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.quasi_newton import QuasiNewtonTrainer
 from kappagcn.training.run import train
+from kappagcn.training.settings import TrainingSettings
 
 DOUBLE = torch.float64
 PATHS = {"compiled": contextlib.nullcontext, "torch": torch_only}
@@ -96,7 +96,7 @@ def test_training_ends_as_soon_as_all_neighbours_are_nearest():
     graph = cycle(12)
     points = FreePoints(12, "E2", torch.randn(12, 2, generator=torch.Generator().manual_seed(0)))
     task = RankingTask(points, Neighbours.of(graph))
-    trainer = QuasiNewtonTrainer(points, task, TrainingConfig(epochs=500, patience=500), units={}, radius=None)
+    trainer = QuasiNewtonTrainer(points, task, TrainingSettings(epochs=500, patience=500), units={}, radius=None)
     values = [each["ranking_loss"] for each in train(trainer)]
     assert mean_average_precision(points().detach(), points.manifold, graph) == 1
     assert trainer.epoch < 100

@@ -8,9 +8,9 @@ from hypothesis import given
 from mpmath import mpf
 
 import kappagcn.geometry as G
+import reference as R
 from kappagcn.errors import GeometryError, OutsideBallError
 from kappagcn.testing import assert_on_manifold, assert_same_points
-from kappagcn.testing import reference as R
 from spaces import POSITIVE, spaces
 
 N = 8

@@ -7,8 +7,8 @@ import torch
 from mpmath import mpf
 
 import kappagcn.geometry as G
+import reference as R
 from kappagcn.errors import GeometryError, OutsideBallError
-from kappagcn.testing import reference as R
 
 DTYPES = [torch.float32, torch.float64]
 KAPPAS = [-2.0, -1.0, -1e-6, 0.0, 1e-6, 1.0, 2.0]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from mpmath import mpf
 
 import kappagcn.geometry as G
+import reference as R
 from kappagcn.testing import assert_isometry, assert_on_manifold, assert_same_points, random_isometry
-from kappagcn.testing import reference as R
 from spaces import NEGATIVE, POSITIVE, spaces
 
 N = 8

@@ -43,3 +43,11 @@ def lengths(graph):
 
 def as_data(graph, **more):
     return from_networkx(graph, **more)
+
+
+GRAPHS = {
+    "tree": lambda: nx.balanced_tree(3, 3),
+    "sparse": lambda: nx.gnm_random_graph(120, 170, seed=5),  # several components, leaves
+    "dense": lambda: nx.gnm_random_graph(80, 800, seed=6),
+    "two": lambda: nx.disjoint_union(nx.cycle_graph(40), nx.complete_graph(15)),
+}

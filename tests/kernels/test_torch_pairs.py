@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from kappagcn.embedding.graph_distances import GraphDistances
-from kappagcn.embedding.pair_objectives import distances_from, pair_loss
+from kappagcn.embedding.pair_objectives import pair_loss
 from kappagcn.geometry import ProductManifold
 from kappagcn.kernels import torch_pairs
 from kappagcn.kernels.dispatch import torch_only
+from kappagcn.nn.point_distances import distances_from
 from kappagcn.objectives import PAIR_OBJECTIVES
 
 N = 70

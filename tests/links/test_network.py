@@ -5,9 +5,9 @@ import torch
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs import cycle
-from kappagcn.links.network import build_link_predictor, link_inputs, link_training, resolved_links
+from kappagcn.links.network import build_link_predictor, link_inputs, resolved_links
+from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.models import FreePoints
-from kappagcn.training.settings import LinkPredictionSettings
 from workers import Worker, execute
 
 
@@ -77,5 +77,5 @@ def test_every_encoder_has_the_dimension_of_the_space(model):
 
 
 def test_training_takes_the_rates_of_the_settings():
-    config = link_training(settings(None, epochs=7, lr=0.5), seed=3)
-    assert (config.epochs, config.lr, config.seed) == (7, 0.5, 3)
+    config = settings(None, epochs=7, lr=0.5).training(random_state=3)
+    assert (config.epochs, config.lr, config.random_state) == (7, 0.5, 3)

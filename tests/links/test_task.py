@@ -12,7 +12,7 @@ from kappagcn.graphs.negatives import pair_keys
 from kappagcn.links.fitting import fit_links, link_task
 from kappagcn.links.task import LinkBatches, LinkPrediction, evaluate_links
 from kappagcn.models import GCN, HGCN, MLP, FreePoints, KappaGCN, LinkPredictor
-from kappagcn.training.config import TrainingConfig
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import seeded
 from workers import Worker
 
@@ -46,7 +46,7 @@ def messages(adjacency, n):
 def test_every_encoder_learns_links(name, batch_size, data, split):
     with seeded(0):
         model = LinkPredictor(NETWORKS[name](), "dot" if name == "mlp" else "fermi-dirac")
-    config = TrainingConfig(epochs=15, lr=0.03, l2=0.0)
+    config = TrainingSettings(epochs=15, lr=0.03, l2=0.0)
     result = fit_links(model, data, split, config, batch_size=batch_size, folds=3)
     losses = [record["train_loss"] for record in result.history]
     assert min(losses[5:]) < losses[0]
@@ -100,13 +100,13 @@ def test_an_epoch_of_batches_meets_every_edge_once(data, split):
 
 
 def test_evaluations_every_few_epochs_choose_among_themselves(data, split):
-    result = fit_links(link_worker.model(), data, split, TrainingConfig(epochs=7), evaluate_every=3)
+    result = fit_links(link_worker.model(), data, split, TrainingSettings(epochs=7), evaluate_every=3)
     assert [record["epoch"] for record in result.history if "validation_auc" in record] == [1, 4, 7]
     assert result.best_epoch in (1, 4, 7)
 
 
 def test_patience_waits_for_an_evaluation(data, split):
-    config = TrainingConfig(epochs=60, patience=4)
+    config = TrainingSettings(epochs=60, patience=4)
     result = fit_links(link_worker.model(), data, split, config, evaluate_every=10)
     aucs = {r["epoch"]: r["validation_auc"] for r in result.history if "validation_auc" in r}
     assert len(aucs) > 1
@@ -126,7 +126,7 @@ def test_two_workers_do_what_one_does(data, split, tmp_path):
         one, other = (torch.load(tmp_path / f"{name}-{rank}.pt", weights_only=True) for rank in (0, 1))
         assert all(torch.equal(one[key], other[key]) for key in one)
     for options, history in zip(({"folds": 3}, {"batch_size": 31, "num_neighbors": -1}), outputs[0], strict=True):
-        alone = fit_links(link_worker.model(), data, split, TrainingConfig(epochs=4), **options)
+        alone = fit_links(link_worker.model(), data, split, TrainingSettings(epochs=4), **options)
         losses = [[record["train_loss"] for record in each] for each in (alone.history, history)]
         torch.testing.assert_close(*map(torch.tensor, losses), rtol=1e-3, atol=1e-4)
 

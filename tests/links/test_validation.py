@@ -37,11 +37,9 @@ def test_the_summary_has_metrics_with_intervals_and_baselines(run):
     saved = SavedRun(folder)
     assert saved.kind == "links"
     written = json.loads(json.dumps(summary))
-    assert {**saved.summary, "seconds": 0, "records": 0} == {
-        **written,
-        "seconds": 0,
-        "records": 0,
-    }  # another test resumes
+    resumed = {"seconds", "records"}  # differ, because another test resumes
+    assert {k: v for k, v in written.items() if k not in resumed}.items() <= saved.summary.items()
+    assert saved.summary["call"].startswith("KappaGCNLinkPredictor(space='H3'")
     assert [each["test"] for each in saved.summary["records"]] == [each["test"] for each in written["records"]]
     assert len(saved.links.probabilities) == 100
     assert len(saved.metrics) == summary["epochs"]

@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch_geometric.nn import APPNP as Propagation
 
+from kappagcn.classification.minibatch import MiniBatches
 from kappagcn.errors import TrainingError
 from kappagcn.graphs import disease, random_split
 from kappagcn.models import APPNP
 from kappagcn.training.layer_by_layer import layerwise
-from kappagcn.training.minibatch import MiniBatches
 
 
 @pytest.fixture

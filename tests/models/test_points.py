@@ -11,8 +11,8 @@ from kappagcn.errors import GraphError
 from kappagcn.graphs import balanced_tree, cycle
 from kappagcn.models import FreePoints, KappaGCN, NetworkPoints, hidden_space
 from kappagcn.training.checkpoint import CheckpointFolder
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.run import train
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer, seeded
 
 TREE = balanced_tree(3, 3)
@@ -20,7 +20,7 @@ TREE = balanced_tree(3, 3)
 
 def trained(points, distances, epochs, lr=0.02):
     trainer = Trainer(
-        points, EmbeddingTask(points, distances), TrainingConfig(epochs=epochs, patience=epochs, lr=lr, l2=0)
+        points, EmbeddingTask(points, distances), TrainingSettings(epochs=epochs, patience=epochs, lr=lr, l2=0)
     )
     history = train(trainer)
     trainer.take_best()
@@ -51,7 +51,7 @@ def test_one_pass_an_epoch_gives_the_numbers_of_two():
     for kind in (EmbeddingTask, Twice):
         with seeded(1):
             points = NetworkPoints(TREE, "H2xS2")
-        trainer = Trainer(points, kind(points, distances), TrainingConfig(epochs=20, patience=20, l2=0))
+        trainer = Trainer(points, kind(points, distances), TrainingSettings(epochs=20, patience=20, l2=0))
         results.append([each["distortion"] for each in train(trainer)])
     assert results[0] == pytest.approx(results[1], rel=1e-4)
 
@@ -77,7 +77,7 @@ def test_a_network_starts_at_the_points_it_is_asked_for():
 
 def test_an_interrupted_embedding_resumes_to_the_same_numbers(tmp_path):
     distances = GraphDistances.of(cycle(12))
-    config = TrainingConfig(epochs=30, patience=30, l2=0)
+    config = TrainingSettings(epochs=30, patience=30, l2=0)
 
     def trainer():
         with seeded(3):

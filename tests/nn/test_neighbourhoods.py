@@ -6,12 +6,12 @@ import pytest
 import torch
 from mpmath import mp, mpf
 
+import reference
 from graph_samples import DOUBLE, EDGES, X, random_graph
 from kappagcn import KappaGCNConv
 from kappagcn import geometry as G
 from kappagcn.nn.neighbourhoods import frechet, tangential_at_nodes
 from kappagcn.sparse import SparseMatrix, normalized_adjacency
-from kappagcn.testing import reference
 
 KAPPAS = [-1.5, -1e-8, 0.0, 1e-8, 0.8]
 

@@ -10,7 +10,7 @@ from kappagcn.paper import reproduce
 from kappagcn.paper.cells import Cell
 from kappagcn.paper.embeddings import EmbeddingExperiment, EmbeddingJob
 from kappagcn.paper.runs import RecordFile, run_all
-from kappagcn.paper.table1 import GRAPHS, ROWS, SWEEP, ZERO, EmbeddingPlan, record_of_variant
+from kappagcn.paper.table1 import GRAPHS, ROWS, SWEEP, ZERO, record_of_variant
 from kappagcn.training.trainer import Trainer
 
 SHORT = EmbeddingExperiment("karate", {"space": "H2xS2", "method": "kappa-gcn", "epochs": 12})
@@ -69,7 +69,7 @@ def test_arguments_that_there_are_not_are_named():
 
 
 def test_the_table_has_the_papers_cells_in_both_starts():
-    plan = EmbeddingPlan("table1", [], Path("nowhere"))
+    plan = reproduce.plan("table1", [], Path("nowhere"))
     assert {cell.name for cell in plan.cells} == {f"{graph}/{row}" for graph in GRAPHS for row in ROWS}
     result = [(cell.name, e.options["method"], e.options["start"]) for cell, e in plan.experiments()]
     assert all((cell.name, "kappa-gcn", start) in result for cell in plan.cells for start in ("graph", "paper"))
@@ -81,14 +81,15 @@ def test_the_table_has_the_papers_cells_in_both_starts():
 
 
 def test_the_sweep_holds_curvatures_and_has_the_plane_beside_them():
-    (cell,) = (plan := EmbeddingPlan("sweep", [], Path("nowhere"))).cells
-    spaces = [each.options["space"] for _, each in plan.experiments()]
+    (cell,) = (plan := reproduce.plan("sweep", [], Path("nowhere"))).cells
+    experiments = [experiment for _, experiment in plan.experiments()]
+    spaces = [experiment.options["space"] for experiment in experiments]
     assert spaces[0] == "E10"
     assert [float(space[4:-1]) for space in spaces[1:]] == SWEEP + ZERO
     assert (len(SWEEP), len(ZERO)) == (200, 41)
-    assert all(each.options["curvature_lr"] == 0 for _, each in plan.experiments())
+    assert all(experiment.options["curvature_lr"] == 0 for experiment in experiments)
     assert cell == Cell("small_tree", "sweep")
-    record = EmbeddingJob(EmbeddingExperiment("small_tree", {**plan.experiments()[1][1].options, "epochs": 3})).run()
+    record = EmbeddingJob(EmbeddingExperiment("small_tree", {**experiments[1].options, "epochs": 3})).run()
     assert record["curvatures"] == [-5.0]
 
 
@@ -113,7 +114,7 @@ def test_a_quick_table_runs_and_is_printed(tmp_path):
     [
         ("table1", ["cora_ml"], {}, "expected one of tree, E10-linear"),
         ("sweep", ["tree"], {}, "sweep: expected no parts, found 'tree'"),
-        ("table1", [], {"splits": 3}, "table1: expected no splits, an embedding has none, found 3"),
+        ("table1", [], {"splits": 3}, "table1: expected no splits, found 3; an embedding has none"),
         ("large", [], {"runs": 3}, "large: expected no runs"),
     ],
 )

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import ConfigError
-from kappagcn.paper import Experiment, load_experiment, save_experiment
-from kappagcn.training.settings import ClassificationSettings
+from kappagcn.paper import Experiment, load_settings, save_settings
 
 CURVED = Experiment(
     "disease",
@@ -40,8 +40,9 @@ experiments = st.builds(
 @given(experiments)
 def test_a_file_gives_back_what_was_saved(tmp_path_factory, experiment):
     path = tmp_path_factory.mktemp("config") / "a.toml"
-    save_experiment(experiment, path)
-    assert load_experiment(path) == experiment
+    table = {f"{experiment.dataset}/gcn": experiment, "disease/H3xS2": CURVED}
+    save_settings(table, path)
+    assert load_settings(path) == table
     assert Experiment.from_record(json.loads(json.dumps(experiment.record()))) == experiment
 
 
@@ -59,19 +60,20 @@ def test_a_file_gives_back_what_was_saved(tmp_path_factory, experiment):
         ("dataset = 'disease'\nmodel = 'gcn'\nfeature_scale = true", "feature_scale: expected a number in"),
         ("dataset = 'disease'\nmodel = 'gcn'\nfeature_norm = 'auto'", "feature_norm: expected a value"),
         ("dataset 'disease'", "expected TOML"),
+        ("[colours]", "expected tables common and cells, found 'colours'"),
     ],
 )
 def test_wrong_files_are_refused_in_words_that_name_them(tmp_path, text, words):
     path = tmp_path / "wrong.toml"
-    path.write_text(text)
+    path.write_text(f"[cells.a]\n{text}")
     with pytest.raises(ConfigError, match=words) as caught:
-        load_experiment(path)
+        load_settings(path)
     assert "wrong.toml" in str(caught.value)
 
 
 def test_a_missing_file_and_one_that_cannot_be_written_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="expected a TOML file"):
-        load_experiment(tmp_path / "none.toml")
+        load_settings(tmp_path / "none.toml")
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="cannot be written"):
-        save_experiment(Experiment("disease", "gcn"), tmp_path / "file" / "a.toml")
+        save_settings({"disease/gcn": Experiment("disease", "gcn")}, tmp_path / "file" / "a.toml")

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from kappagcn.errors import ConfigError
+from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.paper import links
 from kappagcn.paper.cells import Cell
-from kappagcn.paper.links import LINK_ROWS, LinkExperiment, LinkJob, LinkPlan, candidates, link_data, paired
-from kappagcn.paper.reproduce import line, plan
-from kappagcn.training.settings import LinkPredictionSettings
+from kappagcn.paper.links import LINK_ROWS, LinkExperiment, LinkJob, candidates, link_data, paired
+from kappagcn.paper.reproduce import CELLS, line, plan
 
 SMALL = LinkExperiment("karate", LinkPredictionSettings("H2", epochs=3))
 
@@ -56,17 +56,19 @@ def test_the_search_chooses_and_the_table_reports(tmp_path, monkeypatch):
     monkeypatch.setattr(links, "BASE", {"epochs": 4, "patience": 4, "evaluate_every": 1})
     monkeypatch.setattr(links, "FIRST", 2)
     monkeypatch.setattr(links, "NETWORK", links.NETWORK[:3])
-    small = LinkPlan(["gcn", "H16"], tmp_path, seeds=2)
+    cell = Cell("disease", "H16")
+    monkeypatch.setitem(CELLS, "links", [Cell("disease", "gcn"), cell])
+    small = plan("links", [], tmp_path, splits=2)
     done = []
     small.run(report=lambda record, *_: done.append(record))
     assert len(done) == 2 * (3 + 2 + 2)
     small.run(report=lambda record, *_: pytest.fail("a run was repeated"))
-    cell = Cell("disease", "H16")
-    assert small.chosen(cell).settings.epochs == 4
-    searched = [r for r in small.file(cell, "validation").records() if r["links"]["epochs"] == 4]
-    best = max(searched, key=lambda r: r["validation_auc"])
-    assert LinkExperiment.from_record(best["links"]).record() == small.chosen(cell).record()
-    assert all("test" not in record for record in small.file(cell, "validation").records())
+    chosen, _ = links.HALVING.chosen(links.link_settings(cell), small.file.finished())
+    assert chosen.settings.epochs == 4
+    tried = [r for r in small.file.records() if r["purpose"] == "validation" and r["links"]["model"] == "kappa-gcn"]
+    best = max((r for r in tried if r["links"]["epochs"] == 4), key=lambda r: r["validation_auc"])
+    assert LinkExperiment.from_record(best["links"]).record() == chosen.record()
+    assert all("test" not in record for record in tried)
     assert len(small.records()[cell]) == 2
     table = small.table()
     assert [row[0] for row in table.rows] == ["GCN", "κ-GCN H16", "HGCN, published", "best published"]
@@ -74,7 +76,7 @@ def test_the_search_chooses_and_the_table_reports(tmp_path, monkeypatch):
 
 
 def test_names_and_options():
-    assert isinstance(plan("links", ["cora/H16"], Path("nowhere")), LinkPlan)
+    assert [cell.name for cell in plan("links", ["cora/H16"], Path("nowhere")).cells] == ["cora/H16"]
     with pytest.raises(ConfigError, match="found 'corra'"):
         plan("links", ["corra"], Path("nowhere"))
     with pytest.raises(ConfigError, match="expected no runs"):

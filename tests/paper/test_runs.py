@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import GraphError, RecordError
 from kappagcn.graphs import Split
 from kappagcn.paper import Experiment, Job, RecordFile, run, run_all, runs
 from kappagcn.paper.embeddings import EmbeddingExperiment, EmbeddingJob
 from kappagcn.training.provenance import commit
-from kappagcn.training.settings import ClassificationSettings
 from workers import CONTEXT, wait_until
 
 CURVED = Experiment(

@@ -7,17 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kappagcn.classification.settings import ClassificationSettings
+from kappagcn.errors import ConfigError
 from kappagcn.geometry.signature import parse_signature
-from kappagcn.paper import DATASETS, ROWS, Cell, Job, cells, settings
-from kappagcn.paper.cells import record_file
-from kappagcn.paper.reproduce import Plan
-from kappagcn.paper.searching import BUDGETS, Budget, chosen, kept
-from kappagcn.training.settings import ClassificationSettings
+from kappagcn.paper import DATASETS, ROWS, Cell, Job, RecordFile, cells, settings
+from kappagcn.paper.experiment import load_settings
+from kappagcn.paper.reproduce import plan, save_chosen
+from kappagcn.paper.searching import BUDGETS, Budget, chosen, halving
 from random_graphs import data_folder, needs_data
 
-RESULTS = Path(__file__).parents[2] / "results"
-
-
+RECORDS = Path(__file__).parents[2] / "records"
 EVERY = cells()
 
 
@@ -48,22 +47,25 @@ def test_all_networks_have_the_same_budget_and_draws(dataset):
 def test_what_a_search_chose_is_what_a_table_takes(tmp_path, monkeypatch):
     monkeypatch.setitem(BUDGETS, "airport", Budget(3, 2, 2))
     monkeypatch.setattr("kappagcn.paper.searching.ClassificationSettings", partial(ClassificationSettings, epochs=3))
-    plan = Plan("search", ["airport/S16"], tmp_path, data_folder())
-    plan.run()
-    assert len(record_file(tmp_path / "search", plan.cells[0]).records()) == 5
-    plan.save_chosen(tmp_path / "configs")
-    assert plan.table().rows[0][0] == "airport/S16"
-    table = Plan("table2", ["airport/S16"], tmp_path, data_folder(), configs=tmp_path / "configs", splits=1, runs=1)
+    searched = plan("search", ["airport/S16"], tmp_path, data_folder())
+    searched.run()
+    assert len(searched.file.records()) == 5
+    save_chosen(searched, tmp_path / "settings.toml")
+    assert searched.table().rows[0][0] == "airport/S16"
+    options = {"configs": tmp_path / "settings.toml", "splits": 1, "runs": 1}
+    table = plan("table2", ["airport/S16"], tmp_path, data_folder(), **options)
     [(cell, experiment)] = table.experiments()
-    assert experiment == chosen(cell, tmp_path / "search")[0]
+    assert experiment == chosen(cell, searched.file.finished())[0]
     table.run()
     assert float(table.table().rows[0][1].split()[0]) > 0
+    with pytest.raises(ConfigError, match="expected settings of airport/H16, found airport/S16"):
+        plan("table2", ["airport/H16"], tmp_path, configs=tmp_path / "settings.toml")
 
 
 def test_the_search_keeps_the_best_of_one_split_and_chooses_the_best_mean(tmp_path):
     cell = Cell("cora_ml", "S16")
     budget = BUDGETS["cora_ml"]
-    file, every = record_file(tmp_path, cell), settings(cell)
+    file, tried = RecordFile(tmp_path / "search.jsonl"), settings(cell)
     first = dict(enumerate(np.random.default_rng(0).permutation(budget.draws) / 100))
 
     def add(experiment, split, score):
@@ -73,22 +75,24 @@ def test_the_search_keeps_the_best_of_one_split_and_chooses_the_best_mean(tmp_pa
             {"experiment": job.experiment.record(), "purpose": "validation", "split": split, "run": 0, **results}
         )
 
-    for i, experiment in enumerate(every):
+    for i, experiment in enumerate(tried):
         add(experiment, 0, None if first[i] == 0.19 else first[i])  # the best diverged
-    stay = kept(cell, tmp_path)
+    stay = halving(cell).kept(tried, file.finished())
     order = sorted((i for i in first if first[i] < 0.19), key=lambda i: -first[i])[: budget.kept]
-    assert stay == [every[i] for i in order]
+    assert stay == [tried[i] for i in order]
+    assert chosen(cell, file.finished()) is None, "not before the last round is finished"
     for place, experiment in enumerate(stay):
         for split in range(1, budget.splits):
             add(experiment, split, 0.5 if place == 2 else 0.3)
-    best, score = chosen(cell, tmp_path)
+    best, score = chosen(cell, file.finished())
     assert best == stay[2]
     assert score == pytest.approx((first[order[2]] + 0.5 * (budget.splits - 1)) / budget.splits)
 
 
-@pytest.mark.parametrize("cell", EVERY, ids=lambda cell: cell.name)
-def test_the_committed_settings_are_those_the_committed_search_chose(cell):
-    best, _ = chosen(cell, RESULTS / "search")
-    assert cell.experiment() == best
-    assert len(record_file(RESULTS / "search", cell).finished()) == BUDGETS[cell.dataset].runs
-    assert all("test" not in record for record in record_file(RESULTS / "search", cell).records())
+def test_the_committed_settings_are_those_the_committed_search_chose():
+    finished = plan("search", [], RECORDS).file.finished()
+    table = load_settings()
+    for cell in EVERY:
+        assert table[cell.name] == chosen(cell, finished)[0], cell.name
+    assert len(finished) == sum(BUDGETS[cell.dataset].runs for cell in EVERY)
+    assert not any("test" in record for record in finished.values())

@@ -48,15 +48,15 @@ def test_all_tables_of_the_readme_have_cells_and_timings_have_none():
 
 
 def test_a_cell_is_made_anew_in_another_folder_and_compared(tmp_path, monkeypatch):
-    monkeypatch.setattr(spot_check, "RESULTS", tmp_path / "results")
-    file = RecordFile(tmp_path / "results" / "table2" / "disease" / "gcn.jsonl")
+    monkeypatch.setattr(spot_check, "RECORDS", tmp_path / "records")
+    file = RecordFile(tmp_path / "records" / "table2.jsonl")
     cell = Cell("table2 disease/gcn", [(Job(SHORT, split), file) for split in range(2)])
     run_all(cell.runs)
     lines = []
     assert check([cell], tmp_path / "new", lines.append)
     assert lines[1].startswith("| table2 disease/gcn |")
     assert "| as recorded |" in lines[1]
-    fresh = tmp_path / "new" / "table2" / "disease" / "gcn.jsonl"
+    fresh = tmp_path / "new" / "table2.jsonl"
     assert len(RecordFile(fresh).records()) == 2
     better = file.path.read_text().replace('"accuracy": 0.', '"accuracy": 1.')
     file.path.write_text(better)

@@ -4,12 +4,12 @@ import pickle
 
 import pytest
 import torch
-from kappagcn.nn.rows import lift_rows
 from torch_geometric.data import Data
 from torch_geometric.loader import NodeLoader
 from torch_geometric.sampler import NodeSamplerInput
 
 from kappagcn.errors import GraphError
+from kappagcn.kernels.midpoints import lift_rows
 from kappagcn.nn import KappaGCNConv
 from kappagcn.sparse import SparseMatrix, normalized_adjacency
 from kappagcn.sparse.sampler import NeighbourSampler, SparseRows

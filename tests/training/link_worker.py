@@ -10,7 +10,7 @@ from torch import distributed
 from kappagcn.graphs import disease, edge_split
 from kappagcn.links.fitting import fit_links
 from kappagcn.models import KappaGCN, LinkPredictor
-from kappagcn.training.config import TrainingConfig
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import seeded
 
 
@@ -34,7 +34,7 @@ def share(rank, folder):
     data, split = prepared()
     for name, options in {"whole": {"folds": 3}, "batches": {"batch_size": 31, "num_neighbors": -1}}.items():
         predictor = model(rank)
-        result = fit_links(predictor, data, split, TrainingConfig(epochs=4), group=distributed.group.WORLD, **options)
+        result = fit_links(predictor, data, split, TrainingSettings(epochs=4), group=distributed.group.WORLD, **options)
         torch.save(predictor.state_dict(), folder / f"{name}-{rank}.pt")
         print(json.dumps(result.history))
 
@@ -52,6 +52,6 @@ def run(folder, epochs, die_after, mode):
             os.kill(os.getpid(), signal.SIGKILL)
 
     predictor = model(dropout=0.3)
-    config = TrainingConfig(epochs=epochs, patience=1000)
+    config = TrainingSettings(epochs=epochs, patience=1000)
     more = {"callbacks": [kill], "checkpoint_seconds": 0.0, "folder": folder, "resume": True}
     return predictor, fit_links(predictor, data, split, config, evaluate_every=2, **more, **MODES[mode])

@@ -5,16 +5,17 @@ import json
 
 import pytest
 
+from kappagcn.classification.evaluation import run_record
 from kappagcn.classification.fitting import fit
 from kappagcn.errors import CheckpointError
 from kappagcn.training.checkpoint import load_model
-from kappagcn.training.config import TrainingConfig
+from kappagcn.training.settings import TrainingSettings
 from small_networks import network, same
 
 
 @pytest.mark.parametrize("damage", [b"", b"not a checkpoint", None])
 def test_damaged_checkpoints_are_named(damage, data, split, tmp_path):
-    config = TrainingConfig(epochs=3)
+    config = TrainingSettings(epochs=3)
     fit(network(), data, split, config, folder=tmp_path)
     path = tmp_path / "checkpoint.safetensors"
     path.write_bytes(path.read_bytes()[:200] if damage is None else damage)
@@ -29,7 +30,7 @@ def test_damaged_checkpoints_are_named(damage, data, split, tmp_path):
 
 @pytest.mark.parametrize("damage", ["last lines", "half a line", "garbage", "the file", "twice"])
 def test_a_run_is_resumed_whatever_happened_to_its_metrics(damage, data, split, tmp_path):
-    config = TrainingConfig(epochs=12)
+    config = TrainingSettings(epochs=12)
     whole = fit(one := network(), data, split, config, folder=tmp_path / "whole")
 
     def stop(record):
@@ -52,19 +53,19 @@ def test_a_run_is_resumed_whatever_happened_to_its_metrics(damage, data, split, 
         resumed = fit(other := network(seed=5), data, split, config, folder=folder, resume=True)
     same(dict(other.state_dict()), dict(one.state_dict()))
     assert (resumed.epochs, resumed.best) == (whole.epochs, whole.best)
-    assert resumed.record().keys() == whole.record().keys()
+    assert run_record(resumed).keys() == run_record(whole).keys()
     assert [each["epoch"] for each in resumed.history][-5:] == [8, 9, 10, 11, 12][-len(resumed.history) :]
     assert path.read_text() == "".join(json.dumps(each) + "\n" for each in resumed.history)
 
 
 def test_files_of_a_run_have_the_usual_mode(data, split, tmp_path):
-    fit(network(), data, split, TrainingConfig(epochs=1), folder=tmp_path)
+    fit(network(), data, split, TrainingSettings(epochs=1), folder=tmp_path)
     (tmp_path / "plain").write_text("")
     assert {path.stat().st_mode for path in tmp_path.iterdir()} == {(tmp_path / "plain").stat().st_mode}
 
 
 def test_a_run_folder_is_never_overwritten_or_mixed_up(data, split, tmp_path):
-    config = TrainingConfig(epochs=3)
+    config = TrainingSettings(epochs=3)
     fit(network(), data, split, config, folder=tmp_path / "run")
     before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
     assert set(before) == {"config.json", "checkpoint.safetensors", "metrics.jsonl", "model.safetensors"}
@@ -74,7 +75,7 @@ def test_a_run_folder_is_never_overwritten_or_mixed_up(data, split, tmp_path):
     with pytest.raises(CheckpointError, match="holds a run already; resume it, or choose another"):
         fit(network(), data, split, config, folder=tmp_path / "run")
     with pytest.raises(CheckpointError, match=r"found training\.epochs 4 instead of 3\. Choose another folder"):
-        fit(network(), data, split, TrainingConfig(epochs=4), folder=tmp_path / "run", resume=True)
+        fit(network(), data, split, TrainingSettings(epochs=4), folder=tmp_path / "run", resume=True)
     with pytest.raises(CheckpointError, match=r"found options\.space H5 instead of H4"):
         fit(network("H5"), data, split, config, folder=tmp_path / "run", resume=True)
     assert before == {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}

@@ -52,7 +52,7 @@ def test_a_device_that_is_not_there_is_refused(monkeypatch):
 def test_the_command_line_refuses_it_in_one_line(monkeypatch, tmp_path):
     having(monkeypatch)
     for command in ("embed", "classify", "link"):
-        words = message_of(run(command, "karate", "--device", "cuda", "--epochs", "1", "--out", tmp_path / "run"))
+        words = message_of(run(command, "karate", "--set", "device=cuda", "--epochs", "1", "--out", tmp_path / "run"))
         assert "device: expected a device of this machine" in words
 
 

@@ -5,13 +5,13 @@ import torch
 from torch_geometric.data import Data
 
 from kappagcn.classification.fitting import fit
+from kappagcn.classification.minibatch import MiniBatch, MiniBatches
 from kappagcn.errors import GraphError, TrainingError
 from kappagcn.models import GCN, HGCN, MLP, KappaGCN
 from kappagcn.nn import SparseMatrix
 from kappagcn.sparse import NeighbourSampler
 from kappagcn.training import layerwise
 from kappagcn.training.layer_by_layer import take_rows
-from kappagcn.training.minibatch import MiniBatch, MiniBatches
 from kappagcn.training.trainer import seeded
 from small_networks import network
 

@@ -9,13 +9,14 @@ from torch import nn
 import training_worker
 from kappagcn.classification.evaluation import final_evaluation
 from kappagcn.classification.fitting import fit
+from kappagcn.classification.minibatch import MiniBatch, MiniBatches
 from kappagcn.errors import DivergedError, PrecisionWarning, TrainingError
 from kappagcn.graphs import Split
 from kappagcn.models import GCN, HGCN, MLP, KappaGCN
 from kappagcn.training.checkpoint import load_model
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.layer_by_layer import layerwise
-from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
+from kappagcn.training.minibatch import MiniBatchTrainer
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import seeded
 from small_networks import network, same
 from workers import Worker
@@ -52,7 +53,7 @@ def build(name):
 
 def test_with_one_batch_and_all_neighbours_training_is_that_of_the_whole_graph(data, split):
     off = {"dropout": 0.0, "adjacency_dropout": 0.0, "dropconnect": 0.0}
-    config = TrainingConfig(epochs=8)
+    config = TrainingSettings(epochs=8)
     whole = fit(one := network(**off).double(), data.update({"x": data.x.double()}), split, config)
     batched = fit_minibatch(other := network(**off).double(), data, split, config, batch_size=1000, num_neighbors=-1)
     for a, b in zip(whole.history, batched.history, strict=True):
@@ -77,7 +78,7 @@ def test_every_network_learns_on_batches(name, sparse, data, split):
     model = build(name)
     if sparse:
         data.x = data.x.to_sparse_csr()
-    result = fit_minibatch(model, data, split, TrainingConfig(epochs=25), batch_size=40, num_neighbors=4)
+    result = fit_minibatch(model, data, split, TrainingSettings(epochs=25), batch_size=40, num_neighbors=4)
     assert result.history[-1]["train_loss"] < 0.85 * result.history[0]["train_loss"]
     assert final_evaluation(model, data, split)["accuracy"] > 0.6
     for p in model.parameters():
@@ -101,14 +102,14 @@ def test_an_epoch_goes_once_through_the_training_nodes_in_another_order_each_tim
 def test_the_loss_of_an_epoch_is_the_mean_over_its_training_nodes(data, split):
     model = network(dropout=0.0, adjacency_dropout=0.0, dropconnect=0.0)
     before = model(data.x, data.edge_index).detach()
-    config = TrainingConfig(epochs=1, lr=0.0, curvature_lr=0.0)
+    config = TrainingSettings(epochs=1, lr=0.0, curvature_lr=0.0)
     record = fit_minibatch(model, data, split, config, batch_size=32, num_neighbors=-1).history[0]
     want = nn.functional.cross_entropy(before[split.train], data.y[split.train])
     assert record["train_loss"] == pytest.approx(float(want), rel=1e-5)
 
 
 def test_a_seed_gives_the_same_numbers_and_leaves_the_callers_random_state(data, split):
-    config, batches = TrainingConfig(epochs=6, seed=3), {"batch_size": 30, "num_neighbors": (3, 2)}
+    config, batches = TrainingSettings(epochs=6, random_state=3), {"batch_size": 30, "num_neighbors": (3, 2)}
     torch.manual_seed(5)
     drawn = torch.rand(3)
     torch.manual_seed(5)
@@ -117,11 +118,11 @@ def test_a_seed_gives_the_same_numbers_and_leaves_the_callers_random_state(data,
     two = fit_minibatch(second := network(), data, split, config, **batches)
     assert one.history == two.history
     same(dict(first.state_dict()), dict(second.state_dict()))
-    assert fit_minibatch(network(), data, split, TrainingConfig(epochs=6), **batches).history != one.history
+    assert fit_minibatch(network(), data, split, TrainingSettings(epochs=6), **batches).history != one.history
 
 
 def test_a_resumed_run_ends_in_the_same_bits(data, split, tmp_path):
-    config, batches = TrainingConfig(epochs=9, seed=1), {"batch_size": 30, "num_neighbors": 3}
+    config, batches = TrainingSettings(epochs=9, random_state=1), {"batch_size": 30, "num_neighbors": 3}
     whole = fit_minibatch(one := network(), data, split, config, folder=tmp_path / "whole", **batches)
 
     class Stopped(Exception):
@@ -148,7 +149,7 @@ def test_patience_and_the_best_weights(data, split):
     def watch(record):
         seen[record["epoch"]] = {name: t.clone() for name, t in model.state_dict().items()}
 
-    config = TrainingConfig(epochs=500, patience=4, lr=0.1)
+    config = TrainingSettings(epochs=500, patience=4, lr=0.1)
     result = fit_minibatch(model, data, split, config, batch_size=40, num_neighbors=5, callbacks=[watch])
     assert result.stopped_by == "patience"
     same(dict(model.state_dict()), seen[result.best_epoch])
@@ -158,7 +159,7 @@ def test_patience_and_the_best_weights(data, split):
 
 
 def test_labels_of_test_nodes_are_never_seen(data, split):
-    config, batches = TrainingConfig(epochs=4), {"batch_size": 30, "num_neighbors": 3}
+    config, batches = TrainingSettings(epochs=4), {"batch_size": 30, "num_neighbors": 3}
     one = fit_minibatch(network(), data, split, config, **batches)
     changed = data.clone()
     changed.y[split.final_test_nodes()] = -1
@@ -171,7 +172,7 @@ def test_labels_of_test_nodes_are_never_seen(data, split):
 def test_without_stopping_nodes_the_training_nodes_decide(data):
     nodes = torch.arange(200)
     result = fit_minibatch(
-        network(), data, Split(nodes[:150], [], [], nodes[150:]), TrainingConfig(epochs=2), batch_size=64
+        network(), data, Split(nodes[:150], [], [], nodes[150:]), TrainingSettings(epochs=2), batch_size=64
     )
     assert "stopping_loss" in result.history[0]
     assert "validation_loss" not in result.history[0]
@@ -193,7 +194,7 @@ class Bad(nn.Module):
 def test_a_nan_ends_training_in_the_state_before_the_epoch(good, data, split):
     model = network()
     task = MiniBatches(model, data, split, batch_size=40, num_neighbors=3)  # three batches in an epoch
-    trainer = MiniBatchTrainer(model, task, TrainingConfig())
+    trainer = MiniBatchTrainer(model, task, TrainingSettings())
     for _ in range(good):
         trainer.run_epoch()
     before = {name: t.clone() for name, t in trainer.tensors().items()}
@@ -208,7 +209,7 @@ def test_a_nan_ends_training_in_the_state_before_the_epoch(good, data, split):
 def test_rows_beyond_the_precision_are_counted_around_a_batch_and_warned_of(data, split):
     data.x = 1000 * data.x
     with pytest.warns(PrecisionWarning, match="rows lie farther out than H4 resolves"):
-        result = fit_minibatch(network(), data, split, TrainingConfig(epochs=1), batch_size=40, num_neighbors=3)
+        result = fit_minibatch(network(), data, split, TrainingSettings(epochs=1), batch_size=40, num_neighbors=3)
     assert result.capped_rows > 0
 
 
@@ -225,7 +226,7 @@ def test_workers_end_with_the_same_weights(data, split, tmp_path):
         same(one, two)
     with seeded(0):  # with all neighbours nothing is drawn, and two workers do what one does
         alone = KappaGCN(10, 2, "H2xS2")
-    result = fit_minibatch(alone, data, split, TrainingConfig(epochs=5), batch_size=17, num_neighbors=-1)
+    result = fit_minibatch(alone, data, split, TrainingSettings(epochs=5), batch_size=17, num_neighbors=-1)
     for a, b in zip(json.loads(said[0][-1]), result.history, strict=True):
         assert a["train_loss"] == pytest.approx(b["train_loss"], rel=1e-4)
     for name, t in alone.state_dict().items():
@@ -247,16 +248,16 @@ def test_workers_end_with_the_same_weights(data, split, tmp_path):
         ({"num_neighbors": None}, "num_neighbors: expected .* or one for each hop, found None"),
         ({"inference_batch_size": 0}, "inference_batch_size: expected a whole number from 1, found 0"),
         ({"resume": True}, "resume: expected the folder"),
-        ({"config": 3}, "config: expected a TrainingConfig, found int"),
+        ({"config": 3}, "config: expected a TrainingSettings, found int"),
     ],
 )
 def test_wrong_arguments(options, message, data, split):
     with pytest.raises(TrainingError, match=message):
-        fit_minibatch(network(), data, split, **{"config": TrainingConfig(epochs=1), **options})
+        fit_minibatch(network(), data, split, **{"config": TrainingSettings(epochs=1), **options})
 
 
 def test_attention_needs_all_neighbours(data, split):
-    config = TrainingConfig(epochs=2)
+    config = TrainingSettings(epochs=2)
     with pytest.raises(TrainingError, match="without attention, whose weights need all neighbours"):
         fit_minibatch(HGCN(10, 2, attention=True), data, split, config, num_neighbors=10)
     assert fit_minibatch(HGCN(10, 2, attention=True), data, split, config, num_neighbors=-1).epochs == 2

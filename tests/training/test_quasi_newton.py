@@ -12,16 +12,16 @@ from kappagcn.errors import DivergedError
 from kappagcn.graphs import balanced_tree, cycle
 from kappagcn.models import FreePoints
 from kappagcn.training.checkpoint import CheckpointFolder
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.quasi_newton import QuasiNewtonTrainer
 from kappagcn.training.run import train
+from kappagcn.training.settings import TrainingSettings
 
 TREE = balanced_tree(3, 3)
 
 
 def trainer(graph=TREE, space="H3(-0.1)", epochs=40, radius=3.0, fixed_epochs=0):
     points = FreePoints(graph.num_nodes, space)
-    config = TrainingConfig(epochs=epochs, patience=epochs, l2=0)
+    config = TrainingSettings(epochs=epochs, patience=epochs, l2=0)
     task = EmbeddingTask(points, GraphDistances.of(graph))
     return QuasiNewtonTrainer(points, task, config, units={"points": 3.0}, radius=radius, fixed_epochs=fixed_epochs)
 
@@ -91,4 +91,4 @@ def test_a_start_that_is_not_finite_is_refused():
     points = FreePoints(4, "E2", torch.full((4, 2), math.inf))
     task = EmbeddingTask(points, GraphDistances.of(cycle(4)))
     with pytest.raises(DivergedError):
-        QuasiNewtonTrainer(points, task, TrainingConfig(epochs=2), units={}, radius=1.0)
+        QuasiNewtonTrainer(points, task, TrainingSettings(epochs=2), units={}, radius=1.0)

@@ -7,16 +7,17 @@ import pytest
 import torch
 
 import training_worker
+from kappagcn.classification.evaluation import run_record
 from kappagcn.classification.fitting import fit
 from kappagcn.training.checkpoint import load_tensors
-from kappagcn.training.config import TrainingConfig
+from kappagcn.training.settings import TrainingSettings
 from small_networks import network, same
 from workers import Worker
 
 
 @pytest.mark.parametrize("stop", [1, 7, 19])
 def test_a_resumed_run_ends_in_the_same_bits(stop, data, split, tmp_path):
-    config = TrainingConfig(epochs=30, seed=1)
+    config = TrainingSettings(epochs=30, random_state=1)
     whole = fit(one := network("U2xH2"), data, split, config, folder=tmp_path / "whole")
 
     class Stopped(Exception):
@@ -70,13 +71,13 @@ def test_the_time_of_a_resumed_run_is_that_of_all_its_epochs(data, split, tmp_pa
         if record["epoch"] == 20:
             raise InterruptedError
 
-    config = TrainingConfig(epochs=21)
+    config = TrainingSettings(epochs=21)
     slow = network()
     slow.register_forward_hook(lambda *_: time.sleep(0.01))
     with pytest.raises(InterruptedError):
         fit(slow, data, split, config, folder=tmp_path, callbacks=[stop], checkpoint_seconds=0)
     result = fit(network(), data, split, config, folder=tmp_path, resume=True)
     assert result.seconds > 19 * 0.01, "of which the last epoch, which alone was resumed, is a small part"
-    assert result.record()["epoch_milliseconds"] >= 9
+    assert run_record(result)["epoch_milliseconds"] >= 9
     again = fit(network(), data, split, config, folder=tmp_path, resume=True)
     assert again.seconds == result.seconds

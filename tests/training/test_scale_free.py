@@ -6,17 +6,19 @@ import math
 import pytest
 import torch
 
-from kappagcn.training.scale_free import CurvatureAdam, ScaleFreeCurvature
+from kappagcn.training.scale_free import CurvatureAdam, ScaleFreeCurvatures
 
 
 @pytest.mark.parametrize("radius", [1e-3, 1.0, 1e4])
 @pytest.mark.parametrize("u", [-8.0, -1e-3, 0.0, 0.5, 8.0])
 def test_the_coordinate_and_its_slope(radius, u):
-    scaled = ScaleFreeCurvature(torch.tensor(0.0, dtype=torch.float64), radius)
-    scaled.u = u
-    assert float(scaled.kappa) == pytest.approx(math.sinh(u) / radius**2, rel=1e-12)
-    assert scaled.u == pytest.approx(u, rel=1e-9, abs=1e-12)
-    assert scaled.slope == pytest.approx(math.cosh(u) / radius**2, rel=1e-9)
+    kappas = [torch.tensor(value, dtype=torch.float64, requires_grad=True) for value in (0.0, 1.0)]
+    scaled = ScaleFreeCurvatures(kappas, radius)
+    scaled.write(torch.tensor([u, -u], dtype=torch.float64))
+    assert kappas[0].item() == -kappas[1].item() == pytest.approx(math.sinh(u) / radius**2, rel=1e-12)
+    assert scaled.read().tolist() == pytest.approx([u, -u], rel=1e-9, abs=1e-12)
+    kappas[0].grad = torch.tensor(3.0, dtype=torch.float64)
+    assert scaled.gradient().tolist() == pytest.approx([3 * math.cosh(u) / radius**2, 0], rel=1e-9)
 
 
 def test_adam_crosses_zero_and_never_runs_off():

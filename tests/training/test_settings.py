@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import math
 import shutil
 from dataclasses import fields
 from pathlib import Path
@@ -11,15 +12,13 @@ import pytest
 import kappagcn
 from kappagcn import GraphEmbedder, KappaGCNClassifier, KappaGCNLinkPredictor
 from kappagcn.classification.network import build_network, network_options
+from kappagcn.classification.settings import ClassificationSettings
+from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.errors import ConfigError
 from kappagcn.links.network import build_link_predictor, resolved_links
+from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.training.setting_field import GIVEN, flag_of, idle_reason, settings_table
-from kappagcn.training.settings import (
-    ClassificationSettings,
-    EmbeddingSettings,
-    LinkPredictionSettings,
-    as_settings,
-)
+from kappagcn.training.settings import TrainingSettings, as_settings, read_toml
 from workers import Worker, execute
 
 KINDS = {
@@ -32,6 +31,7 @@ OTHER = {  # a value of each setting that is not its default
     "num_neighbors": 3, "output": "paper", "self_features": "on", "propagation_steps": 3, "alpha": 0.5,
     "split_input": True, "adjacency_norm": "none", "adjacency_dropout": 0.5, "inputs": "identity", "dropout": 0.25,
     "train_decoder": False, "input_dropout": 0.25, "folds": 2, "dropconnect": 0.25, "edge_weights": "raw",
+    "intervals": True,
 }  # fmt: skip
 
 
@@ -63,6 +63,24 @@ def test_arguments_and_docstring_are_those_of_the_fields(estimator, kind):
         assert f"| `{each.name}` |" in settings_table(kind)
         assert each.metadata["help"].endswith(".")
     kind().check()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"epochs": 0}, "epochs: expected a whole"), ({"lr": math.nan}, "lr: expected"), ({"l2": -1.0}, "l2: expected"),
+     ({"patience": -3}, "patience: expected"), ({"random_state": -1}, "random_state: expected"),
+     ({"decay": "linear"}, "decay: expected none, cosine, found 'linear'")],
+)  # fmt: skip
+def test_settings_of_a_trainer_are_checked_when_they_are_made(options, words):
+    with pytest.raises(ConfigError, match=words):
+        TrainingSettings(**options)
+
+
+def test_a_trainer_reads_what_it_shares_with_the_settings_of_a_task():
+    training = LinkPredictionSettings("H2", l2=0.5, epochs=3).training(random_state=7)
+    assert (training.l2, training.epochs, training.random_state, training.lr) == (0.5, 3, 7, 0.02)
+    with pytest.raises(ConfigError, match="l2: expected a number"):
+        ClassificationSettings().training()
 
 
 def test_text_of_the_command_line_becomes_settings():
@@ -109,7 +127,7 @@ def test_the_settings_of_a_network_are_those_that_its_options_have(model):
     plain = ClassificationSettings("H2xS2", model=model, dropout=0.0)
     trained = any(curvature.trainable for curvature in build_network(plain, 4, 2).curvatures())
     for field in fields(ClassificationSettings):
-        if field.name in ("feature_norm", "edge_weights", "num_neighbors") or field.name not in OTHER:
+        if field.name in ("feature_norm", "edge_weights", "num_neighbors", "intervals") or field.name not in OTHER:
             continue
         changed = ClassificationSettings(**{**vars(plain), field.name: OTHER[field.name]})
         used = trained if field.name == "curvature_lr" else network_options(changed) != network_options(plain)
@@ -141,8 +159,8 @@ from typer.testing import CliRunner
 from kappagcn import KappaGCNClassifier
 from kappagcn.cli import app
 from kappagcn.training.setting_field import settings_table
-from kappagcn.training.settings import ClassificationSettings
-commands = [["--help"], ["--dummy", "0.5", "--dry-run"], ["--config", sys.argv[2], "--dry-run"]]
+from kappagcn.classification.settings import ClassificationSettings
+commands = [["--help"], ["--set", "dummy=0.5", "--dry-run"], ["--config", sys.argv[2], "--dry-run"]]
 print(json.dumps({
     "commands": [CliRunner().invoke(app, ["classify", "disease", *words]).stdout for words in commands],
     "argument": str(inspect.signature(KappaGCNClassifier).parameters["dummy"]),
@@ -155,7 +173,7 @@ print(json.dumps({
 def test_a_new_setting_is_one_line_in_one_file(tmp_path):
     """It is in the help, the estimator's signature and docstring, the dry run, TOML files and the docs' table."""
     shutil.copytree(Path(kappagcn.__file__).parent, tmp_path / "kappagcn", ignore=shutil.ignore_patterns("*.nb?"))
-    path = tmp_path / "kappagcn" / "training" / "settings.py"
+    path = tmp_path / "kappagcn" / "classification" / "settings.py"
     text = path.read_text()
     mark = "class ClassificationSettings(NetworkSettings):"
     start = text.index("    output", text.index(mark))
@@ -167,10 +185,17 @@ def test_a_new_setting_is_one_line_in_one_file(tmp_path):
     assert code == 0, errors
     shown = json.loads(printed)
     help_text, by_flag, by_file = shown["commands"]
-    assert "--dummy" in help_text
-    assert "A setting that a test adds." in help_text
+    assert " dummy=0.25" in help_text
     assert "dummy = 0.5\n" in by_flag
     assert "dummy = 0.75\n" in by_file
     assert shown["argument"] == "dummy: 'float' = 0.25"
     assert "dummy: A setting that a test adds." in shown["docstring"]
-    assert shown["table"] == ["| `dummy` | `--dummy` | `0.25` | A setting that a test adds. |"]
+    assert shown["table"] == ["| `dummy` | `--set dummy=…` | `0.25` | A setting that a test adds. In [0, 1]. |"]
+
+
+def test_files_that_are_no_toml_are_named(tmp_path):
+    (tmp_path / "broken.toml").write_text("lr = = 1")
+    with pytest.raises(ConfigError, match=r"broken\.toml: expected TOML"):
+        read_toml(tmp_path / "broken.toml")
+    with pytest.raises(ConfigError, match=r"none\.toml: expected a TOML file"):
+        read_toml(tmp_path / "none.toml")

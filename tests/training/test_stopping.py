@@ -4,7 +4,7 @@ import torch
 
 from kappagcn.classification.fitting import fit
 from kappagcn.graphs import Split
-from kappagcn.training.config import TrainingConfig
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.stopping import EarlyStopping
 from small_networks import network
 
@@ -52,7 +52,7 @@ def test_patience_runs_out_at_evaluations_only():
 
 def test_patience_ends_a_run(data, split, monkeypatch):
     monkeypatch.setattr("kappagcn.training.trainer.RESTARTS", 0)  # a restart begins patience anew
-    result = fit(network(), data, split, TrainingConfig(epochs=3000, patience=5, lr=0.1))
+    result = fit(network(), data, split, TrainingSettings(epochs=3000, patience=5, lr=0.1))
     assert result.stopped_by == "patience"
     losses = [r["stopping_loss"] for r in result.history]
     assert result.epochs - (losses.index(min(losses)) + 1) == 5
@@ -61,6 +61,6 @@ def test_patience_ends_a_run(data, split, monkeypatch):
 def test_without_stopping_nodes_the_training_loss_decides(data):
     nodes = torch.arange(200)
     split = Split(nodes[:150], [], [], nodes[150:])
-    result = fit(network(dropout=0.0, adjacency_dropout=0.0, dropconnect=0.0), data, split, TrainingConfig(epochs=5))
+    result = fit(network(dropout=0.0, adjacency_dropout=0.0, dropconnect=0.0), data, split, TrainingSettings(epochs=5))
     assert "validation_accuracy" not in result.history[0]
     assert result.epochs == 5

@@ -10,10 +10,10 @@ from torch import distributed
 
 from kappagcn import io_atomic
 from kappagcn.classification.fitting import fit
+from kappagcn.classification.minibatch import MiniBatch
 from kappagcn.graphs import disease, random_split
 from kappagcn.models import KappaGCN
-from kappagcn.training.config import TrainingConfig
-from kappagcn.training.minibatch import MiniBatch
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import seeded
 
 
@@ -35,7 +35,7 @@ def share_batches(rank, folder):
             model = KappaGCN(10, 2, "H2xS2", relative=neighbours > 0, **dropped)
         strategy = MiniBatch(17, neighbours, group=distributed.group.WORLD)
         folder_of_run = folder / f"run{neighbours}"
-        result = fit(model, data, split, TrainingConfig(epochs=5), strategy=strategy, folder=folder_of_run)
+        result = fit(model, data, split, TrainingSettings(epochs=5), strategy=strategy, folder=folder_of_run)
         torch.save(model.state_dict(), folder / f"weights{neighbours}-{rank}.pt")
         print(json.dumps(result.history))
 
@@ -47,7 +47,7 @@ def train(folder, epochs, callbacks=(), checkpoint_seconds=5.0):
     data, split = prepared()
     with seeded(0):
         model = KappaGCN(10, 2, "H2xS2", relative=True, dropout=0.3, adjacency_dropout=0.2)
-    config = TrainingConfig(epochs=epochs, patience=10_000)
+    config = TrainingSettings(epochs=epochs, patience=10_000)
     options = {"callbacks": callbacks, "checkpoint_seconds": checkpoint_seconds}
     try:
         fit(model, data, split, config, folder=folder, resume=True, **options)

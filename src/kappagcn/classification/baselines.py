@@ -14,8 +14,8 @@ from torch_geometric.data import Data
 from torch_geometric.nn import LabelPropagation
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-from kappagcn.classification.accuracy import run_metrics
 from kappagcn.classification.classifier import KappaGCNClassifier
+from kappagcn.classification.evaluation import run_metrics
 from kappagcn.graphs import Split
 from kappagcn.run_folder import read_json, save_json
 from kappagcn.training.estimate import NORMAL, Estimate
@@ -33,9 +33,9 @@ NAMES = {
 }
 ADVICE = {
     "propagation": "the labels of neighbours say more than this network; try --model appnp",
-    "features": "neighbours are of little use here; try --self-features on or --model mlp",
+    "features": "neighbours are of little use here; try --set self-features=on or --model mlp",
     "gcn": "try --model gcn, another space, or --space E16",
-    "unweighted": "the edge weights mislead; try --no-weights",
+    "unweighted": "the edge weights mislead; try --set weights=false",
 }  # where the baseline is ahead
 PROPAGATION = {"num_layers": 50, "alpha": 0.9}
 NEVER = 1e-6  # score of the training nodes' shares of classes, for nodes that no label reaches
@@ -165,8 +165,8 @@ def verdict(
     def beside(name: str) -> str:
         return f"{NAMES[name]} ({accuracy:.3f} beside {baselines[name]:.3f})"
 
-    low = {name: each.mean - (each.interval or 0.0) for name, each in differences.items()}
-    high = {name: each.mean + (each.interval or 0.0) for name, each in differences.items()}
+    low = {name: gain.mean - (gain.interval or 0.0) for name, gain in differences.items()}
+    high = {name: gain.mean + (gain.interval or 0.0) for name, gain in differences.items()}
     common = differences["majority"]
     if common.mean <= (common.interval or 0.0) / NORMAL:  # within one standard error
         if auc is not None and _ranks_classes(auc, test_nodes * (1 - baselines["majority"])):

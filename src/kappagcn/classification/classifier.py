@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
 from torch import Tensor
 from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
@@ -18,8 +19,8 @@ from kappagcn.classification import network
 from kappagcn.classification.curvature_profile import classifier_intervals
 from kappagcn.classification.files import restore_classifier, save_classifier
 from kappagcn.classification.fitting import FullGraph, Strategy
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.distributed import Communicator
-from kappagcn.embedding.curvature_interval import CurvatureInterval
 from kappagcn.errors import ConfigError, GraphError, SplitError, TrainingError
 from kappagcn.geometry.signature import Factor, learned_signature, parse_signature
 from kappagcn.graphs import Split
@@ -28,15 +29,14 @@ from kappagcn.graphs.io.undirected import node_index
 from kappagcn.models import NodeClassifier
 from kappagcn.training import labelled
 from kappagcn.training.base import Estimator
+from kappagcn.training.curvature_interval import CurvatureInterval
 from kappagcn.training.devices import resolve_device
 from kappagcn.training.edge_weights import in_units, usage
 from kappagcn.training.graph_nodes import GraphNodes, as_indices, chosen_rows, training_graph
 from kappagcn.training.layer_by_layer import layerwise
-from kappagcn.training.minibatch import MiniBatch, check_neighbors
+from kappagcn.training.minibatch import check_neighbors
 from kappagcn.training.node_frames import node_frame, node_names
-from kappagcn.training.parts import Partitioned
-from kappagcn.training.settings import ClassificationSettings
-from kappagcn.training.sklearn_base import ClassifierMixin, NotFittedError
+from kappagcn.training.sklearn_base import NotFittedError
 from kappagcn.training.tasks import inputs
 from kappagcn.training.threads import threads_for_graph
 
@@ -151,11 +151,8 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         statistics = network.feature_statistics(settings, data.x)
         data.x = network.prepare_features(settings, data.x, statistics)
         settings = network.decide_self_features(settings, data, split, own_features)
-        options: dict[str, Any] = {
-            "seed": self.random_state,
-            "strategy": self._strategy(communicator),
-            "device": device,
-        }
+        options: dict[str, Any] = {"seed": self.random_state, "device": device}
+        options["strategy"] = self._strategy(communicator)
         with self.progress("training", communicator) as callbacks:
             run["callbacks"] = callbacks
             model, self.result_, self._unit = network.train(settings, len(classes), data, split, run=run, **options)
@@ -173,9 +170,16 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         return self
 
     def _strategy(self, communicator: Communicator) -> Strategy:
+        """How training takes the graph: in mini-batches, as a whole, or partitioned among the processes."""
         if self.batch_size is not None:
+            from kappagcn.classification.minibatch import MiniBatch
+
             return MiniBatch(self.batch_size, self.num_neighbors, group=communicator)
-        return FullGraph() if communicator.world_size == 1 else Partitioned(communicator)
+        if communicator.world_size == 1:
+            return FullGraph()
+        from kappagcn.classification.parts import Partitioned
+
+        return Partitioned(communicator)
 
     @property
     def curvatures_(self) -> list[float]:
@@ -237,15 +241,8 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
             raise GraphError(
                 "expected no other graph: fitted without features, a classifier can predict for its own graph only."
             )
-        expected, width = self.model_.options["in_channels"], "none" if data.get("x") is None else data.x.shape[1]
-        if width != expected:
-            raise GraphError(f"expected {expected} features, as in fit, found {width}.")
-        network.check_feature_names(self.feature_names_, data.get("attr_names"))
-        if self._is_weighted and data.get("edge_weight") is None:
-            raise GraphError(
-                "expected a graph with edge weights, as in fit, found none. Name their column: --weight, or weight= of "
-                "load_graph."
-            )
+        width = self.model_.options["in_channels"]
+        network.check_like_fitted(data, width, self.feature_names_, is_weighted=self._is_weighted)
         data.x = network.prepare_features(self._settings, data.x, self._statistics)
         return in_units(data, self._unit), labels
 

@@ -7,19 +7,19 @@ curvature would be.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from kappagcn.embedding.curvature_interval import FIRST, LARGEST, TOLERANCE, CurvatureInterval
 from kappagcn.models import NodeClassifier
-from kappagcn.training.scale_free import ScaleFreeCurvature
+from kappagcn.training.curvature_interval import CurvatureInterval, interval_of, upper_limit
 
 __all__ = ["classifier_intervals"]
 
-BISECTIONS = 10
+REFINEMENTS = 6
 
 
 @torch.no_grad()
@@ -49,39 +49,11 @@ def classifier_intervals(
     least = loss()
     intervals: list[CurvatureInterval | None] = []
     for curvature in model.curvatures():
-        if not curvature.raw.requires_grad or curvature.upper < math.inf:  # HGCN's parameter is not κ itself
+        raw, unit = curvature.raw, curvature.unit
+        if not raw.requires_grad or curvature.upper < math.inf:  # HGCN's parameter is not κ itself
             intervals.append(None)
             continue
-        kept, unit = curvature.raw.clone(), curvature.unit
-        scaled = ScaleFreeCurvature(curvature.raw, radius * math.sqrt(unit))
-        (low, below), (high, above) = (_walk(scaled, side, least, loss, kept) for side in (-1, 1))
-        profile = sorted((unit * raw, value) for raw, value in [(float(kept), least), *below, *above])
-        low, high = (None if end is None else unit * end for end in (low, high))
-        intervals.append(CurvatureInterval(unit * float(kept), low, high, profile))
+        restore = partial(raw.copy_, raw.clone())
+        interval = interval_of(raw, radius * math.sqrt(unit), loss, restore, least, upper_limit(least), REFINEMENTS)
+        intervals.append(interval.in_units(unit**-0.5))
     return intervals
-
-
-def _walk(
-    curvature: ScaleFreeCurvature, side: int, least: float, loss: Any, kept: Tensor
-) -> tuple[float | None, list[tuple[float, float]]]:
-    """Move in steps of doubling length until the loss has risen by 1 %, then find the end by bisection."""
-    start, limit, walked, step = curvature.u, (1 + TOLERANCE) * least, [], FIRST
-
-    def at(distance: float) -> float:
-        curvature.u = start + side * distance
-        value = loss()
-        walked.append((float(curvature.kappa), value if math.isfinite(value) else limit * 10))
-        return walked[-1][1]
-
-    inside, end = 0.0, None
-    while step <= LARGEST and at(step) <= limit:
-        inside, step = step, 2 * step
-    if step <= LARGEST:
-        outside = step
-        for _ in range(BISECTIONS):
-            middle = (inside + outside) / 2
-            inside, outside = (middle, outside) if at(middle) <= limit else (inside, middle)
-        curvature.u = start + side * inside
-        end = float(curvature.kappa)
-    curvature.kappa.copy_(kept)
-    return end, walked

@@ -1,20 +1,38 @@
-"""Predictions of a node classifier, and its final evaluation on test nodes."""
+"""Predictions of a node classifier, its final evaluation on test nodes, and the accuracy of several runs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
-from kappagcn.classification.checks import check_graph, check_labels
+from kappagcn.classification.checks import check_labels
 from kappagcn.errors import TrainingError
 from kappagcn.graphs.datasets.splits import Split
-from kappagcn.links.metrics import roc_auc
 from kappagcn.models import NodeClassifier
+from kappagcn.training.checks import check_graph
+from kappagcn.training.estimate import Estimate, drawn_variance, over_splits
+from kappagcn.training.metrics import roc_auc
+from kappagcn.training.run import TrainingResult, curvature_path
 from kappagcn.training.tasks import inputs
 
-__all__ = ["final_evaluation", "predict"]
+__all__ = [
+    "covered",
+    "final_evaluation",
+    "mean_accuracy",
+    "paired_difference",
+    "predict",
+    "run_metrics",
+    "run_record",
+]
+
+Record = dict[str, Any]
 
 
 @torch.no_grad()
@@ -81,10 +99,11 @@ def class_metrics(truth: Tensor, predicted: Tensor, classes: int) -> dict[str, f
 def confusion_metrics(confusion: Tensor) -> dict[str, float]:
     """`class_metrics` from the number of nodes of each class (rows) with each prediction (columns), (C, C)."""
     confusion = confusion.double()
-    own, either = confusion.sum(1), confusion.sum(0) + confusion.sum(1)
+    actual, predicted = confusion.sum(1), confusion.sum(0)
+    either = actual + predicted
     return {
         "accuracy": float(confusion.diag().sum() / confusion.sum()),
-        "balanced_accuracy": float((confusion.diag() / own)[own > 0].mean()),
+        "balanced_accuracy": float((confusion.diag() / actual)[actual > 0].mean()),
         "macro_f1": float((2 * confusion.diag() / either)[either > 0].mean()),
     }
 
@@ -93,7 +112,62 @@ def _auc(truth: Tensor, scores: Tensor) -> float | None:
     """Mean over classes of the AUC of one against the others."""
     probabilities, areas = scores.double().softmax(1).cpu().numpy(), []
     for label in truth.unique().tolist():
-        own = (truth == label).cpu().numpy()
-        if not own.all():
-            areas.append(roc_auc(probabilities[own, label], probabilities[~own, label]))
+        is_label = (truth == label).cpu().numpy()
+        if not is_label.all():
+            areas.append(roc_auc(probabilities[is_label, label], probabilities[~is_label, label]))
     return sum(areas) / len(areas) if areas else None
+
+
+def run_record(result: TrainingResult) -> Record:
+    """The training of a classifier as a record: one format for cross-validation and the paper's tables."""
+    best = result.best
+    return {
+        "stopping_accuracy": best["stopping_accuracy"],
+        "stopping_loss": best["stopping_loss"],
+        "validation_accuracy": best.get("validation_accuracy"),
+        "epochs": result.epochs,
+        "best_epoch": result.best_epoch,
+        "stopped_by": result.stopped_by,
+        "restarts": result.restarts,
+        **({"round": best["round"]} if "round" in best else {}),
+        "seconds": round(result.seconds, 2),
+        "epoch_milliseconds": round(1000 * result.seconds / result.epochs, 2),
+        "curvatures": best["curvatures"],
+        "curvature_path": curvature_path(result.history),
+        "capped_rows": result.capped_rows,
+    }
+
+
+def run_metrics(scores: Tensor, data: Data, split: Split) -> Record:
+    """Metrics on the test nodes, and which of them are right, as a text of 1 and 0 in the order of the split."""
+    nodes = split.final_test_nodes()
+    correct = (scores[nodes].argmax(1) == data.y[nodes]).int().tolist()
+    return {**evaluate_scores(scores, data, split), "correct": "".join(map(str, correct))}
+
+
+def _correct(record: Record) -> NDArray[np.float64]:
+    """Which test nodes are right, as 1 and 0, (T,)."""
+    return np.array(list(record["correct"]), float)
+
+
+def mean_accuracy(runs: Sequence[Record], tests: Sequence[set[int]]) -> Estimate:
+    """Mean accuracy of runs by their `run_metrics` and their test nodes, with its interval by `over_splits`."""
+    variances = [drawn_variance(_correct(run), 0, 1) for run in runs]
+    return over_splits([run["accuracy"] for run in runs], tests, variances)
+
+
+def paired_difference(runs: Sequence[Record], baseline: Sequence[Record], tests: Sequence[set[int]]) -> Estimate:
+    """Mean accuracy of runs less that of a baseline, paired by run and test node; its interval by `over_splits`."""
+    gains = [_correct(run) - _correct(other) for run, other in zip(runs, baseline, strict=True)]
+    return over_splits([float(gain.mean()) for gain in gains], tests, [drawn_variance(gain, -1, 1) for gain in gains])
+
+
+def covered(splits: int, runs: int) -> str:
+    """What an interval covers.
+
+    >>> covered(1, 1), covered(5, 5)
+    ('the draw of the test nodes, not splits or seeds', 'splits, seeds and the draw of the test nodes')
+    """
+    if splits > 1:
+        return "splits, seeds and the draw of the test nodes"
+    return f"{'seeds and ' if runs > 1 else ''}the draw of the test nodes, not splits{'' if runs > 1 else ' or seeds'}"

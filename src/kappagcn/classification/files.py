@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import GraphError
 from kappagcn.models import build_model
 from kappagcn.training.checkpoint import load_state, loading, save_tensors, state_tensors
-from kappagcn.training.settings import ClassificationSettings
 
 __all__ = ["restore_classifier", "save_classifier"]
 

@@ -8,16 +8,16 @@ from typing import Any, Protocol, Unpack
 
 from torch_geometric.data import Data
 
-from kappagcn.classification.checks import check_graph, check_training
-from kappagcn.classification.self_training import SelfTraining
+from kappagcn.classification.checks import check_training
+from kappagcn.classification.task import NodeClassification, SelfTraining
 from kappagcn.errors import PrecisionWarning, TrainingError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.training.checkpoint import fingerprint
-from kappagcn.training.config import TrainingConfig
+from kappagcn.training.checks import check_graph
 from kappagcn.training.run import RunOptions, TrainingResult, run_training
 from kappagcn.training.run_lock import locked
-from kappagcn.training.tasks import NodeClassification
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer
 
 __all__ = ["FullGraph", "Strategy", "fit"]
@@ -31,7 +31,7 @@ class Strategy(Protocol):
     100
     """
 
-    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> Trainer:
+    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingSettings) -> Trainer:
         """The trainer of a network, whose task is a `NodeClassification`."""
 
 
@@ -41,7 +41,7 @@ class FullGraph:
     >>> strategy = FullGraph()  # as without a strategy: fit(model, data, split, strategy=strategy)
     """
 
-    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> Trainer:
+    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingSettings) -> Trainer:
         """A trainer on the whole graph."""
         task = (SelfTraining if config.self_training else NodeClassification)(model, data, split)
         return Trainer(model, task, config, regularised=model.first_layer())
@@ -51,7 +51,7 @@ def fit(
     model: NodeClassifier,
     data: Data,
     split: Split | None = None,
-    config: TrainingConfig | None = None,
+    config: TrainingSettings | None = None,
     *,
     strategy: Strategy | None = None,
     **run: Unpack[RunOptions],
@@ -72,13 +72,13 @@ def fit(
     >>> from kappagcn.models import KappaGCN
     >>> from kappagcn.nn import TangentFeatures
     >>> data = TangentFeatures(scale=0.1)(disease(200))
-    >>> result = fit(KappaGCN(10, 2, "H4"), data, random_split(data.y, 0), TrainingConfig(epochs=5))
+    >>> result = fit(KappaGCN(10, 2, "H4"), data, random_split(data.y, 0), TrainingSettings(epochs=5))
     >>> result.epochs
     5
     """
-    config = TrainingConfig() if config is None else config
-    if not isinstance(config, TrainingConfig):
-        raise TrainingError(f"config: expected a TrainingConfig, found {type(config).__name__}.")
+    config = TrainingSettings() if config is None else config
+    if not isinstance(config, TrainingSettings):
+        raise TrainingError(f"config: expected a TrainingSettings, found {type(config).__name__}.")
     if split is None:
         check_graph(model, data)
         split = Split.from_masks(data)
@@ -99,7 +99,7 @@ def fit(
     return result
 
 
-def _identity(model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> dict[str, Any]:
+def _identity(model: NodeClassifier, data: Data, split: Split, config: TrainingSettings) -> dict[str, Any]:
     """Configuration that a resumed run must share; labels of test nodes stay hidden."""
     return {
         "model": model.name,

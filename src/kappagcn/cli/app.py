@@ -1,6 +1,5 @@
 """The application, and the decorator that makes functions its commands."""
 
-import functools
 import inspect
 import io
 import os
@@ -10,16 +9,16 @@ from dataclasses import is_dataclass
 from typing import Any, TypeVar
 
 import typer
+from typer.core import TyperGroup
 
-from kappagcn.cli.help import OneLineGroupHelp, OneLineHelp
-from kappagcn.cli.options import group_parameters, take_group
+from kappagcn.cli.options import group_parameters, names_for_set, refuse_hidden, take_group
 from kappagcn.cli.output import one_line_errors, refuse
 
 ORDER = ("demo", "info", "embed", "classify", "link", "predict", "reproduce", "plot", "report", "data")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class OneLineErrors(OneLineGroupHelp):
+class OneLineErrors(TyperGroup):
     """Group of commands that reports usage errors in one line."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -40,7 +39,7 @@ class OneLineErrors(OneLineGroupHelp):
                 raise
             code = 2
             if type(error).__name__ != "NoArgsIsHelpError":  # Typer has already printed the help
-                message, context = error.format_message().replace("Value error, ", ""), getattr(error, "ctx", None)
+                message, context = error.format_message(), getattr(error, "ctx", None)
                 end = "" if message.endswith(("?", ".")) else "."
                 refuse(f"{message}{end} See {context.command_path if context else 'kappagcn'} --help.")
         sys.exit(code if isinstance(code, int) else 0)
@@ -56,7 +55,9 @@ app = typer.Typer(
 )
 
 
-def command(example: str, *, to: typer.Typer = app, name: str | None = None) -> Callable[[Command], Command]:
+def command(
+    example: str, *, to: typer.Typer = app, name: str | None = None, hidden: tuple[str, ...] = ()
+) -> Callable[[Command], Command]:
     """Register a command with errors in one line and an example in its help.
 
     A parameter whose type is a group of options or the settings of a task becomes one option per field.
@@ -65,28 +66,28 @@ def command(example: str, *, to: typer.Typer = app, name: str | None = None) -> 
         example: Example at the end of the help.
         to: Application or group that gets the command.
         name: Name of the command; that of the function by default.
+        hidden: Members of groups that only ``--set`` and TOML files reach, as they do settings that are not common.
     """
 
     def register(function: Command) -> Command:
         signature = inspect.signature(function, eval_str=True)
         groups = {each.name: each.annotation for each in signature.parameters.values() if is_dataclass(each.annotation)}
 
-        @functools.wraps(function)
         def run(**options: Any) -> Any:
             with one_line_errors():
+                if "context" in options:
+                    refuse_hidden(options["context"])
                 members = {name: take_group(group, options) for name, group in groups.items()}  # type: ignore[arg-type]
                 return function(**options, **members)
 
         parameters: list[inspect.Parameter] = []
         for each in signature.parameters.values():
-            if each.name in groups:
-                parameters += group_parameters(each.annotation)
-            else:
-                parameters.append(each.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-        del run.__wrapped__  # so that Typer reads the signature set below
+            members = group_parameters(each.annotation, hidden) if each.name in groups else [each]
+            parameters += [member.replace(kind=inspect.Parameter.KEYWORD_ONLY) for member in members]
+        run.__doc__ = function.__doc__
         run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in parameters}
-        to.command(name, cls=OneLineHelp, epilog=f"Example: {example}")(run)
+        to.command(name or function.__name__, epilog=f"Example: {example}{names_for_set(parameters)}")(run)
         return function
 
     return register

@@ -1,21 +1,33 @@
 """`kappagcn classify`: train a node classifier on one or more splits, and evaluate it on test nodes."""
 
 import json
+import os
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.cli.app import command
-from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
+from kappagcn.cli.options import RARE, AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
 from kappagcn.cli.output import print_rows, record_command, refuse, say
-from kappagcn.training.settings import ClassificationSettings
 
-SCRATCH_HELP = "Folder for temporary files of a graph in parts; the system's by default."
+STRATEGY_HELP = (
+    "How to train on a folder without reading it whole: mini-batches with sampled neighbours, shared by the processes "
+    "of torchrun; or all nodes in every step, each process on the rows of its part (halo)."
+)
 
 
-@command("kappagcn classify disease --space H8xS8 --epochs 100 --out disease-run")
+class Strategy(StrEnum):
+    """Ways to train on a folder."""
+
+    batches = "batches"
+    halo = "halo"
+
+
+@command("kappagcn classify disease --space H8xS8 --epochs 100 --out disease-run", hidden=("weight", "weights", *RARE))
 def classify(
     context: typer.Context,
     graph: Graph,
@@ -24,15 +36,17 @@ def classify(
     splits: Annotated[
         int, typer.Option(min=1, max=20, help="Number of splits; the interval then covers splits and seeds.")
     ] = 1,
-    runs: Annotated[int, typer.Option(min=1, help="Number of runs on each split, each with its seed.")] = 1,
+    runs: Annotated[
+        int, typer.Option(hidden=True, min=1, help="Number of runs on each split, each with its seed.")
+    ] = 1,
     split: Annotated[
         list[Path] | None,
         typer.Option(help="File with your own split; JSON, npz or CSV (node, part); repeat it for more splits."),
     ] = None,
     no_baselines: Annotated[
-        bool, typer.Option("--no-baselines", help="Train no baselines to compare the accuracy with.")
+        bool, typer.Option("--no-baselines", hidden=True, help="Train no baselines to compare the accuracy with.")
     ] = False,
-    scratch: Annotated[Path | None, typer.Option(help=SCRATCH_HELP)] = None,
+    strategy: Annotated[Strategy | None, typer.Option(hidden=True, help=STRATEGY_HELP)] = None,
     run: RunOptions,
     files: FileOptions,
     as_json: AsJson = False,
@@ -46,13 +60,13 @@ def classify(
 
     classifier = KappaGCNClassifier.from_settings(settings)
     directory = run.directory(graph, settings.space)
-    if _is_partition(graph):
+    if _is_read_by_rows(graph, settings, strategy):
         if splits * runs > 1 or split or files.tables or run.dry_run:
-            raise refuse("expected one run on the split of the parts, found --splits, --runs, --split or files.")
-        _classify_parts(classifier, graph, run, directory, scratch, as_json)
+            raise refuse("expected one run on the split of the folder, found --splits, --runs, --split or files.")
+        _classify_folder(classifier, graph, run, directory, strategy or "batches", as_json)
         return
-    if scratch is not None:
-        raise refuse(f"--scratch: expected a graph in parts beside it, found {graph}.")
+    if strategy is not None:
+        raise refuse(f"--strategy: expected a folder of kappagcn data convert beside it, found {graph}.")
     if split and splits > 1:
         raise refuse(f"--splits: expected 1 beside --split, found {splits}. Repeat --split for more splits.")
     loaded = files.load_labelled(graph)
@@ -102,37 +116,39 @@ def classify(
     say(f"Predictions: kappagcn predict {directory}. Look at it: kappagcn report {directory}")
 
 
-def _is_partition(graph: str) -> bool:
-    from kappagcn.distributed import is_partition
+def _is_read_by_rows(graph: str, settings: ClassificationSettings, strategy: Strategy | None) -> bool:
+    """Whether a graph is a folder that is not to be read whole: for batches, or for several processes."""
+    from kappagcn.graphs.io.folder import is_graph_folder
 
-    return Path(graph).is_dir() and is_partition(Path(graph))
+    several = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    return is_graph_folder(Path(graph)) and (strategy is not None or settings.batch_size is not None or several)
 
 
-def _classify_parts(
-    classifier: Any, parts: str, run: RunOptions, directory: Path, scratch: Path | None, as_json: bool
+def _classify_folder(
+    classifier: Any, graph: str, run: RunOptions, directory: Path, strategy: str, as_json: bool
 ) -> None:
-    """Train on a graph in parts; every process opens only its own parts."""
-    from kappagcn.classification.part_classifier import classify_parts
+    """Train on a folder, of which each process reads the rows that it needs."""
+    from kappagcn.classification.large import classify_folder
 
-    if run.threads is not None:  # freed memory is not kept: the parts of a process use it in turn
-        import torch
-
-        torch.set_num_threads(run.threads)
+    configure_torch(run.threads)
     with run.process_group(directory) as group:
-        summary = classify_parts(classifier, parts, directory, resume=run.resume, group=group, scratch=scratch)
+        summary = classify_folder(classifier, graph, directory, strategy=strategy, resume=run.resume, group=group)
     if not summary:
         return
     record_command(directory)
     if as_json:
         print(json.dumps({"run": str(directory), **summary}))
         return
+    accuracy = "no test nodes"
+    if summary["accuracy"] is not None:
+        accuracy = f"{summary['accuracy']:.3f}, {summary['test_nodes']:,} test nodes"
     print_rows(
         [
-            ("graph", f"{summary['report']}; {summary['parts']} parts, {summary['processes']} processes"),
+            ("graph", f"{summary['report']}; {summary['processes']} processes"),
             ("space", f"{summary['space']}, learned {summary['learned_space']}"),
-            ("test accuracy", f"{summary['accuracy']:.3f}, {summary['test_nodes']:,} test nodes"),
+            ("test accuracy", accuracy),
             ("other measures", _measures(summary)),
-            ("predictions", f"{directory / 'predictions'}, a file for each part"),
+            ("predictions", str(directory / "predictions.npz")),
             ("run", str(directory)),
         ]
     )

@@ -1,14 +1,13 @@
 """`kappagcn data`: list, fetch, locate and convert built-in graphs."""
 
 import json
-from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 
 from kappagcn.cli.app import app, command
-from kappagcn.cli.help import OneLineGroupHelp
 from kappagcn.cli.options import AsJson, DataFolder, FileOptions, Graph
 from kappagcn.cli.output import print_table, refuse, say
 
@@ -16,11 +15,8 @@ OUT_HELP = (
     "File to write, or a folder of arrays; .npz, .csv, .parquet, .mtx, .npy, .graphml, .gml or .pt, text also with "
     ".gz, .zst or .bz2; without an ending a folder of arrays that is opened at once, whatever its size."
 )
-METHOD_HELP = (
-    "How nodes get their part; METIS in memory, a streaming rule (ldg), or ranges of numbers; auto: the first "
-    "that the size and the installed packages allow."
-)
-data_app = typer.Typer(cls=OneLineGroupHelp, no_args_is_help=True, help="List, download, convert and partition graphs.")
+PARTS_HELP = "Order the nodes of a folder by parts with few edges between them, one for each process."
+data_app = typer.Typer(no_args_is_help=True, help="List, download and convert graphs.")
 app.add_typer(data_app, name="data")
 
 
@@ -65,56 +61,55 @@ def data_convert(
     *,
     out: Annotated[Path, typer.Option(help=OUT_HELP)],
     half: Annotated[bool, typer.Option("--half", help="Keep features as float16, in a folder.")] = False,
+    parts: Annotated[int, typer.Option(min=1, help=PARTS_HELP)] = 1,
+    memory: Annotated[float, typer.Option(min=0.1, help="GiB for sorting a table that is larger than 64 MiB.")] = 1.0,
     files: FileOptions,
 ) -> None:
-    """Write a graph in another format."""
+    """Write a graph in another format; tables larger than memory are streamed into a folder of arrays."""
+    from kappagcn.graphs.io.folder import is_graph_folder
+    from kappagcn.graphs.partition import order_by_parts
+
+    if parts == 1:
+        _convert(graph, out, half, memory, files)
+    elif out.suffix:
+        raise refuse(f"--parts: expected a folder as --out, found {out}.")
+    elif is_graph_folder(Path(graph)) and not half and not files.tables:
+        order_by_parts(Path(graph), out, parts)
+    else:
+        out.absolute().parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f"{out.name}.", dir=out.absolute().parent) as temporary:
+            _convert(graph, Path(temporary) / out.name, half, memory, files)
+            order_by_parts(Path(temporary) / out.name, out, parts)
+    if parts > 1:
+        about = json.loads((out / "graph.json").read_text(encoding="utf-8"))
+        say(f"{parts} parts, {about['cut_edges']:,} edges between them.")
+    print(out)
+
+
+def _convert(graph: str, out: Path, half: bool, memory: float, files: FileOptions) -> None:
+    """Write a graph that is read whole, or a large table block by block."""
     from kappagcn.graphs import save_graph
+    from kappagcn.graphs.io.convert import convert_table, is_streamed
+    from kappagcn.graphs.io.edge_table import EdgeColumns
 
-    loaded = files.load(graph)
-    for note in save_graph(loaded, out, half=half):
-        say(note)
-    print(out)
-
-
-class Method(StrEnum):
-    """Methods to assign nodes to parts."""
-
-    auto = "auto"
-    metis = "metis"
-    ldg = "ldg"
-    range = "range"
-
-
-@command("kappagcn data partition disease --parts 2 --out disease-parts", to=data_app, name="partition")
-def data_partition(
-    graph: Graph,
-    *,
-    parts: Annotated[int, typer.Option(min=1, help="Number of parts, one for each worker.")],
-    out: Annotated[Path, typer.Option(help="Folder to write, with one folder for each part.")],
-    method: Annotated[Method, typer.Option(help=METHOD_HELP)] = Method.auto,
-    memory: Annotated[float, typer.Option(min=0.001, help="GiB for the buffer in which edges are sorted.")] = 1.0,
-    split: Annotated[Path | None, typer.Option(help="File with a split; random by class without one.")] = None,
-    files: FileOptions,
-    as_json: AsJson = False,
-) -> None:
-    """Divide a graph of any size into parts; each is a folder for one worker of classify --distributed."""
-    from kappagcn.training.part_sources import open_part_source
-    from kappagcn.training.part_writing import write_parts
-
-    source = open_part_source(graph, split=split, root=files.data, **files.arguments())
-    edges, columns, identity = source
-    written = write_parts(
-        edges, columns, out, parts, method=method.value, memory=int(memory * 2**30), source=identity, say=say
-    )
-    about = json.loads((written / "partition.json").read_text())
-    if as_json:
-        print(json.dumps({"out": str(out), **about}))
+    if out.suffix or not is_streamed(Path(graph)):
+        for note in save_graph(files.load(graph), out, half=half):
+            say(note)
         return
-    rows = [[str(each[key]) for key in ("part", "own", "halo", "entries")] for each in about["summary"]]
-    print_table(["part", "nodes", "halo", "entries"], rows)
-    share = about["cut_edges"] / max(about["edges"], 1)
-    say(f"{about['method']}: {share:.1%} of the edges lie between parts.")
-    print(out)
+    for name, file in (("features", files.features), ("labels", files.labels), ("nodes", files.nodes)):
+        if file is not None and (name == "nodes" or Path(file).suffix != ".npy"):
+            raise refuse(f"--{name}: expected features and labels as .npy files for a large table, found {file}.")
+    columns = EdgeColumns(**{name: files.arguments()[name] for name in ("source", "target", "weight", "header")})
+    written = convert_table(
+        graph,
+        out,
+        columns=columns,
+        features=files.features,
+        labels=files.labels,
+        half=half,
+        memory=int(memory * 2**30),
+    )
+    say(f"{graph}: {json.loads((written / 'graph.json').read_text(encoding='utf-8'))['report']}")
 
 
 @command("kappagcn data path", to=data_app, name="path")

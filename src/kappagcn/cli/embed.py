@@ -8,25 +8,28 @@ from typing import Annotated, Any
 import typer
 
 from kappagcn.cli.app import command
-from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
+from kappagcn.cli.options import RARE, AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
 from kappagcn.cli.output import messages, print_choice, print_rows, record_command, refuse, say
+from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.errors import GraphError
 from kappagcn.training.setting_field import flag_of
-from kappagcn.training.settings import EmbeddingSettings
 
 ADD_HELP = "Run directory: add nodes of GRAPH that it does not have; the others stay where they are."
 EXPORT_HELP = "Also write the points: .vec, .parquet, .npy, .npz, .csv; word2vec and gensim read .vec."
+HIDDEN = ("features", "labels", "label", "weight", *RARE)
 NAMED = 5  # largest number of coincident nodes that are printed by name
 
 
-@command("kappagcn embed karate --space H2xS2 --epochs 200 --out karate-run")
+@command(
+    "kappagcn embed karate --space H2xS2 --epochs 200 --out karate-run", hidden=("features", "labels", "label", *RARE)
+)
 def embed(
     context: typer.Context,
     graph: Graph,
     *,
     settings: EmbeddingSettings,
     run: RunOptions,
-    csv: Annotated[Path | None, typer.Option(help="Also write the points as a table to this file.")] = None,
+    csv: Annotated[Path | None, typer.Option(hidden=True, help="Also write the points as CSV to this file.")] = None,
     export: Annotated[Path | None, typer.Option(help=EXPORT_HELP)] = None,
     add: Annotated[Path | None, typer.Option(help=ADD_HELP)] = None,
     files: FileOptions,
@@ -115,35 +118,43 @@ def _print(graph: str, embedder: Any, directory: Path, names: Any, *, as_json: b
         print_choice(embedder.choice_)
     error = f" ± {summary['distortion_std_error']:.2g}" if summary["distortion_std_error"] else ""
     worst, space = summary["worst_distortion"], summary.get("chosen_space") or summary["space"]
+    descends = embedder.method == "free" and not summary["distortion_std_error"]
     shared = [str(node if names is None else names[node]) for node in embedder.coincident_nodes_[:NAMED]]
     more = ", …" if len(embedder.coincident_nodes_) > NAMED else ""
     coincident = f"; {len(embedder.coincident_nodes_)} nodes share a place: {', '.join(shared)}{more}" if shared else ""
     print_rows(
         [
             ("space", f"{space}, learned {summary['learned_space']}"),
-            *_interval_rows(summary["curvature_intervals"] or []),
+            *_interval_rows(summary["curvature_intervals"], asked=embedder.intervals),
             ("average distortion", f"{summary['distortion']:.5f}{error}"),
             ("D_avg", f"{summary['d_avg']:.5f}: distances are off by {100 * summary['d_avg']:.2g} % on average"),
             ("worst-case distortion", ("infinite" if worst is None else f"{worst:.3g}") + coincident),
             ("mean average precision", f"{summary['map']:.3f}"),
-            ("epochs", f"{summary['epochs']}, {_stopped(summary['stopped_by'])}"),
+            ("epochs", f"{summary['epochs']}, {_stopped(summary['stopped_by'], descends=descends)}"),
             ("run", str(directory)),
         ]
     )
 
 
-def _interval_rows(intervals: list[dict[str, Any] | None]) -> list[tuple[str, str]]:
+def _interval_rows(intervals: list[dict[str, Any] | None] | None, *, asked: bool) -> list[tuple[str, str]]:
+    if intervals is None:
+        return (
+            [("intervals of κ", "none: only all pairs of nodes, trained until convergence, have some")] if asked else []
+        )
     rows = []
     for number, each in enumerate(intervals, start=1):
         if each is None:
             continue
         low = "−∞" if each["low"] is None else f"{each['low']:.3g}"
         high = "∞" if each["high"] is None else f"{each['high']:.3g}"
-        doubt = "" if each["identified"] else ": its sign is not identified"
+        doubt = "" if each["identified"] else ", its sign is not identified"
         name = "κ" if len(intervals) == 1 else f"κ of factor {number}"
-        rows.append((name, f"{each['kappa']:.3g}, objective within 1 % from {low} to {high}{doubt}"))
+        rows.append((name, f"{each['kappa']:.3g}, objective within 1 % from {low} to {high}{doubt}; local: one seed"))
     return rows
 
 
-def _stopped(reason: str) -> str:
-    return {"converged": "converged", "epochs": "all of them", "interrupted": "interrupted"}.get(reason, reason)
+def _stopped(reason: str, *, descends: bool) -> str:
+    """The reason of the end in words; L-BFGS, which `descends`, ends by itself where it has epochs enough."""
+    if reason == "epochs":
+        return "not yet converged; --resume with more --epochs continues" if descends else "all of them"
+    return reason

@@ -18,8 +18,8 @@ def try_spaces(graph: Any, dim: int, seed: int) -> Any:
     """The candidates of `kappagcn embed --space auto` with their D_avg; weights count as lengths."""
     from kappagcn.distributed import Communicator
     from kappagcn.embedding.run import EmbeddingRun
+    from kappagcn.embedding.settings import EmbeddingSettings
     from kappagcn.embedding.space_choice import choose_space
-    from kappagcn.training.settings import EmbeddingSettings
 
     settings = EmbeddingSettings("auto", dim=dim, epochs=EPOCHS, random_state=seed)
     choice, _ = choose_space(EmbeddingRun(settings, graph, Communicator()), dim, say)

@@ -7,14 +7,18 @@ from typing import Annotated, Any
 import typer
 
 from kappagcn.cli.app import command
-from kappagcn.cli.options import AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
+from kappagcn.cli.options import RARE, AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
 from kappagcn.cli.output import print_rows, refuse, say
-from kappagcn.training.settings import LinkPredictionSettings
+from kappagcn.links.settings import LinkPredictionSettings
 
+HIDDEN = ("labels", "label", "weight", "weights", *RARE)
 SPLIT_HELP = "File with the split of the edges, npz or CSV; a line of CSV has two nodes and a part or a time."
 
 
-@command("kappagcn link karate --space H4 --epochs 100 --out karate-links")
+@command(
+    "kappagcn link karate --space H4 --epochs 100 --out karate-links",
+    hidden=("labels", "label", "weight", "weights", *RARE),
+)
 def link(
     context: typer.Context,
     graph: Graph,
@@ -23,26 +27,34 @@ def link(
     run: RunOptions,
     splits: Annotated[int, typer.Option(min=1, max=20, help="Number of random splits of the edges.")] = 1,
     edge_split: Annotated[Path | None, typer.Option(help=SPLIT_HELP)] = None,
+    split_time: Annotated[bool, typer.Option("--split-time", help="Test on the latest edges, by --time.")] = False,
+    time: Annotated[str | None, typer.Option(help="Column of times in a table of edges, for --split-time.")] = None,
     files: FileOptions,
     as_json: AsJson = False,
 ) -> None:
     """Predict hidden and missing links; hide some, predict them from the others, print metrics and missing links."""
-    from kappagcn.graphs import read_edge_split
+    from kappagcn.graphs import read_edge_split, time_split
     from kappagcn.links.predictor import KappaGCNLinkPredictor
     from kappagcn.links.validation import link_splits, predict_links
 
     predictor = KappaGCNLinkPredictor.from_settings(settings)
-    if edge_split is not None and splits > 1:
-        raise refuse(f"--splits: expected 1 beside --edge-split, found {splits}.")
+    given = "--edge-split" if edge_split is not None else "--split-time"
+    if (edge_split is not None or split_time) and splits > 1:
+        raise refuse(f"--splits: expected 1 beside {given}, found {splits}.")
+    if split_time != (time is not None) or (split_time and edge_split is not None):
+        raise refuse("expected --split-time and --time COLUMN together, and without --edge-split, found others.")
     for name in ("validation", "test") if edge_split is not None else ():
         if getattr(settings, name) != getattr(LinkPredictionSettings, name):
             raise refuse(f"--{name}: expected no share of edges beside --edge-split, found {getattr(settings, name)}.")
     directory = run.directory(graph, f"links-{settings.space}")
-    loaded = files.load(graph)
+    loaded = files.load(graph, time=time)
     if run.dry_run:
         print_settings(context, predictor.settings(loaded.get("x")), as_json=as_json, space=predictor.space)
         return
-    if edge_split is None:
+    if split_time:
+        seed, validation, test = predictor.random_state, predictor.validation, predictor.test
+        divisions = [time_split(loaded, seed=seed, validation=validation, test=test)]
+    elif edge_split is None:
         divisions = link_splits(predictor, loaded, splits)
     else:
         divisions = [read_edge_split(edge_split, loaded, seed=predictor.random_state)]

@@ -2,46 +2,100 @@
 
 import inspect
 import json
-import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import Field, dataclass, fields
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
 from kappagcn.cli.output import messages, one_line_errors, refuse, say
 from kappagcn.errors import WorkerLostError
-from kappagcn.training.setting_field import flag_of, idle_reason, interval
+from kappagcn.training.setting_field import description, flag_of, idle_reason
 from kappagcn.training.settings import Settings, as_settings
 
+# Options of groups that the commands with --set hide.
+RARE = ("source", "target", "header", "matrix", "data", "threads", "timeout")
+METAVARS = {"str": "<str>", "int": "<int>", "float": "<float>", "int | None": "<int>", "float | str": "<float|auto>"}
 SILENCE = 60.0  # default seconds until a silent process counts as lost
-NOT_SETTINGS = ("config", "help", "dry_run", "as_json")  # flags that a settings file must not contain
+NOT_SETTINGS = ("config", "set_", "help", "dry_run", "as_json")  # flags that a settings file must not contain
+
+
+def _take_values(context: typer.Context, values: dict[str, Any], where: str) -> dict[str, Any]:
+    """Values for options of a command by name, as its ``default_map``: checked in the same way as those of flags."""
+    values = {name.replace("-", "_"): value for name, value in values.items()}
+    known = {_shown_name(each): each for each in context.command.params if each.name not in NOT_SETTINGS}
+    for name, value in values.items():
+        if name not in known:
+            raise refuse(f"{where}: expected {', '.join(known).replace('_', '-')}, found {name!r}.")
+        if isinstance(value, dict) or (isinstance(value, list) and not known[name].multiple):
+            raise refuse(f"{where}: {name}: expected a word or a number, found {value!r}.")
+    return {str(known[name].name): v if isinstance(v, bool | list) else str(v) for name, v in values.items()}
 
 
 def _read_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Use the settings in a file as defaults of the flags with the same names."""
-    if path is None:
-        return None
-    with one_line_errors():
-        from kappagcn.training.settings import read_toml
+    """Use the settings in a file as defaults of the options with the same names."""
+    if path is not None:
+        with one_line_errors():
+            from kappagcn.training.settings import read_toml
 
-        values = {name.replace("-", "_"): value for name, value in read_toml(path).items()}
-        known = {str(each.name): each for each in context.command.params if each.name not in NOT_SETTINGS}
-        for name, value in values.items():
-            if name not in known:
-                raise refuse(f"{path}: expected {', '.join(known).replace('_', '-')}, found {name!r}.")
-            if isinstance(value, dict) or (isinstance(value, list) and not known[name].multiple):
-                raise refuse(f"{path}: {name}: expected a word or a number, found {value!r}.")
-        words = {name: value if isinstance(value, bool | list) else str(value) for name, value in values.items()}
-        context.default_map = {**(context.default_map or {}), **words}  # checked in the same way as the values of flags
+            values = _take_values(context, read_toml(path), str(path))
+        context.default_map = {**values, **(context.default_map or {})}  # --set wins
     return path
 
 
-Graph = Annotated[str, typer.Argument(help="A built-in name (see kappagcn data list) or a file.")]
+def _read_set(context: typer.Context, assignments: list[str] | None) -> list[str] | None:
+    """Use NAME=VALUE as the default of the option with that name."""
+    with one_line_errors():
+        for each in assignments or []:
+            name, equals, value = each.partition("=")
+            if not equals:
+                raise refuse(f"--set: expected NAME=VALUE, found {each!r}.")
+            context.default_map = {**(context.default_map or {}), **_take_values(context, {name: value}, "--set")}
+    return assignments
+
+
+def refuse_hidden(context: typer.Context) -> None:
+    """Refuse options that only ``--set`` reaches, and values that an option and ``--set`` both give."""
+    assigned = {name.partition("=")[0].replace("-", "_") for name in context.params.get("set_") or []}
+    for each in context.command.params:
+        given = context.get_parameter_source(str(each.name))
+        if given is None or given.name != "COMMANDLINE":
+            continue
+        name, value = _shown_name(each).replace("_", "-"), context.params[str(each.name)]
+        if getattr(each, "hidden", False):
+            raise refuse(f"--{name}: expected --set {name}={_text(value)}, found it as an option.")
+        if _shown_name(each) in assigned:
+            raise refuse(f"--{name}: expected it once, found it also in --set.")
+
+
+def names_for_set(parameters: list[inspect.Parameter]) -> str:
+    """The options of a command that only ``--set`` reaches, with their defaults, as a paragraph of its help."""
+    hidden = [each for each in parameters if _info(each) is not None and _info(each).hidden]
+    values = {each.name.replace("_", "-"): "" if each.default is None else _text(each.default) for each in hidden}
+    names = ", ".join(f"{name}={value}" if value else name for name, value in values.items())
+    return f"\n\nNames for --set and --config, with defaults: {names}." if names else ""
+
+
+def _info(parameter: inspect.Parameter) -> Any:
+    """Typer's description of a parameter, None if it has none."""
+    return next(iter(getattr(parameter.annotation, "__metadata__", ())), None)
+
+
+def _shown_name(option: Any) -> str:
+    """The name of an option in TOML files, with underscores."""
+    return str(option.name).removesuffix("_")
+
+
+def _text(value: Any) -> str:
+    """A value as ``--set`` takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+Graph = Annotated[str, typer.Argument(metavar="GRAPH", help="A built-in name (see kappagcn data list) or a file.")]
 DataFolder = Annotated[
     Path | None, typer.Option("--data", envvar="KAPPAGCN_DATA", help="Folder to search for datasets first.")
 ]
@@ -59,12 +113,16 @@ _WeightHelp = "Column of weights in a table of edges; an attribute in GraphML an
 _WeightsHelp = "Whether to use weights of edges; embed takes them as lengths."
 _HeaderHelp = "Whether an edge list has a heading; detected by default."
 _MatrixHelp = "Whether a table of numbers is a matrix; detected by default."
+_DistributedHelp = "Train with the other processes of torchrun, as every process that it starts does."
 _ConfigHelp = "TOML file of settings; flags override it."
+_SetHelp = "NAME=VALUE of a setting, also of one that has no option here; see below."
 
 
 @dataclass(frozen=True)
 class FileOptions:
     """Options for the files of a graph."""
+
+    PANEL: ClassVar = "Files"
 
     features: Annotated[str | None, typer.Option(help=_FeaturesHelp)] = None
     labels: Annotated[
@@ -96,16 +154,17 @@ class FileOptions:
         weight = self.weight if self.weights else False
         return {"weight": weight, **{name: getattr(self, name) for name in names}}
 
-    def load(self, graph: str, column_rules: Any = None) -> Any:
+    def load(self, graph: str, column_rules: Any = None, time: str | None = None) -> Any:
         """Load the graph, and print one line about it on standard error.
 
         Args:
             graph: A built-in name or a file.
             column_rules: How columns of nodes become features, for a network that was trained on others.
+            time: Column of times in a table of edges.
         """
         from kappagcn.graphs import load_graph
 
-        options = {**self.arguments(), "column_rules": column_rules}
+        options = {**self.arguments(), "column_rules": column_rules, "time": time}
         loaded = load_graph(graph, root=self.data, sparse=True, progress=True, **options)
         say(f"{graph}: {loaded.report}")
         return loaded
@@ -122,10 +181,10 @@ class FileOptions:
 class RunOptions:
     """Options for a training run and its directory."""
 
+    PANEL: ClassVar = "Run"
+
     threads: Threads = None
-    distributed: Annotated[bool, typer.Option("--distributed", help="Train with the other processes of torchrun.")] = (
-        False
-    )
+    distributed: Annotated[bool, typer.Option("--distributed", hidden=True, help=_DistributedHelp)] = False
     timeout: Annotated[float, typer.Option(min=1, help="Seconds until a silent process counts as lost.")] = SILENCE
     out: Annotated[Path | None, typer.Option(help="Run directory; runs/GRAPH-SPACE by default.")] = None
     resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out, if there is one.")] = False
@@ -135,20 +194,22 @@ class RunOptions:
     config: Annotated[Path | None, typer.Option("--config", is_eager=True, callback=_read_config, help=_ConfigHelp)] = (
         None
     )
+    set_: Annotated[list[str] | None, typer.Option("--set", is_eager=True, callback=_read_set, help=_SetHelp)] = None
 
     def __post_init__(self) -> None:
-        """Refuse --distributed without torchrun, and torchrun without --distributed; only rank 0 prints."""
-        if self.timeout != SILENCE and not self.distributed:
-            raise refuse(f"--timeout: expected --distributed beside it, found {self.timeout:g} for one process.")
-        if not self.distributed and int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            messages.quiet = os.environ.get("RANK", "0") != "0"
-            raise refuse("expected --distributed for several processes, found none: each would do the same run.")
-        if self.distributed and "RANK" not in os.environ:
+        """Take part where torchrun started several processes, of which rank 0 alone prints; resume after a restart."""
+        started = "RANK" in os.environ and "WORLD_SIZE" in os.environ
+        if self.distributed and not started:
             raise refuse(
                 "--distributed: expected to be one of several processes, found a single one. Start them with "
                 "torchrun --nproc-per-node 2 -m kappagcn ..."
             )
-        messages.quiet = self.distributed and os.environ["RANK"] != "0"
+        object.__setattr__(self, "distributed", started)
+        if self.timeout != SILENCE and not started:
+            raise refuse(f"--timeout: expected torchrun beside it, found {self.timeout:g} for one process.")
+        messages.quiet = started and os.environ["RANK"] != "0"
+        if started and int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0:
+            object.__setattr__(self, "resume", True)
 
     def directory(self, graph: str, space: str) -> Path:
         """The run directory, by default named after the graph and the space; it must be free for this run."""
@@ -217,46 +278,42 @@ def _flag_values(settings: Any) -> dict[str, Any]:
 
 
 def _flags(kind: type[Any]) -> dict[str, Field[Any]]:
-    """Settings with a flag on the command line, by its name with underscores."""
-    return {flag_of(each): each for each in fields(kind) if each.metadata["shown"]}
+    """Settings that the command line takes, by flag, with underscores."""
+    return {flag_of(each): each for each in fields(kind) if not each.metadata["python_only"]}
 
 
-def group_parameters(group: type[Any]) -> list[inspect.Parameter]:
+def group_parameters(group: type[Any], hidden: Collection[str] = ()) -> list[inspect.Parameter]:
     """The parameters of a command for the fields of a group of options, or of the settings of a task."""
     if issubclass(group, Settings):
-        options = {flag: _setting_option(flag, each) for flag, each in _flags(group).items()}
-    else:
-        hints = get_type_hints(group, include_extras=True)
-        options = {each.name: (hints[each.name], each.default) for each in fields(group)}
-    return [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in options.items()
-    ]
+        return [_setting_option(flag, each, group) for flag, each in _flags(group).items()]
+    hints, parameters = get_type_hints(group, include_extras=True), []
+    for each in fields(group):
+        info = copy(hints[each.name].__metadata__[0])
+        info.rich_help_panel, info.hidden = group.PANEL, each.name in hidden
+        parameters.append(_parameter(each.name, Annotated[hints[each.name].__origin__, info], each.default))
+    return parameters
 
 
 def take_group(group: type[Any], options: dict[str, Any]) -> Any:
     """Build a group of options, or the settings of a task, and remove its values from the options of a command."""
     values = {each.name: options.pop(each.name) for each in group_parameters(group)}
-    if not issubclass(group, Settings):
-        return group(**values)
-    return as_settings(group, {name: v.value if isinstance(v, StrEnum) else v for name, v in values.items()})
+    return as_settings(group, values) if issubclass(group, Settings) else group(**values)
 
 
-def _choices(name: str, words: Sequence[str]) -> Any:
-    return StrEnum(name, {word: word for word in words})
+def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _setting_option(flag: str, each: Field[Any]) -> tuple[Any, Any]:
-    """The annotation and the default of a setting's option."""
-    limits: dict[str, Any] = {}
-    kind: Any = {"int": int, "int | None": int | None, "float": float, "bool": bool}.get(str(each.type), str)
-    default = each.default if kind is not str else str(each.default)
-    if str(each.type).startswith("int") and kind is not str:  # wrong numbers are refused while arguments are read
-        low, high = interval(each)
-        limits = {"min": int(low), "max": None if high == math.inf else int(high) - 1}
-    if each.metadata["choices"]:
-        kind = _choices(flag, each.metadata["choices"])
-        default = kind(default)
-    name = flag.replace("_", "-")
-    names = f"--{name}/--no-{name}" if kind is bool else f"--{name}"
-    return Annotated[kind, typer.Option(names, help=each.metadata["help"], **limits)], default
+def _setting_option(flag: str, each: Field[Any], kind: type[Any]) -> inspect.Parameter:
+    """The option of a setting: a switch, or text that `as_settings` reads and checks."""
+    name, switch = flag.replace("_", "-"), each.type == "bool"
+    info = typer.Option(
+        f"--{name}/--no-{name}" if switch else f"--{name}",
+        help=description(each, kind),
+        metavar=None if switch else METAVARS.get(str(each.type), "<int>"),
+        hidden=not each.metadata["common"],
+        rich_help_panel="Settings",
+    )
+    if switch:
+        return _parameter(flag, Annotated[bool, info], each.default)
+    return _parameter(flag, Annotated[str | None, info], None if each.default is None else str(each.default))

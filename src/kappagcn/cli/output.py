@@ -48,17 +48,13 @@ def one_line_errors() -> Iterator[None]:
     except BrokenPipeError:
         sys.stderr.close()  # the program that reads the pipe has closed it
         raise typer.Exit(1) from None
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] != "matplotlib":
-            raise
-        raise refuse("expected matplotlib for pictures, found none. Run pip install 'kappagcn[figures]'.") from None
     except OSError as error:
         name = "" if error.filename is None else f"{error.filename}: "
         raise refuse(f"{name}{error.strerror or error}.", 1) from None
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "allocate" not in str(error):
             raise
-        raise refuse("Out of memory. Try a smaller --batch-size to classify, or fewer --sources to embed.", 1) from None
+        raise refuse("Out of memory. Try classify --set batch-size=1024, or embed --set sources=64.", 1) from None
 
 
 def record_command(directory: Path) -> None:

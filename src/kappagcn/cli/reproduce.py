@@ -33,7 +33,7 @@ class Item(StrEnum):
 
 ITEM_HELP = "What to repeat; see above."
 PARTS_HELP = "Only these datasets, rows, figures, or cells (tree/H10)."
-CONFIGS_HELP = "Folder of settings that searches write and tables read."
+CONFIGS_HELP = "TOML file of settings that searches write and tables read."
 OUT_HELP = "Folder with the records; runs that have one are not repeated."
 
 
@@ -49,7 +49,7 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once; by default one per core.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="One split, one run, few epochs.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print all settings and stop.")] = False,
-    out: Annotated[Path, typer.Option(help=OUT_HELP)] = Path("results"),
+    out: Annotated[Path, typer.Option(help=OUT_HELP)] = Path("records"),
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
@@ -80,8 +80,8 @@ def reproduce(
         plan.run(processes=jobs or os.cpu_count() or 1, report=report)
     except KeyboardInterrupt:
         raise refuse(f"stopped; finished runs are in {out}. The same command continues with the others.", 1) from None
-    if isinstance(plan, job.Plan) and item.value in job.SEARCHES and configs is not None:
-        plan.save_chosen(configs)
+    if item.value in job.SEARCHES and configs is not None:
+        job.save_chosen(plan, configs)
     table = plan.table()
     if as_json:
         print(json.dumps({"item": item.value, "columns": table.columns, "rows": table.rows}, ensure_ascii=False))
@@ -98,7 +98,7 @@ def _figures(names: list[str], out: Path, data: Path | None) -> list[Path]:
     for name in names:
         if name not in FIGURES:
             raise refuse(f"figures: expected {', '.join(FIGURES)}, found {name!r}.")
-    make_folder(out / "figures")
+    make_folder(out)
     written = []
     for name in names or FIGURES:
         try:

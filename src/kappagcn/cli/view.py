@@ -56,12 +56,21 @@ def plot(
 def report(
     runs: Runs,
     out: Annotated[Path | None, typer.Option(help="Folder for the page; the first RUN by default.")] = None,
+    intervals: Annotated[
+        bool,
+        typer.Option("--intervals", help="Compute intervals of an embedding's curvatures, kept in RUN."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write one page about a run, or one that compares up to four runs; it opens in any browser, without a network."""
     from kappagcn.run_folder import SavedRun
     from kappagcn.view.report import write_comparison, write_report
 
+    if intervals:
+        from kappagcn.embedding.curvature_profile import add_intervals
+
+        for run in runs:
+            add_intervals(run)
     saved = [SavedRun(run) for run in runs]
     folder = make_folder(runs[0] if out is None else out)
     if len(saved) == 1:

@@ -31,6 +31,7 @@ class Communicator:
         rank: Rank of this process in the group, from 0.
         world_size: Number of processes in the group.
         epoch: Training epoch that this process is in.
+        group: The process group; None for a single process.
 
     >>> alone = Communicator()
     >>> alone.rank, alone.world_size
@@ -39,7 +40,7 @@ class Communicator:
 
     def __init__(self, group: dist.ProcessGroup | None = None) -> None:
         self.epoch = 0
-        self.rank, self.world_size, self._group = 0, 1, group
+        self.rank, self.world_size, self.group = 0, 1, group
         if group is None:
             return
         if not isinstance(group, dist.ProcessGroup) or dist.get_rank(group) < 0:
@@ -69,12 +70,12 @@ class Communicator:
     def broadcast(self, tensor: Tensor) -> None:
         """Overwrite a tensor with that of rank 0."""
         if self.world_size > 1:
-            dist.broadcast(tensor, self._global_rank0(), group=self._group)
+            dist.broadcast(tensor, self._global_rank0(), group=self.group)
 
     def all_reduce(self, tensor: Tensor) -> None:
         """Overwrite a tensor with its sum over all ranks."""
         if self.world_size > 1:
-            dist.all_reduce(tensor, group=self._group)
+            dist.all_reduce(tensor, group=self.group)
 
     def all_reduce_sum(self, *values: Tensor | float) -> list[float]:
         """Sums of numbers over all ranks, in float64 and in one message.
@@ -107,7 +108,7 @@ class Communicator:
         if self.world_size == 1:
             received.copy_(sent)
         else:
-            dist.all_to_all_single(received, sent, receives, sends, group=self._group)
+            dist.all_to_all_single(received, sent, receives, sends, group=self.group)
 
     def run_on_rank0(self, action: Callable[[], T]) -> T:
         """Run a function on rank 0 alone; every rank returns its result, or raises its `KappaGCNError`.
@@ -123,7 +124,7 @@ class Communicator:
                 outcome = [action()]
             except KappaGCNError as problem:
                 outcome = [problem]
-        dist.broadcast_object_list(outcome, self._global_rank0(), group=self._group)
+        dist.broadcast_object_list(outcome, self._global_rank0(), group=self.group)
         if isinstance(outcome[0], KappaGCNError):
             raise outcome[0]
         result: T = outcome[0]
@@ -131,5 +132,5 @@ class Communicator:
 
     def _global_rank0(self) -> int:
         """Number of the group's rank 0 among all processes of torch.distributed."""
-        assert self._group is not None
-        return dist.get_global_rank(self._group, 0)
+        assert self.group is not None
+        return dist.get_global_rank(self.group, 0)

@@ -8,8 +8,6 @@ import torch
 from torch import Tensor
 
 from kappagcn.distributed.communicator import Communicator
-from kappagcn.distributed.part_folder import Part
-from kappagcn.sparse import multiply
 
 __all__ = ["Exchange", "gather"]
 
@@ -35,16 +33,6 @@ class Exchange:
         self.sent_rows = wanted.new_empty(sum(self.sends))
         communicator.all_to_all(self.sent_rows, wanted, self.sends, self.receives)
 
-    @classmethod
-    def of_part(cls, part: Part, communicator: Communicator) -> Exchange:
-        """The exchange of a part of a graph that was written to files, which list the rows to exchange."""
-        exchange = cls.__new__(cls)
-        exchange.own, exchange.sent, exchange.communicator = part.own, 0, communicator
-        exchange.receives, exchange.sends = part.receives, part.sends
-        exchange.wanted = torch.from_numpy(part.array("halo_rows")).long()
-        exchange.sent_rows = torch.from_numpy(part.array("sent_rows")).long()
-        return exchange
-
     def part(self, mask: Tensor) -> Exchange:
         """The exchange of some of the rows of other ranks, by a mask (H,)."""
         ranks = torch.arange(len(self.receives)).repeat_interleave(torch.tensor(self.receives))[mask]
@@ -64,10 +52,6 @@ class Exchange:
         """The sum of each number over all ranks."""
         return self.communicator.all_reduce_sum(*values)
 
-    def next_gather(self) -> Exchange:
-        """The exchange of the next product, whose gradients go back through it."""
-        return self
-
     def gather_forward(self, x: Tensor) -> Tensor:
         """Own rows, then those of other ranks: (own, D) → (own + halo, D)."""
         mine = x.detach()[self.sent_rows]
@@ -85,14 +69,6 @@ class Exchange:
         self.sent += theirs.numel() * theirs.element_size()
         return grad[: self.own].index_add(0, self.sent_rows.to(grad.device), mine)
 
-    def product(self, matrix: Tensor, x: Tensor) -> Tensor:
-        """A CSR matrix times own rows and those of other ranks: (own, own + halo) and (own, D) → (own, D)."""
-        return multiply(matrix, self.gather_forward(x))
-
-    def product_backward(self, transpose: Tensor, grad: Tensor) -> Tensor:
-        """The gradient of `product` in the own rows, by the transposed matrix: (own, D) → (own, D)."""
-        return self.gather_backward(multiply(transpose, grad))
-
 
 class _Gather(torch.autograd.Function):
     @staticmethod
@@ -107,5 +83,5 @@ class _Gather(torch.autograd.Function):
 
 def gather(x: Tensor, exchange: Exchange) -> Tensor:
     """`Exchange.gather_forward`, differentiable."""
-    rows: Tensor = _Gather.apply(x, exchange.next_gather())
+    rows: Tensor = _Gather.apply(x, exchange)
     return rows

@@ -12,7 +12,7 @@ from kappagcn.distributed.halo_exchange import Exchange, gather
 from kappagcn.errors import GraphError
 from kappagcn.sparse import SparseMatrix
 
-__all__ = ["PartMatrix", "cut"]
+__all__ = ["PartMatrix", "cut", "part_matrix"]
 
 
 class PartMatrix(SparseMatrix):
@@ -76,27 +76,43 @@ class PartMatrix(SparseMatrix):
         return PartMatrix(self.rows[kept], cols[kept], values, shape, self.exchange.part(mask))
 
 
+def part_matrix(
+    rows: Tensor, cols: Tensor, values: Tensor, offsets: list[int], communicator: Communicator
+) -> PartMatrix:
+    """This rank's rows of a matrix whose nodes are in the order of parts.
+
+    Args:
+        rows: Row of each entry, from 0 for the first node of this rank, (E,).
+        cols: Column of each entry, among all nodes, (E,).
+        values: The entries, (E,).
+        offsets: The first node of each part, and the number of nodes.
+        communicator: Connects the ranks, one for each part.
+    """
+    start, stop = offsets[communicator.rank], offsets[communicator.rank + 1]
+    foreign = (cols < start) | (cols >= stop)
+    halo, bounds = cols[foreign].unique(), torch.tensor(offsets)
+    owner = torch.searchsorted(bounds, halo, right=True) - 1
+    counts = torch.bincount(owner, minlength=communicator.world_size)
+    exchange = Exchange(stop - start, halo - bounds[owner], counts, communicator)
+    columns = torch.where(foreign, stop - start + torch.searchsorted(halo, cols), cols - start)
+    shape = (stop - start, stop - start + len(halo))
+    return PartMatrix(rows.to(values.device), columns.to(values.device), values, shape, exchange)
+
+
 def cut(matrix: SparseMatrix, owner: Tensor, communicator: Communicator) -> tuple[Tensor, PartMatrix]:
-    """The nodes of this rank, (own,), in their order, and its rows of the whole matrix.
+    """The nodes of this rank, in their order, and its rows of a matrix in memory.
 
     Args:
         matrix: (N, N); only the rows of this rank are read.
         owner: Rank of each node, (N,).
         communicator: Connects the ranks.
     """
-    rank, world_size = communicator.rank, communicator.world_size
-    own = (owner == rank).nonzero().flatten()
-    device, all_rows = matrix.values.device, matrix.rows.cpu()
-    mine = owner[all_rows] == rank
-    rows, cols, values = all_rows[mine], matrix.cols.cpu()[mine], matrix.values[mine.to(device)]
-    others = cols[owner[cols] != rank].unique()
-    halo = others[owner[others].argsort(stable=True)]
-    local = torch.empty(len(owner), dtype=torch.long)  # index of each node on its own rank
-    for other in range(world_size):
-        nodes = (owner == other).nonzero().flatten()
-        local[nodes] = torch.arange(len(nodes))
-    exchange = Exchange(len(own), local[halo], torch.bincount(owner[halo], minlength=world_size), communicator)
-    columns = local.clone()
-    columns[halo] = len(own) + torch.arange(len(halo))
-    shape = (len(own), len(own) + len(halo))
-    return own, PartMatrix(local[rows].to(device), columns[cols].to(device), values, shape, exchange)
+    order, position = owner.argsort(stable=True), torch.empty_like(owner)
+    position[order] = torch.arange(len(order))
+    offsets = [0, *torch.bincount(owner, minlength=communicator.world_size).cumsum(0).tolist()]
+    start, stop = offsets[communicator.rank], offsets[communicator.rank + 1]
+    rows = position[matrix.rows.cpu()]
+    mine = (rows >= start) & (rows < stop)
+    values = matrix.values[mine.to(matrix.values.device)]
+    part = part_matrix(rows[mine] - start, position[matrix.cols.cpu()[mine]], values, offsets, communicator)
+    return order[start:stop], part

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.graphs import adjacency
 from kappagcn.nn.inputs import factors_of
-from kappagcn.training.lbfgs import LBFGS, Evaluate
+from kappagcn.training.quasi_newton import SCALE
 
 __all__ = ["place"]
 
@@ -49,33 +51,37 @@ def place(v: Tensor, manifold: Manifold, graph: Data, objective: str, random_sta
     old, weights = v.detach().double(), distances.weights.double()
     unit = float(weights[weights > 0].mean() ** -0.5)
 
-    def evaluate(position: Tensor) -> tuple[float, Tensor]:
-        moving = (unit * position.view(count, -1)).requires_grad_()
-        total, gradient = 0.0, torch.zeros_like(moving)
+    def backward(position: Tensor) -> float:
+        """The objective times SCALE, in blocks of new nodes whose gradients add up."""
+        total = 0.0
         for some in torch.arange(count).split(block_height(old)):
-            with torch.enable_grad():
-                squares = squares_from(torch.cat([old, moving]), k, dims, new[some])
-                loss = pair_terms(squares, weights[some], objective).sum() / distances.pairs
-            gradient += torch.autograd.grad(loss, moving)[0]
+            squares = squares_from(torch.cat([old, unit * position]), k, dims, new[some])
+            loss = SCALE / distances.pairs * pair_terms(squares, weights[some], objective).sum()
+            loss.backward()
             total += float(loss.detach())
-        return total, (unit * gradient).flatten()
+        return total
 
     shortest = float(weights.max() ** -0.5)
     starts = [_beside_neighbours(old, graph, count, random_state, outward * shortest) / unit for outward in OUTWARD]
-    minima = [_minimum(evaluate, start.flatten()) for start in starts]
-    return unit * min(minima, key=lambda minimum: minimum.value).position.view(count, -1)
+    minima = [_minimum(backward, start) for start in starts]
+    return unit * min(minima, key=lambda minimum: minimum[0])[1]
 
 
-def _minimum(evaluate: Evaluate, start: Tensor) -> LBFGS:
-    minimum = LBFGS(evaluate, start, largest_step=0.2)
-    values = [minimum.value]
-    for _ in range(STEPS):
-        if not minimum.step():
+def _minimum(backward: Callable[[Tensor], float], start: Tensor) -> tuple[float, Tensor]:
+    """The least value of an objective, and its position, from a start."""
+    position = start.clone().requires_grad_()
+    lbfgs = torch.optim.LBFGS([position], max_iter=WINDOW, max_eval=2 * WINDOW, line_search_fn="strong_wolfe")
+
+    def closure() -> float:
+        lbfgs.zero_grad()
+        return backward(position)
+
+    value = math.inf
+    for _ in range(STEPS // WINDOW):
+        before, value = value, float(lbfgs.step(closure))
+        if not value < (1 - LEAST_GAIN) * before:
             break
-        values.append(minimum.value)
-        if len(values) > WINDOW and values[-1] > (1 - LEAST_GAIN) * values[-1 - WINDOW]:
-            break
-    return minimum
+    return closure(), position.detach()
 
 
 def _beside_neighbours(v: Tensor, graph: Data, count: int, random_state: int, outward: float) -> Tensor:

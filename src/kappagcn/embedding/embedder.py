@@ -10,35 +10,37 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.base import TransformerMixin
 from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
 from kappagcn.embedding.added_points import place
-from kappagcn.embedding.curvature_interval import CurvatureInterval, curvature_intervals
+from kappagcn.embedding.curvature_profile import embedding_intervals
 from kappagcn.embedding.files import export_vectors, restore, save_embedder, summary_of, write_run
 from kappagcn.embedding.film_recorder import FilmRecorder
 from kappagcn.embedding.graph_distances import GraphDistances
 from kappagcn.embedding.measures import best_scale, check_result, coincident_nodes, ratio_histogram
 from kappagcn.embedding.neighbour_precision import mean_average_precision
-from kappagcn.embedding.pair_objectives import distances_from
 from kappagcn.embedding.quality import measure
-from kappagcn.embedding.run import AUTO, EmbeddingRun, curvature_values
+from kappagcn.embedding.run import AUTO, EmbeddingRun, curvature_values, curvatures_of
+from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.embedding.space_choice import SpaceChoice, first_trial, unfinished_choice
 from kappagcn.embedding.trials import Trial
 from kappagcn.errors import ConfigError, GraphError
-from kappagcn.geometry import Curvature, ProductManifold
+from kappagcn.geometry import ProductManifold
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import as_graph, components
 from kappagcn.models.points import FreePoints, NetworkPoints
+from kappagcn.nn.point_distances import distances_from
 from kappagcn.run_folder import holds_run
 from kappagcn.training.base import Estimator
+from kappagcn.training.curvature_interval import CurvatureInterval
 from kappagcn.training.graph_nodes import GraphNodes, chosen_rows
 from kappagcn.training.node_frames import node_names
 from kappagcn.training.run import TrainingResult
 from kappagcn.training.run_lock import locked
-from kappagcn.training.settings import EmbeddingSettings
-from kappagcn.training.sklearn_base import NotFittedError, TransformerMixin
+from kappagcn.training.sklearn_base import NotFittedError
 from kappagcn.training.threads import threads_for_pairs
 
 __all__ = ["GraphEmbedder"]
@@ -61,8 +63,9 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         tangent_: Tangent vectors of the points at the origin, (N, D), which stay precise near the ball's boundary.
         space_: The space with its learned curvatures, as a signature.
         curvatures_: Learned curvatures, one per factor.
-        curvature_intervals_: For each factor the range of its curvature in which the objective is within 1 %; None for
-            flat factors, sampled pairs and the κ-GCN.
+        curvature_intervals_: With ``intervals``, for each factor the range of its curvature in which the objective is
+            within 1 %, around this minimum; None for flat factors. None as a whole before training has converged, for
+            sampled pairs and the κ-GCN.
         choice_: With ``space="auto"`` the candidates and the reason; None otherwise.
         distortion_: The paper's average distortion, mean of ((d/d_G)² − 1)²; for sampled pairs an estimate from
             sources that were drawn for it alone.
@@ -231,29 +234,24 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
 
     def _rescale(self, manifold: ProductManifold, v: torch.Tensor, factor: float) -> torch.Tensor:
         """The points after all distances are multiplied by a factor."""
-        for module in manifold.modules():
-            if isinstance(module, Curvature):
-                module.raw.div_(factor**2)
+        for curvature in curvatures_of(manifold):
+            curvature.raw.div_(factor**2)
         intervals = self.curvature_intervals_
         self.curvature_intervals_ = intervals and [each and each.in_units(factor) for each in intervals]
         return factor * v
 
     def _intervals(self, points: Any, run: EmbeddingRun) -> list[CurvatureInterval | None] | None:
-        interrupted = self.result_.stopped_by == "interrupted"
-        all_pairs = isinstance(points, FreePoints) and not run.sources and run.distances.pairs > 0
-        if not self.intervals or interrupted or not all_pairs or self.curvature_lr == 0:
+        """The intervals that were asked for; None before training has converged, and where there is nothing to walk."""
+        walkable = isinstance(points, FreePoints) and not run.sources and run.distances.pairs > 0
+        if not self.intervals or self.result_.stopped_by != "converged" or not walkable or self.curvature_lr == 0:
             return None
         with torch.enable_grad():
-            intervals = curvature_intervals(
-                points, run.diameter / 2, lambda: run.quasi_newton(points, learn_curvatures=False)
-            )
-        return [None if each is None else each.in_units(run.unit) for each in intervals]
+            return embedding_intervals(points, run)
 
     def _place(self, dims: Sequence[int], kappas: Sequence[float], v: torch.Tensor) -> None:
         """Keep these points, in a space of these fixed curvatures."""
         self.manifold_ = ProductManifold.from_signature("x".join(f"U{dim}" for dim in dims)).double()
-        curvatures = [module for module in self.manifold_.modules() if isinstance(module, Curvature)]
-        for curvature, kappa in zip(curvatures, kappas, strict=True):
+        for curvature, kappa in zip(curvatures_of(self.manifold_), kappas, strict=True):
             curvature.raw.fill_(kappa)
         self._v = v
         self.tangent_, self.embedding_ = v.numpy(), self.manifold_.expmap0(v).numpy()

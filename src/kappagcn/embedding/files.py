@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 
 from kappagcn.embedding.arrays import arrays_of
-from kappagcn.embedding.curvature_interval import CurvatureInterval
 from kappagcn.embedding.run import EmbeddingRun
 from kappagcn.embedding.space_choice import SpaceChoice
 from kappagcn.errors import CheckpointError, ConfigError, GraphError
@@ -22,6 +21,7 @@ from kappagcn.geometry.signature import parse_signature
 from kappagcn.io_atomic import save_arrays
 from kappagcn.run_folder import SavedRun, save_embedded, save_json, writing
 from kappagcn.training.checkpoint import loading, save_tensors
+from kappagcn.training.curvature_interval import CurvatureInterval
 from kappagcn.training.provenance import provenance
 from kappagcn.training.run import TrainingResult
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kappagcn.embedding.graph_distances import GraphDistances
-from kappagcn.embedding.pair_objectives import distances_from
 from kappagcn.embedding.quality import MEASURED
 from kappagcn.errors import EmbeddingFailedError
 from kappagcn.geometry.manifold import Manifold
+from kappagcn.nn.point_distances import distances_from
 
 __all__ = ["best_scale", "check_result", "coincident_nodes", "ratio_histogram"]
 

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.embedding.pair_objectives import distances_from
 from kappagcn.errors import GraphError
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.graphs import adjacency
+from kappagcn.nn.point_distances import distances_from
 
 __all__ = ["mean_average_precision"]
 

@@ -1,8 +1,7 @@
 r"""Objectives over all pairs of nodes, each as one differentiable operation on tangent vectors at the origin.
 
     distortion   (1/n²) Σ_{i≠j} ((d(x_i, x_j)/d_G(i, j))² − 1)²        the paper's
-    relative     mean of |d/d_G − 1|                                   D_avg of most other papers; its kinks can be
-                                                                       smoothed, √(x² + width²) − width for |x|
+    relative     mean of |d/d_G − 1|                                   D_avg of most other papers
     stress       Σ (d − d_G)²/Σ d_G²                                   multidimensional scaling
 
 Value and gradients come from one pass over the pairs, so nothing of size N × N is kept between them: compiled where
@@ -15,10 +14,8 @@ So every point of a large graph moves in every step. Near pairs can be taken exa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -28,21 +25,19 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry import tangent_dist
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.kernels import torch_pairs
-from kappagcn.kernels.dispatch import compiled, first_order
+from kappagcn.kernels.dispatch import first_order
 from kappagcn.kernels.pair_limits import LEAST_RATIO
 from kappagcn.nn.inputs import factors_of
+from kappagcn.nn.point_distances import CompiledRows, compiled_rows, factors_by_torch
 from kappagcn.objectives import PAIR_OBJECTIVES
 
 __all__ = [
     "block_height",
     "checked_points",
-    "compiled_rows",
-    "distances_from",
     "distortion",
     "pair_loss",
     "pair_sums",
     "pair_terms",
-    "smoothed_loss",
     "squares_from",
 ]
 
@@ -92,58 +87,8 @@ def pair_loss(
         raise GraphError(f"objective: expected {', '.join(PAIR_OBJECTIVES)}, found {objective!r}.")
     k, dims = checked_points(v, manifold, distances)
     norm = distances.row_norm(objective) if row_norm is None else row_norm
-    loss: Tensor = _Pairs.apply(v, k, dims, distances, objective, norm, 0.0)[0]
+    loss: Tensor = _Pairs.apply(v, k, dims, distances, objective, norm)
     return loss
-
-
-def smoothed_loss(v: Tensor, manifold: Manifold, distances: GraphDistances, width: float) -> tuple[Tensor, Tensor]:
-    """The objective ``"relative"`` with its kinks smoothed, differentiable; and its value without smoothing.
-
-    Args:
-        v: Tangent vectors at the origin, (N, D).
-        manifold: A space, or a product of spaces whose dimensions sum to D.
-        distances: Distances in the graph.
-        width: Width of the smoothing, in units of d/d_G.
-
-    >>> from kappagcn import ProductManifold
-    >>> from kappagcn.graphs import path
-    >>> v, line = torch.tensor([[-0.6], [0.0], [0.6]]), ProductManifold.from_signature("E1")
-    >>> [round(float(value), 4) for value in smoothed_loss(v, line, GraphDistances.of(path(3)), 0.1)]
-    [0.1236, 0.2]
-    """
-    k, dims = checked_points(v, manifold, distances)
-    smooth, sharp = _Pairs.apply(v, k, dims, distances, "relative", distances.row_norm("relative"), width)
-    return smooth, sharp
-
-
-@torch.no_grad()
-def distances_from(v: Tensor, manifold: Manifold, sources: Sequence[int] | Tensor) -> Tensor:
-    """Distances of some points from all points exp_0(v), float64: (N, D) → (S, N).
-
-    Args:
-        v: Tangent vectors at the origin, (N, D).
-        manifold: A space, or a product of spaces whose dimensions sum to D.
-        sources: Numbers of the source points, (S,).
-
-    >>> from kappagcn import ProductManifold
-    >>> v = torch.tensor([[-0.5], [0.0], [0.5]])
-    >>> distances_from(v, ProductManifold.from_signature("H1"), [0]).round(decimals=6)
-    tensor([[0., 1., 2.]], dtype=torch.float64)
-    """
-    k, dims = factors_of(v, manifold)
-    starts = torch.as_tensor(sources)
-    if starts.dim() != 1 or starts.is_floating_point() or starts.dtype == torch.bool:
-        raise GraphError(f"sources: expected numbers of nodes, found {starts.dtype} of shape {tuple(starts.shape)}.")
-    if len(starts) and not 0 <= int(starts.min()) <= int(starts.max()) < len(v):
-        raise GraphError(f"sources: expected nodes from 0 to {len(v) - 1}, found others.")
-    kernels, rows = compiled_rows(v, k, dims)
-    if kernels is not None:
-        return torch.from_numpy(kernels.distances_from(rows, starts.numpy()))
-    known = torch.isfinite(v).all(1)
-    finite = torch.where(known[:, None], v, 0).double()
-    squares = torch_pairs.squares_from(factors_by_torch(finite, k, dims), starts)
-    squares[torch.arange(len(starts)), starts] = 0
-    return torch.where(known & known[starts][:, None], squares.sqrt(), torch.nan)  # as in the compiled pairs
 
 
 def checked_points(v: Tensor, manifold: Manifold, distances: GraphDistances) -> tuple[Tensor, list[int]]:
@@ -163,43 +108,27 @@ class _Pairs(torch.autograd.Function):
         distances: GraphDistances,
         objective: str,
         norm: float,
-        width: float,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> Tensor:
         slopes, rows = any(ctx.needs_input_grad[:2]), compiled_rows(v, k, dims)
-        (total, _, _, sharp), by_v, by_k = pair_sums(
-            v, k, dims, distances, objective, width=width, slopes=slopes, rows=rows
-        )
+        (total, *_), by_v, by_k = pair_sums(v, k, dims, distances, objective, slopes=slopes, rows=rows)
         ordered = 1 / (max(1, len(distances.weights)) * norm)
         counted = 2 * ordered if distances.sources is None else ordered  # all pairs are summed once
-        total, sharp, by_v, by_k = counted * total, counted * sharp, 2 * ordered * by_v, counted * by_k
+        total, by_v, by_k = counted * total, 2 * ordered * by_v, counted * by_k
         if distances.near is not None:
             both_ways = 2 / (len(v) * norm)
             near_total, own_v, own_k = _near(v, k, dims, distances.near, objective, rows)
-            total, sharp = total + both_ways * near_total, sharp + both_ways * near_total
+            total = total + both_ways * near_total
             if slopes:
                 by_v, by_k = by_v + both_ways * own_v, by_k + both_ways * own_k
         if slopes:
             ctx.save_for_backward(by_v.to(v.dtype), by_k.to(k.dtype))
-        values = v.new_tensor(total), v.new_tensor(sharp)
-        ctx.mark_non_differentiable(values[1])
-        return values
+        return v.new_tensor(total)
 
     @staticmethod
     @first_order
-    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         by_v, by_k = ctx.saved_tensors
-        return grad * by_v, grad * by_k, None, None, None, None, None
-
-
-CompiledRows = tuple[Any, Any]
-
-
-def compiled_rows(v: Tensor, k: Tensor, dims: list[int]) -> CompiledRows:
-    """The compiled routines and the points in the form that they take; None and None where torch is used instead."""
-    kernels = compiled("point_pairs", v)
-    if kernels is None:
-        return None, None
-    return kernels, kernels.Rows(v.detach().numpy(), np.cumsum([0, *dims]), k.detach().double().numpy())
+        return grad * by_v, grad * by_k, None, None, None, None
 
 
 def pair_sums(
@@ -209,11 +138,10 @@ def pair_sums(
     distances: GraphDistances,
     objective: str,
     *,
-    width: float = 0.0,
     slopes: bool,
     rows: CompiledRows | None = None,
 ) -> tuple[tuple[float, float, float, float], Tensor, Tensor]:
-    """The sum over unordered pairs, or pairs with sources, least and largest d²w, the sum without smoothing; gradients.
+    """The sum over unordered pairs, or pairs with sources, least and largest d²w, gradients.
 
     Args:
         v: Tangent vectors at the origin, (N, D).
@@ -221,17 +149,14 @@ def pair_sums(
         dims: Dimensions of the factors.
         distances: Distances in the graph.
         objective: One of `PAIR_OBJECTIVES`.
-        width: Width over which the kinks of ``"relative"`` are smoothed.
         slopes: Whether to compute gradients, by v and by κ.
         rows: Result of `compiled_rows`, if already computed.
     """
     kernels, points = compiled_rows(v, k, dims) if rows is None else rows
     if kernels is None:
-        return _by_torch(v, k, dims, distances, objective, width, slopes=slopes)
+        return _by_torch(v, k, dims, distances, objective, slopes=slopes)
     sources = None if distances.sources is None else distances.sources.numpy()
-    sums, by_v, by_k = kernels.all_pairs(
-        points, distances.weights.numpy(), sources, objective=objective, width=width, slopes=slopes
-    )
+    sums, by_v, by_k = kernels.all_pairs(points, distances.weights.numpy(), sources, objective=objective, slopes=slopes)
     return tuple(sums.tolist()), torch.from_numpy(by_v), torch.from_numpy(by_k)
 
 
@@ -260,13 +185,13 @@ def _near(
     return sums, by_v, by_k
 
 
-def pair_terms(squares: Tensor, w: Tensor, objective: str, width: float = 0.0) -> Tensor:
+def pair_terms(squares: Tensor, w: Tensor, objective: str) -> Tensor:
     """Terms of the objective for pairs with squared distances and weights."""
     if objective == "distortion":
         return torch.where(w > 0, squares * w - 1, 0).square()
     excess = torch.where(w > 0, squares * w, 1).clamp(min=LEAST_RATIO).sqrt() - 1
     if objective == "relative":
-        return (excess.square() + width**2).sqrt() - width if width else excess.abs()
+        return excess.abs()
     return excess.square() / torch.where(w > 0, w, 1)
 
 
@@ -286,18 +211,11 @@ def squares_from(v: Tensor, k: Tensor, dims: list[int], rows: Tensor, *, fixed: 
 
 
 def _by_torch(
-    v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances, objective: str, width: float, *, slopes: bool
+    v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances, objective: str, *, slopes: bool
 ) -> tuple[tuple[float, float, float, float], Tensor, Tensor]:
     """`pair_sums` by torch."""
     factors, weights, sources = factors_by_torch(v, k, dims), distances.weights.to(v.device), distances.sources
     with torch.no_grad():
-        sums = torch_pairs.all_pairs(factors, weights, sources, objective, width, slopes=slopes)
+        sums = torch_pairs.all_pairs(factors, weights, sources, objective, 0.0, slopes=slopes)
         by_v, by_k = zip(*(factor.gradients() for factor in factors), strict=True)
     return sums, torch.cat(by_v, 1), torch.stack(by_k)
-
-
-@torch.no_grad()
-def factors_by_torch(v: Tensor, k: Tensor, dims: list[int]) -> list[torch_pairs.Factor]:
-    """The points of each factor as `torch_pairs` takes them."""
-    parts = v.detach().double().split(dims, 1)
-    return [torch_pairs.Factor(part, kappa) for part, kappa in zip(parts, k.detach().double().tolist(), strict=True)]

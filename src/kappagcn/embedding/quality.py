@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from kappagcn.embedding.graph_distances import GraphDistances
-from kappagcn.embedding.pair_objectives import checked_points, distances_from, pair_sums
+from kappagcn.embedding.pair_objectives import checked_points, pair_sums
 from kappagcn.errors import GraphError
 from kappagcn.geometry.manifold import Manifold
+from kappagcn.nn.point_distances import distances_from
 
 __all__ = ["Distortion", "measure"]
 

@@ -14,11 +14,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.embedding.pair_objectives import block_height, compiled_rows, squares_from
+from kappagcn.embedding.pair_objectives import block_height, squares_from
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.graphs import adjacency
 from kappagcn.kernels.dispatch import first_order
 from kappagcn.nn.inputs import factors_of
+from kappagcn.nn.point_distances import compiled_rows
 
 __all__ = ["Neighbours", "ranking_loss"]
 

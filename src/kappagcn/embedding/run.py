@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 from kappagcn.distributed import Communicator
 from kappagcn.embedding.graph_distances import GraphDistances
 from kappagcn.embedding.ranking import Neighbours
-from kappagcn.embedding.smoothed import SmoothedTask, SmoothedTrainer
+from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.embedding.start import Scaling, Start, in_units, scaled, starts
 from kappagcn.embedding.tasks import EmbeddingTask, RankingTask, SampledEmbeddingTask, SharedEmbeddingTask
 from kappagcn.embedding.trials import TRIALS, MakeFilm, Trial, best_trial
@@ -27,14 +27,13 @@ from kappagcn.models.points import FreePoints, NetworkPoints
 from kappagcn.run_folder import save_json, should_resume
 from kappagcn.sparse import SparseMatrix, normalized_adjacency
 from kappagcn.training.checkpoint import fingerprint
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.devices import resolve_device
 from kappagcn.training.parts import PartTrainer
 from kappagcn.training.quasi_newton import QuasiNewtonTrainer
-from kappagcn.training.settings import EmbeddingSettings
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer, seeded
 
-__all__ = ["AUTO", "EmbeddingRun", "curvature_values", "source_count"]
+__all__ = ["AUTO", "EmbeddingRun", "curvature_values", "curvatures_of", "source_count"]
 
 AUTO = "auto"
 ALL_PAIRS = 5000  # nodes up to which every step takes all pairs
@@ -119,7 +118,7 @@ class EmbeddingRun:
         kappas = [kappa / self.unit**2 for kappa in curvature_values(manifold)]
         return learned_signature(parse_signature(self.settings.space), kappas)
 
-    def config(self) -> TrainingConfig:
+    def config(self) -> TrainingSettings:
         """Epochs and learning rates."""
         settings, free = self.settings, self.settings.method == "free"
         usual = {"lr": POINT_LR * self.diameter if free else NETWORK_LR, "curvature_lr": CURVATURE_LR}
@@ -128,8 +127,8 @@ class EmbeddingRun:
             for name, value in usual.items()
         }
         epochs = settings.epochs
-        return TrainingConfig(
-            epochs=epochs, patience=epochs, **rates, l2=0.0, decay="cosine", seed=settings.random_state
+        return TrainingSettings(
+            epochs=epochs, patience=epochs, **rates, l2=0.0, decay="cosine", random_state=settings.random_state
         )
 
     def identity(self) -> dict[str, Any]:
@@ -209,35 +208,30 @@ class EmbeddingRun:
             return self.quasi_newton(
                 points,
                 learn_curvatures=config.curvature_lr > 0,
-                smoothed=objective == "relative",
                 fixed_epochs=start.fixed_epochs,
             )
         if self.watched is None:  # L-BFGS on the weights of a network converges early to poor minima
-            return Trainer(points, self._task(points), config, radius=radius)
+            return Trainer(points, self.task(points), config, radius=radius)
         task: Any
         if self.communicator.world_size > 1:
             task = SharedEmbeddingTask(
-                points, self.data, self.sources, self.watched, self.communicator, config.seed, objective
+                points, self.data, self.sources, self.watched, self.communicator, config.random_state, objective
             )
             return PartTrainer(points, task, config, communicator=self.communicator, radius=radius)
         watched = GraphDistances.of(self.data, self.watched)
         task = SampledEmbeddingTask(points, self.data, self.sources, watched, objective)
         return Trainer(points, task, config, radius=radius)
 
-    def quasi_newton(
-        self, points: FreePoints, *, learn_curvatures: bool, smoothed: bool = False, fixed_epochs: int = 0
-    ) -> QuasiNewtonTrainer:
+    def quasi_newton(self, points: FreePoints, *, learn_curvatures: bool, fixed_epochs: int = 0) -> QuasiNewtonTrainer:
         """A trainer of free points on all pairs; the unit of each point is a typical distance to near nodes."""
         near = self.distances.weights.double().mean(1, keepdim=True)
         units: dict[str, torch.Tensor | float] = {"points": torch.where(near > 0, near.rsqrt(), self.diameter)}
-        options: dict[str, Any] = {
-            "units": units, "radius": self.diameter / 2 if learn_curvatures else None, "fixed_epochs": fixed_epochs,
-        }  # fmt: skip
-        if smoothed:
-            return SmoothedTrainer(points, SmoothedTask(points, self.distances), self.config(), **options)
-        return QuasiNewtonTrainer(points, self._task(points), self.config(), **options)
+        radius = self.diameter / 2 if learn_curvatures else None
+        return QuasiNewtonTrainer(
+            points, self.task(points), self.config(), units=units, radius=radius, fixed_epochs=fixed_epochs
+        )
 
-    def _task(self, points: FreePoints | NetworkPoints) -> EmbeddingTask:
+    def task(self, points: FreePoints | NetworkPoints) -> EmbeddingTask:
         """The objective over all pairs."""
         if self.settings.objective == "neighbours":
             return RankingTask(points, Neighbours.of(self.data))
@@ -291,9 +285,14 @@ def source_count(settings: EmbeddingSettings, nodes: int) -> int:
     return sources
 
 
+def curvatures_of(manifold: ProductManifold) -> list[Curvature]:
+    """The curvature modules of the factors."""
+    return [module for module in manifold.modules() if isinstance(module, Curvature)]
+
+
 def curvature_values(manifold: ProductManifold) -> list[float]:
     """Current curvatures of the factors."""
-    return [module.value for module in manifold.modules() if isinstance(module, Curvature)]
+    return [curvature.value for curvature in curvatures_of(manifold)]
 
 
 def held_out(nodes: int, seed: int) -> torch.Tensor:

@@ -74,6 +74,20 @@ def check_size(size: tuple[int, ...], dtype: torch.dtype | None) -> None:
 
 def read_vectors(**vectors: Tensor) -> torch.Size:
     """Check tensors of vectors (..., D) against each other and return their common leading shape."""
+    _check_vectors(vectors)
+    return broadcast({name: v.shape[:-1] for name, v in vectors.items()})
+
+
+def read_sets(**sets: Tensor) -> torch.Size:
+    """Check tensors of sets of vectors (..., N, D) against each other and return their common batch shape."""
+    _check_vectors(sets)
+    for name, points in sets.items():
+        if points.dim() < 2:
+            raise GeometryError(f"{name}: expected (..., N, D), found {tuple(points.shape)}; use unsqueeze(0) for one.")
+    return broadcast({name: points.shape[:-2] for name, points in sets.items()})
+
+
+def _check_vectors(vectors: dict[str, Tensor]) -> None:
     for name, v in vectors.items():
         if not isinstance(v, Tensor):
             raise GeometryError(
@@ -92,7 +106,6 @@ def read_vectors(**vectors: Tensor) -> torch.Size:
         raise GeometryError("expected one device; move the arguments with .to(device).")
     if len({v.shape[-1] for v in vectors.values()}) > 1:
         raise GeometryError(f"expected the same last axis (the dimension D), found {_describe(vectors)}.")
-    return broadcast({name: v.shape[:-1] for name, v in vectors.items()})
 
 
 def broadcast(shapes: dict[str, torch.Size]) -> torch.Size:
@@ -117,16 +130,6 @@ def _common_shape(shapes: list[torch.Size]) -> torch.Size:
             raise RuntimeError("shapes that do not broadcast")
         sides.append(wide.pop() if wide else 1)
     return torch.Size(reversed(sides))
-
-
-def read_sets(**sets: Tensor) -> torch.Size:
-    """Check tensors of sets of vectors (..., N, D) against each other and return their common batch shape."""
-    for name, points in sets.items():
-        read_vectors(**{name: points})
-        if points.dim() < 2:
-            raise GeometryError(f"{name}: expected (..., N, D), found {tuple(points.shape)}; use unsqueeze(0) for one.")
-    read_vectors(**{name: points.new_zeros(points.shape[-1]) for name, points in sets.items()})
-    return broadcast({name: points.shape[:-2] for name, points in sets.items()})
 
 
 def as_curvature(

@@ -14,7 +14,7 @@ def _geoopt() -> Any:
     try:
         import geoopt
     except ImportError:
-        raise ImportError("geoopt is not installed; install it with: pip install 'kappagcn[geoopt]'") from None
+        raise ImportError("geoopt is not installed; install it with: pip install geoopt") from None
     return geoopt
 
 

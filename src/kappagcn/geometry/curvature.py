@@ -183,14 +183,14 @@ class RelativeCurvature(Curvature):
         `mean` is the function that averages numbers of rows, (N,), over all ranks that share the rows.
         """
 
-        def measured(rows: Tensor) -> Tensor:
+        def scale_of(rows: Tensor) -> Tensor:
             squares = rows.double().square().sum(-1)
             square = mean(squares)
             if self.weigh_long:
                 square = mean(squares * squares) / square
             return self.LENGTHS * torch.where(square > 0, square + self.GROWN**2, torch.nan).sqrt()
 
-        set_once(self.scale, measured, rows)
+        set_once(self.scale, scale_of, rows)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
         """Load a state; in those of version 0.2 there is r² in place of the scale."""
@@ -201,7 +201,7 @@ class RelativeCurvature(Curvature):
 
 
 @torch.no_grad()
-def set_once(scale: Tensor, measured: Callable[..., Tensor], *tensors: Tensor) -> None:
+def set_once(scale: Tensor, measure: Callable[..., Tensor], *tensors: Tensor) -> None:
     """Set a scale, which is negative until then, to that measured of tensors, if it is a positive number.
 
     >>> scale = torch.tensor(-1.0)
@@ -211,17 +211,15 @@ def set_once(scale: Tensor, measured: Callable[..., Tensor], *tensors: Tensor) -
     1.0
     """
 
-    def new(scale: Tensor, *tensors: Tensor) -> Tensor:
-        value = measured(*tensors).clamp(max=torch.finfo(scale.dtype).max).to(scale.dtype)
-        return torch.where(value > 0, value, scale)
+    def measured(scale: Tensor, *tensors: Tensor) -> Tensor:
+        value = measure(*tensors).clamp(max=torch.finfo(scale.dtype).max).to(scale.dtype)
+        return torch.where((scale < 0) & (value > 0), value, scale)
 
     inputs = (scale, *(t.detach() for t in tensors))
-    if torch.compiler.is_compiling():
-        scale.copy_(torch.cond(scale < 0, new, lambda scale, *_: scale.clone(), inputs))
-    elif not scale.is_cpu:  # reading it would mean waiting for the device
-        scale.copy_(torch.where(scale < 0, new(*inputs), scale))
-    elif scale < 0:
-        scale.copy_(new(*inputs))
+    if torch.compiler.is_compiling():  # measures the first rows alone
+        scale.copy_(torch.cond(scale < 0, measured, lambda scale, *_: scale.clone(), inputs))
+    else:
+        scale.copy_(measured(*inputs))
 
 
 def add_axis(state_dict: dict[str, Any], *keys: str) -> None:

@@ -8,10 +8,10 @@ line what it is and what was changed. Nothing in this package knows of manifolds
 try S16 first: a cycle: it closes on itself
 """
 
-from kappagcn.graphs.datasets.edge_split_files import read_edge_split, save_edge_split
+from kappagcn.graphs.datasets.built_in import BUILT_IN, CLASSICS, classic
 from kappagcn.graphs.datasets.edge_splits import EdgeSplit, LabelledPairs, edge_split, time_split
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset, cache_folder
-from kappagcn.graphs.datasets.names import BUILT_IN, CLASSICS, as_graph, classic, load_graph
+from kappagcn.graphs.datasets.names import as_graph, load_graph
 from kappagcn.graphs.datasets.preprocess import (
     airport_features,
     airport_labels,
@@ -19,7 +19,7 @@ from kappagcn.graphs.datasets.preprocess import (
     standardize_columns,
 )
 from kappagcn.graphs.datasets.sources import catalogue
-from kappagcn.graphs.datasets.split_files import read_split, save_split
+from kappagcn.graphs.datasets.split_files import read_edge_split, read_split, save_edge_split, save_split
 from kappagcn.graphs.datasets.splits import (
     TEST_SEEDS,
     VALIDATION_SEEDS,
@@ -37,6 +37,7 @@ from kappagcn.graphs.io.pyg import from_pyg, save_data
 from kappagcn.graphs.io.reading import from_scipy, read_graph
 from kappagcn.graphs.io.undirected import adjacency, assemble
 from kappagcn.graphs.io.writing import save_graph
+from kappagcn.graphs.mapped import MappedGraph, MappedRows
 from kappagcn.graphs.measures.advice import Advice, advise
 from kappagcn.graphs.measures.components import components, induced_subgraph, largest_component
 from kappagcn.graphs.measures.curvature import GraphCurvature, clustering, parallelogram_curvature
@@ -57,6 +58,8 @@ __all__ = [
     "GraphStatistics",
     "Hyperbolicity",
     "LabelledPairs",
+    "MappedGraph",
+    "MappedRows",
     "NegativeSampler",
     "Split",
     "adjacency",

@@ -20,6 +20,7 @@ from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs.io.headings import MISSING_LABELS
+from kappagcn.graphs.io.tables import as_days
 from kappagcn.graphs.io.undirected import counted
 
 __all__ = ["ColumnRule", "EncodedColumns", "encode_columns"]
@@ -28,7 +29,6 @@ Array = NDArray[Any]
 MAX_CATEGORIES = 50  # indicators of one column; rarer categories share one more
 FEWEST_NAMES = 5  # number of rows from which text that is different in each of them is a name
 LISTED = 3  # columns that the sentence names
-DAY = 86_400e6  # microseconds
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,11 @@ class EncodedColumns(NamedTuple):
     sentence: str
     rules: tuple[ColumnRule, ...]
 
+    @property
+    def unchanged(self) -> bool:
+        """Whether all columns were numbers, with none missing."""
+        return all(rule.kind == "number" and not rule.has_missing for rule in self.rules)
+
     def check(self) -> None:
         """Raise an error if no column is left."""
         if not self.names:
@@ -86,10 +91,10 @@ class EncodedColumns(NamedTuple):
 
         The graph gets ``x``, ``attr_names``, the sentence in its report, and ``column_rules``, which are plain values.
         """
-        self.check()
         data.x, data.attr_names = torch.from_numpy(self.values[order]), self.names
         data.column_rules = [asdict(rule) for rule in self.rules]
-        data.report = "; ".join([*[data.report] * ("report" in data), self.sentence])
+        if not self.unchanged:
+            data.report = "; ".join([*[data.report] * ("report" in data), self.sentence])
 
 
 def encode_columns(table: pa.Table, rules: Sequence[ColumnRule] | None = None) -> EncodedColumns:
@@ -145,7 +150,7 @@ def _plain(column: pa.ChunkedArray, name: str, expected: str | None) -> pa.Array
         if expected == "category":
             return _without_missing_words(array.cast(pa.utf8()))
         if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-            return _days(array)
+            return as_days(array)
         if pa.types.is_boolean(kind):
             return array.cast(pa.int8()).cast(pa.float64())
         if pa.types.is_duration(kind) or pa.types.is_time(kind):
@@ -167,16 +172,10 @@ def _numbers_in(text: pa.Array) -> pa.Array | None:
     lower = pc.utf8_lower(text)
     if pc.all(pc.is_in(lower, value_set=pa.array(["true", "false", None]))).as_py():
         return pc.equal(lower, "true").cast(pa.int8()).cast(pa.float64())
-    for to_numbers in (lambda text: text.cast(pa.float64()), lambda text: _days(text.cast(pa.timestamp("us")))):
+    for to_numbers in (lambda text: text.cast(pa.float64()), lambda text: as_days(text.cast(pa.timestamp("us")))):
         with suppress(pa.ArrowInvalid):
             return to_numbers(text)
     return None
-
-
-def _days(times: pa.Array) -> pa.Array:
-    """Days since 1970."""
-    kind = pa.timestamp("us", getattr(times.type, "tz", None))
-    return pc.divide(times.cast(kind, safe=False).cast(pa.int64()).cast(pa.float64()), DAY)
 
 
 def _is_number(kind: pa.DataType) -> bool:

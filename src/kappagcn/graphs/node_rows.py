@@ -20,7 +20,15 @@ from kappagcn.graphs.io.headings import NODES
 from kappagcn.graphs.io.tables import arrow_table
 from kappagcn.graphs.io.undirected import node_id
 
-__all__ = ["NodeRows", "has_rows", "names_by_row", "node_rows", "row_of_each_node"]
+__all__ = [
+    "NodeRows",
+    "has_rows",
+    "may_name_nodes",
+    "names_by_row",
+    "node_rows",
+    "refuse_repeated",
+    "row_of_each_node",
+]
 
 Array = NDArray[Any]
 SHOWN = 3  # nodes that a message names on each side
@@ -73,9 +81,7 @@ def node_rows(
         rows = _rows_of_table(_as_table(values), index, _row_labels(values), rows_named or {}, role)
     else:
         rows = NodeRows([_name(label, role) for label in _row_labels(values)], _as_table(values))
-    repeated, count = Counter(rows.names).most_common(1)[0] if rows.names else ("", 0)
-    if count > 1:
-        raise GraphError(f"{role}: expected every node once, found {repeated!r} {count} times.")
+    refuse_repeated(rows.names, role)
     common = sum(name in index for name in rows.names)
     if not common or 2 * common < min(len(rows.names), len(index)):
         raise GraphError(
@@ -91,31 +97,38 @@ def names_by_row(values: Any, rows: NodeRows) -> dict[Any, str]:
     return dict(zip(_row_labels(values), rows.names, strict=True)) if counting else {}
 
 
-def row_of_each_node(rows: NodeRows, index: Mapping[str, int], role: str, *, complete: bool) -> Array:
+def row_of_each_node(names: Sequence[str], index: Mapping[str, int], role: str, *, complete: bool) -> Array:
     """Number of the row of each node, −1 for a node without one, (N,).
 
     Args:
-        rows: The rows; each must belong to a node.
+        names: The node of each row; each must be one of the graph.
         index: Number of each node by name.
         role: Name of the argument, for messages.
         complete: Whether every node must have a row.
     """
-    unknown = [name for name in rows.names if name not in index]
+    unknown = [name for name in names if name not in index]
     if unknown:
         raise GraphError(
             f"{role}: expected nodes of the graph, such as {_first(index)}, found {len(unknown):,} other "
             f"{'node' if len(unknown) == 1 else 'nodes'}: {_first(unknown)}. Leave these rows out."
         )
     order = np.full(len(index), -1)
-    order[[index[name] for name in rows.names]] = np.arange(len(rows.names))
-    if complete and len(rows.names) < len(index):
-        named = set(rows.names)
+    order[[index[name] for name in names]] = np.arange(len(names))
+    if complete and len(names) < len(index):
+        named = set(names)
         missing = [name for name in index if name not in named]
         raise GraphError(
             f"{role}: expected a row for each of the {len(index):,} nodes, found none for {len(missing):,}: "
             f"{_first(missing)}. Add rows, whose values may be missing, or leave the edges of these nodes out."
         )
     return order
+
+
+def refuse_repeated(names: Sequence[str], role: str) -> None:
+    """Refuse two rows of one node."""
+    if len(set(names)) < len(names):
+        repeated, count = Counter(names).most_common(1)[0]
+        raise GraphError(f"{role}: expected every node once, found {repeated!r} {count} times.")
 
 
 def _counts_rows(values: Any) -> bool:
@@ -178,7 +191,7 @@ def _rows_of_table(
     table: pa.Table, index: Mapping[str, int], labels: list[Any], rows_named: Mapping[Any, str], role: str
 ) -> NodeRows:
     """The rows by the column that names nodes; without one by their labels, where nodes have no names but numbers."""
-    for position in _candidates(table.column_names):
+    for position in may_name_nodes(table.column_names):
         names = _column_names(table.column(position), index, role)
         if names is not None and table.num_columns > 1:
             return NodeRows(names, table.remove_column(position), column=table.column_names[position])
@@ -197,8 +210,8 @@ def _rows_of_table(
     return NodeRows(numbers, table)
 
 
-def _candidates(headings: Sequence[str]) -> list[int]:
-    """Columns that may name nodes: those with a usual heading, and the first."""
+def may_name_nodes(headings: Sequence[str]) -> list[int]:
+    """Positions of columns that may name nodes: those with a usual heading, and the first."""
     lower = [name.strip().lower() for name in headings]
     usual = [i for i, name in enumerate(lower) if name in NODES - {""} or name.endswith(("_id", " id"))]
     return list(dict.fromkeys([*usual, *range(min(1, len(headings)))]))

@@ -9,17 +9,17 @@ from typing import Any, Unpack
 from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
-from kappagcn.classification.checks import check_graph
 from kappagcn.distributed import Communicator
 from kappagcn.errors import TrainingError
 from kappagcn.graphs import EdgeSplit
 from kappagcn.links.task import LinkBatches, LinkPrediction
 from kappagcn.models import FreePoints, LinkPredictor
 from kappagcn.training.checkpoint import fingerprint
-from kappagcn.training.config import TrainingConfig
+from kappagcn.training.checks import check_graph
 from kappagcn.training.minibatch import MiniBatchTrainer
 from kappagcn.training.run import RunOptions, TrainingResult, run_training
 from kappagcn.training.run_lock import locked
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer
 
 __all__ = ["fit_links", "link_task"]
@@ -58,7 +58,7 @@ def fit_links(
     model: LinkPredictor,
     data: Data,
     split: EdgeSplit,
-    config: TrainingConfig | None = None,
+    config: TrainingSettings | None = None,
     *,
     folds: int = 1,
     negatives: str = "uniform",
@@ -90,10 +90,10 @@ def fit_links(
     >>> from kappagcn.nn import TangentFeatures
     >>> data = TangentFeatures(scale=0.1)(disease(200))
     >>> model = LinkPredictor(KappaGCN(10, None, "H4"))
-    >>> fit_links(model, data, edge_split(data, 0), TrainingConfig(epochs=5)).epochs
+    >>> fit_links(model, data, edge_split(data, 0), TrainingSettings(epochs=5)).epochs
     5
     """
-    config = TrainingConfig() if config is None else config
+    config = TrainingSettings() if config is None else config
     communicator = Communicator.of(group)
     options: dict[str, Any] = {"folds": folds, "negatives": negatives, "evaluate_every": evaluate_every}
     options["communicator"] = communicator
@@ -107,7 +107,7 @@ def fit_links(
         return run_training(trainer, about, **run)
 
 
-def _identity(model: LinkPredictor, data: Data, split: EdgeSplit, config: TrainingConfig) -> dict[str, Any]:
+def _identity(model: LinkPredictor, data: Data, split: EdgeSplit, config: TrainingSettings) -> dict[str, Any]:
     """Configuration that a resumed run must share."""
     encoder, test = model.encoder, split.final_test_pairs()
     options = {"space": encoder.manifold.signature} if isinstance(encoder, FreePoints) else encoder.options

@@ -25,7 +25,7 @@ from kappagcn.graphs.io.pair_list import as_pairs
 from kappagcn.graphs.io.undirected import node_index
 from kappagcn.graphs.node_rows import has_rows
 from kappagcn.links.fitting import link_task
-from kappagcn.links.metrics import link_metrics, roc_auc
+from kappagcn.links.metrics import link_metrics
 from kappagcn.links.network import (
     build_link_predictor,
     link_inputs,
@@ -33,6 +33,8 @@ from kappagcn.links.network import (
     train_links,
 )
 from kappagcn.links.search import top_pairs
+from kappagcn.links.settings import LinkPredictionSettings
+from kappagcn.links.task import test_scores
 from kappagcn.models import FreePoints, LinkPredictor
 from kappagcn.training.base import Estimator
 from kappagcn.training.checkpoint import load_state, loading, save_tensors, state_tensors
@@ -40,9 +42,9 @@ from kappagcn.training.devices import resolve_device
 from kappagcn.training.edge_weights import in_units, usage
 from kappagcn.training.labelled import read_labelled
 from kappagcn.training.layer_by_layer import layerwise
+from kappagcn.training.metrics import roc_auc
 from kappagcn.training.minibatch import check_neighbors
 from kappagcn.training.node_frames import node_names
-from kappagcn.training.settings import LinkPredictionSettings
 from kappagcn.training.sklearn_base import NotFittedError
 from kappagcn.training.threads import threads_for_graph
 
@@ -234,14 +236,10 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
         self._fitted()
         if self._data is None:
             raise SplitError("expected a link predictor that was fitted, found a loaded one, without test pairs.")
-        pairs = self.split_.final_test_pairs()
-        count = pairs.edges.shape[1]
-        if not count:
+        if not self.split_.final_test_pairs().edges.shape[1]:
             raise SplitError("expected test edges, found none: fitted with test=0.")
         options = {name: value for name, value in self._options().items() if name != "folds"}
-        task = link_task(self.model_.eval(), self._data, self.split_, **options)
-        scores = task.scores(pairs.both).double().numpy()
-        return scores[:count], scores[count:]
+        return test_scores(link_task(self.model_, self._data, self.split_, **options), self.split_)
 
     def evaluate(self) -> dict[str, float]:
         """ROC AUC, average precision, hits@k and MRR on the test pairs. Do not choose settings by its results."""

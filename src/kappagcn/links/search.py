@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kappagcn.embedding.pair_objectives import distances_from
 from kappagcn.graphs import NegativeSampler
 from kappagcn.graphs.negatives import pair_keys
 from kappagcn.links.candidates import candidate_pairs
 from kappagcn.models import LinkPredictor
 from kappagcn.nn import FermiDiracDecoder
+from kappagcn.nn.point_distances import distances_from
 
 __all__ = ["top_pairs"]
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch_geometric.data import Data
@@ -14,13 +17,16 @@ from kappagcn.distributed import Communicator
 from kappagcn.errors import TrainingError
 from kappagcn.graphs import EdgeSplit, NegativeSampler
 from kappagcn.graphs.negatives import pair_keys
-from kappagcn.links.metrics import exact_roc_auc, link_metrics
+from kappagcn.links.metrics import link_metrics
 from kappagcn.models import FreePoints, LinkPredictor
-from kappagcn.training.config import check_count
+from kappagcn.training.metrics import roc_auc
 from kappagcn.training.minibatch import SampledNetwork, mixed_seed
+from kappagcn.training.setting_field import check_count
 from kappagcn.training.tasks import inputs
 
-__all__ = ["LinkBatches", "LinkPrediction", "evaluate_links"]
+__all__ = ["LinkBatches", "LinkPrediction", "evaluate_links", "test_scores"]
+
+Array = NDArray[np.float64]
 
 
 class LinkPrediction:
@@ -117,11 +123,12 @@ class LinkPrediction:
         return self._metrics(self.scores(self.validation.both))
 
     def _metrics(self, scores: Tensor) -> dict[str, float]:
-        labels, values = self.validation.labels.to(scores), scores.double().cpu().numpy()
-        count = self.validation.edges.shape[1]
+        loss = float(binary_cross_entropy_with_logits(scores, self.validation.labels.to(scores)))
+        values, count = scores.double().cpu().numpy(), self.validation.edges.shape[1]
+        is_finite = bool(torch.isfinite(scores).all())  # if not, the trainer reports the divergence
         return {
-            "validation_loss": float(binary_cross_entropy_with_logits(scores, labels)),
-            "validation_auc": exact_roc_auc(values[:count], values[count:]),
+            "validation_loss": loss if is_finite else math.nan,
+            "validation_auc": roc_auc(values[:count], values[count:]) if is_finite else math.nan,
         }
 
     @torch.no_grad()
@@ -232,8 +239,13 @@ def evaluate_links(task: LinkPrediction, split: EdgeSplit) -> dict[str, float]:
     >>> 0 <= evaluate_links(LinkPrediction(model, data, split), split)["roc_auc"] <= 1
     True
     """
+    return link_metrics(*test_scores(task, split))
+
+
+def test_scores(task: LinkPrediction, split: EdgeSplit) -> tuple[Array, Array]:
+    """Log-odds of the test edges and of the other test pairs, from messages along training edges alone."""
     pairs = split.final_test_pairs()
     task.model.eval()
-    scores = task.scores(pairs.both).double().cpu().numpy()
+    scores: Array = task.scores(pairs.both).double().cpu().numpy()
     count = pairs.edges.shape[1]
-    return link_metrics(scores[:count], scores[count:])
+    return scores[:count], scores[count:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Unpack
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from kappagcn.geometry import ProductManifold
 from kappagcn.models.classifier import CommonOptions, NodeClassifier, Step
 from kappagcn.nn import KappaAPPNP, KappaLinear, KappaLogits, capped_rows
-from kappagcn.nn.inputs import Adjacency, Features
-from kappagcn.nn.row_scale import observe_rows, relative_space
+from kappagcn.nn.inputs import Adjacency, Features, observe_rows, relative_space
 from kappagcn.sparse import SparseMatrix
 
 __all__ = ["APPNP"]
@@ -106,7 +105,7 @@ class APPNP(NodeClassifier):
         rows: Tensor = self.propagation(v, adjacency)
         return rows
 
-    def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
+    def tangent(self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
         """The propagated points, whose distances to hyperplanes are the logits, as tangent vectors, (N, D)."""
         adjacency = self.adjacency(x, edge_index, edge_weight)
         return self._propagate(super().tangent(x, adjacency), adjacency)

@@ -122,7 +122,7 @@ class HGCN(NodeClassifier):
         self.manifold, self.needs_all_neighbors = self.hidden[-1].manifold, attention
         self.output = None if num_classes is None else KappaLinear(hidden_channels, num_classes)
 
-    def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the classes, (N, C)."""
         # Not inherited: torch.compile treats bounds of curvatures as variables if networks with other bounds share it.
         return super().forward(x, edge_index, edge_weight)
@@ -157,11 +157,3 @@ class MLP(NodeClassifier):
     def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Any:
         """The edges, unchanged."""
         return edge_index
-
-    def forward(self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits of the classes, (N, C)."""
-        return super().forward(x, edge_index, edge_weight)
-
-    def tangent(self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
-        """The last hidden layer, (N, hidden_channels)."""
-        return super().tangent(x, edge_index, edge_weight)

@@ -14,6 +14,7 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
 from kappagcn.nn import KappaDropout
 from kappagcn.nn.inputs import Adjacency, Features
+from kappagcn.nn.prepared import as_features
 from kappagcn.sparse import SparseMatrix
 
 __all__ = ["ACTIVATIONS", "CommonOptions", "NodeClassifier", "Step"]
@@ -192,10 +193,13 @@ class NodeClassifier(nn.Module):
     def _run(self, steps: Sequence[Step], x: Features, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """Steps over the whole graph."""
         adjacency = self.adjacency(x, edge_index, edge_weight)
-        return _run_steps(steps, self.hidden[0].features(x), [adjacency] * len(steps))
+        return _run_steps(steps, as_features(x), [adjacency] * len(steps))
 
-    def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits of the classes, (N, C); without classes the last hidden layer, (N, D)."""
+    def forward(self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
+        """Logits of the classes, (N, C); without classes the last hidden layer, (N, D).
+
+        `edge_index` is needed by all networks except `MLP`.
+        """
         return self._run(self.steps(), x, edge_index, edge_weight)
 
     def forward_blocks(self, x: Features, blocks: Sequence[SparseMatrix]) -> Tensor:
@@ -211,7 +215,7 @@ class NodeClassifier(nn.Module):
             raise GraphError(f"blocks: expected {hops}, one for each product with the graph, found {len(blocks)}.")
         return _run_steps(steps, x, blocks)
 
-    def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
+    def tangent(self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
         """The last hidden layer as tangent vectors at the origin, (N, D)."""
         return self._run(self.steps()[: len(self.hidden)], x, edge_index, edge_weight)
 

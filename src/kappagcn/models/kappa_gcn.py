@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -12,8 +12,7 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
 from kappagcn.models.classifier import CommonOptions, NodeClassifier, Step
 from kappagcn.nn import KappaGCNConv, KappaLinear, KappaLogits, aggregate, capped_rows
-from kappagcn.nn.inputs import Adjacency, Features
-from kappagcn.nn.row_scale import relative_space
+from kappagcn.nn.inputs import Adjacency, Features, relative_space
 from kappagcn.sparse import SparseMatrix
 
 __all__ = ["OUTPUTS", "KappaGCN"]
@@ -175,7 +174,7 @@ class KappaGCN(NodeClassifier):
         assert self.logits.bias is not None
         return block.dropout(dropped).product(self.logits.distances(v)) + self.logits.bias
 
-    def tangent(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
+    def tangent(self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
         """The last hidden layer as tangent vectors at the origin, (N, D), without own features."""
         return super().tangent(x, edge_index, edge_weight)[:, : self.hidden[-1].out_channels]
 

@@ -14,8 +14,9 @@ from kappagcn.geometry.manifold import Manifold
 from kappagcn.nn.inputs import factors_of
 from kappagcn.nn.midpoints import count_edge_rows, midpoints
 from kappagcn.nn.neighbourhoods import frechet, tangential_at_nodes
-from kappagcn.nn.precision import at_least_single, is_lowered, without_autocast
+from kappagcn.nn.precision import at_least_single, without_autocast
 from kappagcn.sparse import Matrix, SparseMatrix
+from kappagcn.tracing import is_autocast_on
 
 AGGREGATIONS = ("midpoint", "tangential", "tangential-node", "frechet")
 
@@ -69,7 +70,7 @@ def aggregate(
     """
     if aggregation not in AGGREGATIONS:
         raise GraphError(f"expected aggregation {', '.join(AGGREGATIONS)}, found {aggregation!r}.")
-    if is_lowered(v):
+    if v.dtype not in (torch.float32, torch.float64) or is_autocast_on(v):
         with without_autocast(v):
             rows = aggregate(at_least_single(v), adjacency, manifold, aggregation=aggregation, double=double)
         return _shifted(rows.to(v.dtype), bias)

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from kappagcn.errors import GraphError
 from kappagcn.nn.aggregation import aggregate
-from kappagcn.nn.inputs import Adjacency, Features, Space, as_adjacency, as_manifold, check_rows
-from kappagcn.nn.prepared import prepared_adjacency
-from kappagcn.sparse import NORMALIZATIONS, Matrix, SparseMatrix
+from kappagcn.nn.inputs import Adjacency, Space, as_manifold, check_rows
+from kappagcn.nn.message_passing import NormalizedGraph
+from kappagcn.nn.prepared import cached
+from kappagcn.sparse import Matrix, SparseMatrix
 
 
 class PageRank(Matrix):
@@ -32,7 +33,6 @@ class PageRank(Matrix):
     def __init__(self, steps: Sequence[Matrix], alpha: float, *, transposed: bool = False) -> None:
         self.steps, self.alpha, self.shape = tuple(steps), alpha, steps[0].shape  # already checked
         self.transposed = transposed
-        self._row_sums: Tensor | None = None
 
     @property
     def dtype(self) -> torch.dtype:
@@ -75,16 +75,14 @@ class PageRank(Matrix):
         return self if is_same else PageRank(steps, self.alpha, transposed=self.transposed)
 
     def row_sums(self) -> Tensor:
-        """Sum of the weights of all nodes in each row, (N,), cached."""
-        if self.requires_grad or torch.compiler.is_compiling():
-            return self._summed()
-        if self._row_sums is None:
-            with torch.inference_mode(False):
-                self._row_sums = self._summed()
-        return self._row_sums
-
-    def _summed(self) -> Tensor:
+        """Sum of the weights of all nodes in each row, (N,), which takes K products; cached beside those of A."""
         sums = self.steps[0].row_sums()
+        is_one_step = all(matrix is self.steps[0] for matrix in self.steps)
+        if self.requires_grad or torch.compiler.is_compiling() or not is_one_step:
+            return self._summed(sums)
+        return cached(sums, (len(self.steps), self.alpha, self.transposed), lambda: self._summed(sums))
+
+    def _summed(self, sums: Tensor) -> Tensor:
         return self.product(torch.ones_like(sums).unsqueeze(1)).squeeze(1)
 
     def is_non_negative(self) -> bool:
@@ -104,7 +102,7 @@ class PageRank(Matrix):
         return self.steps[0].mean_over_ranks(values)
 
 
-class KappaAPPNP(nn.Module):
+class KappaAPPNP(NormalizedGraph):
     r"""Personalised PageRank propagation (Gasteiger et al. 2019) by κ-midpoints.
 
     Step t takes the midpoint of a node's neighbours, with weight 1 − α, and of its own first point, with weight α:
@@ -150,20 +148,15 @@ class KappaAPPNP(nn.Module):
             raise GraphError(f"K: expected a number of steps from 1, found {K!r}.")
         if not 0 <= alpha <= 1 or not 0 <= dropout < 1:
             raise GraphError(f"expected alpha from 0 to 1 and dropout below 1, found {alpha} and {dropout}.")
-        self.normalize = normalize if isinstance(normalize, str) else ("symmetric" if normalize else "none")
-        if self.normalize not in NORMALIZATIONS:
-            raise GraphError(f"expected normalize {', '.join(NORMALIZATIONS)}, found {normalize!r}.")
         self.K, self.alpha, self.dropout = K, alpha, dropout
         self.cached, self.double_precision = cached, double
-        self.add_self_loops = self.normalize != "none" if add_self_loops is None else add_self_loops
+        self._set_normalization(normalize, add_self_loops)
         self.manifold = as_manifold(manifold, None)
-        self._adjacency: SparseMatrix | None = None
-        self._page_rank: PageRank | None = None
 
     def reset_parameters(self) -> None:
         """Clear the cached adjacency; curvatures get their initial values."""
         self.manifold.reset_parameters()
-        self._adjacency = self._page_rank = None
+        self._cached_edge_index = None
 
     def forward(self, x: Tensor, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """The propagated rows, (N, D) → (N, D)."""
@@ -171,32 +164,10 @@ class KappaAPPNP(nn.Module):
         adjacency = self.page_rank(self.adjacency(x, edge_index, edge_weight))
         return aggregate(x, adjacency, self.manifold, double=self.double_precision)
 
-    def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> SparseMatrix:
-        """The normalised matrix Â that each step multiplies with."""
-        if self.cached and self._adjacency is not None and self._adjacency.dtype == x.dtype:
-            return self._adjacency
-        if isinstance(edge_index, SparseMatrix):
-            return as_adjacency(x, edge_index, edge_weight)
-        loops = 1.0 if self.add_self_loops else None
-        matrix = prepared_adjacency(
-            x, edge_index, edge_weight, normalization=self.normalize, loop_weight=loops, dtype=x.dtype
-        )
-        if self.cached and not matrix.requires_grad:  # its autograd graph ends with the first backward pass
-            self._adjacency = matrix
-        return matrix
-
     def page_rank(self, adjacency: SparseMatrix) -> PageRank:
         """The K steps as one matrix, in training with entries left out."""
-        if adjacency.requires_grad or torch.compiler.is_compiling():
-            steps = PageRank([adjacency] * self.K, self.alpha)
-        else:
-            if self._page_rank is None or self._page_rank.steps[0] is not adjacency:  # its row sums need K products
-                self._page_rank = PageRank([adjacency] * self.K, self.alpha)
-            steps = self._page_rank
+        steps = PageRank([adjacency] * self.K, self.alpha)
         return steps.dropout(self.dropout) if self.training else steps
-
-    def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_adjacency": None, "_page_rank": None}  # a copy does not contain the graph
 
     def extra_repr(self) -> str:
         """Number of steps and α."""

@@ -11,14 +11,23 @@ from torch_geometric.nn.inits import zeros
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
+from kappagcn.geometry.curvature import RelativeCurvature
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.nn.aggregation import AGGREGATIONS
-from kappagcn.nn.functional import dropconnect
-from kappagcn.nn.inputs import Adjacency, Features, NodeRows, Size, Space, as_adjacency, check_rows
+from kappagcn.nn.inputs import (
+    Adjacency,
+    Features,
+    NodeRows,
+    RowScale,
+    Size,
+    Space,
+    as_manifold,
+    check_rows,
+    observe_rows,
+)
 from kappagcn.nn.message_passing import CurvedMessagePassing, materialize
-from kappagcn.nn.prepared import prepared_adjacency
-from kappagcn.nn.row_scale import RowScale, is_relative, observe_rows, space_of_layer
-from kappagcn.sparse import NORMALIZATIONS, SparseMatrix
+from kappagcn.nn.prepared import as_features
+from kappagcn.sparse import SparseMatrix
 
 
 class KappaGCNConv(CurvedMessagePassing):
@@ -96,13 +105,10 @@ class KappaGCNConv(CurvedMessagePassing):
         if (in_channels < 1 and in_channels != -1) or out_channels < 1:
             raise GraphError(f"expected channels from 1, or -1 for in_channels, found {in_channels}, {out_channels}.")
         self.in_channels, self.out_channels = in_channels, out_channels
-        self.manifold = space_of_layer(manifold, out_channels)
-        self.in_units = is_relative(self.manifold)  # whether its curvatures are in units of rows
-        self.row_scale = RowScale() if self.in_units and not isinstance(manifold, Manifold) else None
-        self.normalize = normalize if isinstance(normalize, str) else ("symmetric" if normalize else "none")
-        if self.normalize not in NORMALIZATIONS:
-            raise GraphError(f"expected normalize {', '.join(NORMALIZATIONS)}, found {normalize!r}.")
-        self.add_self_loops = self.normalize != "none" if add_self_loops is None else add_self_loops
+        self.manifold = as_manifold(manifold, out_channels, relative=True)
+        is_relative = any(isinstance(module, RelativeCurvature) for module in self.manifold.modules())
+        self.row_scale = RowScale() if is_relative and not isinstance(manifold, Manifold) else None
+        self._set_normalization(normalize, add_self_loops)
         if self.add_self_loops and self.normalize == "none":
             raise GraphError(
                 "add_self_loops: KappaGCNConv does not support adding self-loops without a normalisation, found "
@@ -113,7 +119,6 @@ class KappaGCNConv(CurvedMessagePassing):
         self.lin = Linear(in_channels, out_channels, bias=False, weight_initializer="glorot")
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.register_buffer("mask", self._shares() if split_input else None, persistent=False)
-        self._cached_edge_index: SparseMatrix | None = None
         self._reset_weights()
 
     def _reset_weights(self) -> None:
@@ -124,7 +129,6 @@ class KappaGCNConv(CurvedMessagePassing):
             self.lin.weight.data *= self.mask
         if self.row_scale is not None:
             self.row_scale.reset_parameters()
-        self._cached_edge_index = self._features = None
 
     def _shares(self) -> Tensor:
         """1 where an input column belongs to the factor of an output column, (out_channels, in_channels)."""
@@ -142,16 +146,17 @@ class KappaGCNConv(CurvedMessagePassing):
         self, x: NodeRows, edge_index: Adjacency, edge_weight: Tensor | None = None, size: Size = None
     ) -> Tensor:
         """The convolved features, (N, in_channels) → (M, out_channels); `size` is (N, M) if x is not a pair."""
-        if isinstance(x, Tensor) and x.dim() == 3:  # signals on one graph
-            v, adjacency = self.linear(x.flatten(0, 1)), self.adjacency(x[0], edge_index, edge_weight, size)
-            if self.in_units:
-                observe_rows(v, self.manifold)
-            return torch.stack([self._combined(rows, adjacency) for rows in v.unflatten(0, x.shape[:2])])
-        v = self.linear(x[0] if isinstance(x, tuple) else x)
+        signals, sources = None, x[0] if isinstance(x, tuple) else x
+        if isinstance(x, Tensor) and x.dim() == 3:  # several signals on one graph
+            signals, sources, x = x.shape[:2], x.flatten(0, 1), x[0]
+        sources = sources if isinstance(sources, Tensor) and sources.layout == torch.strided else as_features(sources)
+        v = self.linear(sources)
         adjacency = self.adjacency(x, edge_index, edge_weight, size)
-        if self.in_units:
-            observe_rows(v, self.manifold, adjacency)
-        return self._combined(v, adjacency)
+        rows_of = adjacency if signals is None else None
+        v = observe_rows(v, self.manifold, rows_of, x=sources, row_scale=self.row_scale)
+        if signals is None:
+            return self._combined(v, adjacency)
+        return torch.stack([self._combined(rows, adjacency) for rows in v.unflatten(0, signals)])
 
     def _combined(self, v: Tensor, adjacency: SparseMatrix) -> Tensor:
         """Sums over neighbours, in training without some entries of Â."""
@@ -160,42 +165,16 @@ class KappaGCNConv(CurvedMessagePassing):
         return self.combine(v, adjacency, self.aggregation, self.double_precision, self.bias)
 
     def linear(self, x: Features) -> Tensor:
-        """V W, with W masked and, in training, some of its entries left out."""
+        """V W, with W masked and, in training, some of its entries left out; rows are not scaled."""
         if self.in_channels == -1:
             check_rows(x, None)
             materialize(self.lin, x)
-            self.in_channels = self.lin.in_channels
+            self.in_channels = x.shape[1]
         check_rows(x, self.in_channels, self.lin.weight.dtype)
-        x = self.features(x)
         if self.mask is None and not (self.dropconnect and self.training):
-            product = self.transformed(x, self.lin)
-        else:
-            weight: Tensor = self.lin.weight if self.mask is None else self.lin.weight * self.mask
-            product = self.transformed(x, dropconnect(weight, self.dropconnect, self.training))
-        return product if self.row_scale is None else self.row_scale(x, product)
-
-    def adjacency(
-        self, x: NodeRows, edge_index: Adjacency, edge_weight: Tensor | None = None, size: Size = None
-    ) -> SparseMatrix:
-        """The normalised matrix that `forward` multiplies with."""
-        kept, dtype = self._cached_edge_index, self.lin.weight.dtype
-        if self.cached and kept is not None and kept.dtype == dtype:
-            return kept
-        if isinstance(edge_index, SparseMatrix):
-            return as_adjacency(x, edge_index, edge_weight)
-        matrix = prepared_adjacency(
-            x,
-            edge_index,
-            edge_weight,
-            size,
-            normalization=self.normalize,
-            loop_weight=(2.0 if self.improved else 1.0) if self.add_self_loops else None,
-            flow=self.flow,
-            dtype=dtype,
-        )
-        if self.cached and not matrix.requires_grad:  # its autograd graph ends with the first call
-            self._cached_edge_index = matrix
-        return matrix
+            return self.transformed(x, self.lin)
+        weight: Tensor = self.lin.weight if self.mask is None else self.lin.weight * self.mask
+        return self.transformed(x, nn.functional.dropout(weight, self.dropconnect, self.training))
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
         """Load a state; with that of a ``GCNConv`` (strict=False) rows are not scaled, as there."""

@@ -11,12 +11,15 @@ X ⊗ W is V W, and the Möbius version of a pointwise function σ is σ(V).
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry.manifold import Manifold
+from kappagcn.geometry.numerics import ROW_EXPONENT, ROW_LEAST_LAMBDA
+from kappagcn.geometry.vectors import dot, matmul, norm
+from kappagcn.kernels.arcs import arsin_rows
+from kappagcn.kernels.midpoints import lift_rows
 from kappagcn.nn.aggregation import aggregate
-from kappagcn.nn.hyperplanes import hyperplane_logits
 from kappagcn.nn.inputs import factors_of
 from kappagcn.nn.precision import at_least_single, is_lowered, without_autocast
 from kappagcn.sparse import SparseMatrix
@@ -33,11 +36,6 @@ def linear(x: Tensor | SparseMatrix, weight: Tensor, bias: Tensor | None = None)
     """
     product = x.product(weight) if isinstance(x, SparseMatrix) else x @ weight
     return product if bias is None else product + bias
-
-
-def dropconnect(weight: Tensor, p: float, training: bool) -> Tensor:
-    """The weights, in training with each set to 0 with probability p and the others divided by 1 − p."""
-    return nn.functional.dropout(weight, p) if p and training else weight
 
 
 def logits(v: Tensor, p: Tensor, a: Tensor, manifold: Manifold) -> Tensor:
@@ -67,6 +65,26 @@ def logits(v: Tensor, p: Tensor, a: Tensor, manifold: Manifold) -> Tensor:
     if p.shape != a.shape or p.dim() != 2 or p.shape[1] != v.shape[-1]:
         raise GraphError(f"expected p and a as (C, {v.shape[-1]}), found {tuple(p.shape)} and {tuple(a.shape)}.")
     return hyperplane_logits(v, p.to(v.dtype), a.to(v.dtype), k.to(v.dtype), dims)
+
+
+def hyperplane_logits(v: Tensor, p: Tensor, a: Tensor, k: Tensor, dims: list[int]) -> Tensor:
+    """κ-logits summed over factors of dimensions `dims` and curvatures k: (N, D), (C, D), (C, D), (F,) → (N, C)."""
+    parts = zip(v.split(dims, -1), p.split(dims, -1), a.split(dims, -1), k.unbind(), strict=True)
+    return torch.stack([_logits_in_one_space(*part) for part in parts]).sum(0)
+
+
+def _logits_in_one_space(v: Tensor, p: Tensor, a: Tensor, k: Tensor) -> Tensor:
+    """κ-logits in one space; what belongs to a class is computed in float64."""
+    dtype, a, kappa = v.dtype, a.double(), k.double()
+    on_plane = lift_rows(p.to(torch.float64, copy=True), kappa, limit=ROW_EXPONENT[dtype])
+    point, height = on_plane.split([v.shape[-1], 1], -1)
+    factor = (height + 1).clamp(min=ROW_LEAST_LAMBDA)
+    offset, length = dot(point, a), norm(a)
+    length = torch.where(length == 0, 1, length)
+    normal = torch.cat((a - kappa * offset / factor * point, -offset), -1) / length
+    distances = arsin_rows(matmul(lift_rows(v, k), normal.to(dtype).t()), k)
+    logits: Tensor = distances * (factor * length).to(dtype).t()
+    return logits
 
 
 def pool(

@@ -12,10 +12,9 @@ from torch_geometric.nn.inits import glorot, zeros
 from torch_geometric.utils import add_self_loops, remove_self_loops, softmax
 
 from kappagcn.errors import GraphError
-from kappagcn.nn.inputs import Adjacency, Features, Space, check_rows
+from kappagcn.nn.inputs import Adjacency, Features, Space, as_manifold, check_rows, observe_rows
 from kappagcn.nn.message_passing import CurvedMessagePassing
 from kappagcn.nn.prepared import prepared_adjacency
-from kappagcn.nn.row_scale import is_relative, observe_rows, space_of_layer
 from kappagcn.sparse import SparseMatrix
 from kappagcn.tracing import is_cheap_to_read
 
@@ -87,8 +86,7 @@ class KappaGATConv(CurvedMessagePassing):
         self.in_channels, self.out_channels, self.heads, self.concat = in_channels, out_channels, heads, concat
         self.negative_slope, self.dropout, self.score = negative_slope, dropout, score
         self.add_self_loops, self.edge_dim, self.fill_value = add_self_loops, edge_dim, fill_value
-        self.manifold = space_of_layer(manifold, out_channels)
-        self.in_units = is_relative(self.manifold)
+        self.manifold = as_manifold(manifold, out_channels, relative=True)
         width = heads * out_channels
         if score == "gat":
             self.lin = Linear(in_channels, width, bias=False, weight_initializer="glorot")
@@ -128,8 +126,7 @@ class KappaGATConv(CurvedMessagePassing):
         if add_loops and not is_cheap_to_read(adjacency.values):  # loops that were replaced stay, with weight 0
             scores = scores.masked_fill((adjacency.values == 0).unsqueeze(1), torch.finfo(scores.dtype).min / 4)
         self.in_channels = x.shape[1]
-        if self.in_units:
-            observe_rows(v.flatten(0, 1), self.manifold)
+        observe_rows(v.flatten(0, 1), self.manifold)
         weights = softmax(scores, adjacency.rows, num_nodes=x.shape[0])
         weights = dropout(weights, self.dropout, self.training)
         rows = self._combined(v, adjacency, weights)
@@ -138,7 +135,7 @@ class KappaGATConv(CurvedMessagePassing):
 
     def _combined(self, v: Tensor, adjacency: SparseMatrix, weights: Tensor) -> Tensor:
         """Midpoints of each head, (N, heads, out_channels)."""
-        if self._is_observed():
+        if self._explain or any(self._observers):
             heads = zip(v.unbind(1), weights.unbind(1), strict=True)
             return torch.stack([self.combine(rows, adjacency.with_values(weight)) for rows, weight in heads], 1)
         return self.combine(v.flatten(0, 1), adjacency.with_heads(weights)).view(v.shape)

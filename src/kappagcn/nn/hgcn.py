@@ -12,8 +12,7 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, Stereographic
 from kappagcn.geometry.numerics import ROW_TRANSLATED, arsinc
 from kappagcn.kernels.midpoints import lift_rows, within
-from kappagcn.nn.functional import dropconnect, linear
-from kappagcn.nn.inputs import Adjacency, Features, as_adjacency, check_rows
+from kappagcn.nn.inputs import Features, check_rows
 from kappagcn.nn.message_passing import CurvedMessagePassing
 from kappagcn.sparse import SparseMatrix
 
@@ -82,7 +81,8 @@ class HGCNConv(CurvedMessagePassing):
             raise GraphError(f"curvature: expected a number below 0, found {curvature}; KappaGCNConv takes any sign.")
         self.manifold = Stereographic(Curvature(curvature, trainable=trainable, upper=0.0), dim=out_channels)
         self.in_channels, self.out_channels = in_channels, out_channels
-        self.at_node, self.normalize, self.dropconnect = at_node, normalize, dropconnect
+        self.at_node, self.dropconnect = at_node, dropconnect
+        self._set_normalization(normalize, add_self_loops=True)
         self.lin = Linear(in_channels, out_channels, bias=False, weight_initializer="glorot")
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.attention = nn.Parameter(torch.empty(2, out_channels)) if attention else None
@@ -96,17 +96,13 @@ class HGCNConv(CurvedMessagePassing):
     def forward(self, x: Features, edge_index: Tensor | SparseMatrix, edge_weight: Tensor | None = None) -> Tensor:
         """(N, in_channels) → (N, out_channels)."""
         check_rows(x, self.in_channels, self.lin.weight.dtype)
-        v = linear(self.features(x), dropconnect(self.lin.weight, self.dropconnect, self.training).t())
+        v = self.transformed(x, nn.functional.dropout(self.lin.weight, self.dropconnect, self.training))
         if self.bias is not None:
             v = translated(v, self.bias, self.manifold.k)
         adjacency = self.adjacency(x, edge_index, edge_weight)
         if self.attention is not None:
             adjacency = self._attended(v, adjacency)
         return self.combine(v, adjacency, "tangential-node" if self.at_node else "tangential")
-
-    def adjacency(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> SparseMatrix:
-        """The normalised matrix that `forward` multiplies with."""
-        return as_adjacency(x, edge_index, edge_weight, normalization=self.normalize, dtype=self.lin.weight.dtype)
 
     def _attended(self, v: Tensor, adjacency: SparseMatrix) -> SparseMatrix:
         """The edges of non-zero weight, with attention weights from the vectors at both ends."""

@@ -1,17 +1,21 @@
-"""Arguments of layers: the space, checked features, sparse features prepared for products, edges of every kind."""
+"""Arguments of layers: rows, the space with its factors, and curvatures and rows whose scale the first rows set."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch_geometric import EdgeIndex
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
+from kappagcn.geometry.curvature import RelativeCurvature, set_once
 from kappagcn.geometry.manifold import Manifold
-from kappagcn.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
+from kappagcn.geometry.signature import parse_signature
+from kappagcn.sparse import Matrix, SparseMatrix
+from kappagcn.tracing import is_concrete
 
 Features = Tensor | SparseMatrix
 Adjacency = Tensor | SparseMatrix
@@ -20,12 +24,33 @@ Size = tuple[int, int] | None  # numbers of sources and targets
 Space = Manifold | str | float | None
 
 
-def as_manifold(space: Space, dim: int | None) -> Manifold:
-    """The manifold itself, or one from a signature (curvatures trained), a number (fixed) or None (trained, from 0)."""
+def check_rows(x: Any, columns: int | None, dtype: torch.dtype | None = None) -> None:
+    """Refuse anything but rows of floating-point numbers with this number of columns and this dtype."""
+    if not isinstance(x, Tensor | SparseMatrix):
+        raise GraphError(f"x: expected a tensor (N, D), found {type(x).__name__}.")
+    if len(x.shape) != 2 or (columns is not None and x.shape[1] != columns):
+        wanted = "N, D" if columns is None else f"N, {columns}"
+        raise GraphError(f"x: expected ({wanted}), found {tuple(x.shape)}.")
+    if not x.dtype.is_floating_point:
+        raise GraphError(f"x: expected floating-point numbers, found {x.dtype}; use x.float().")
+    if dtype is None or x.dtype == dtype or torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+        return
+    raise GraphError(
+        f"x: expected {dtype}, as the layer's weights, found {x.dtype}; use x.to({dtype}) or layer.to({x.dtype})."
+    )
+
+
+def as_manifold(space: Space, dim: int | None, *, relative: bool = False) -> Manifold:
+    """The manifold itself, or one from a signature (curvatures trained), a number (fixed) or None (trained, from 0).
+
+    With `relative` curvatures without a number are in units of rows, in which long rows count more.
+    """
     if space is None:
-        return Stereographic(Curvature(0.0, trainable=True), dim=dim)
+        flat = RelativeCurvature(trainable=True, weigh_long=True) if relative else Curvature(trainable=True)
+        return Stereographic(flat, dim=dim)
     if isinstance(space, str):
-        space = ProductManifold.from_signature(space, trainable=True)
+        new = partial(relative_space, weigh_long=True) if relative else ProductManifold.from_signature
+        space = new(space, trainable=True)
     elif isinstance(space, float | int) and not isinstance(space, bool):
         space = Stereographic(float(space), dim=dim)
     if not isinstance(space, Manifold):
@@ -35,6 +60,23 @@ def as_manifold(space: Space, dim: int | None) -> Manifold:
     if dim is not None and space.dim is not None and space.dim != dim:
         raise GraphError(f"expected {space.dim} channels, as the space {space_name(space)} has, found {dim}.")
     return space
+
+
+def relative_space(signature: str, *, trainable: bool = True, weigh_long: bool = False) -> ProductManifold:
+    """A product whose curvatures are given by numbers in the signature, or otherwise are in units of the input rows.
+
+    With `trainable` False they stay as they start; for `weigh_long` see `RelativeCurvature`.
+
+    >>> relative_space("H2xS2(0.5)").factors[1].curvature
+    Curvature(0.5, trainable)
+    """
+    spaces = []
+    for factor, other in zip(parse_signature(signature), parse_signature(signature, start=2.0), strict=True):
+        is_given = factor == other and (factor.letter, factor.kappa) != ("U", 0.0)  # the same from another start
+        curvature = Curvature if is_given else partial(RelativeCurvature, weigh_long=weigh_long)
+        kappa = curvature(factor.kappa, trainable=trainable and factor.letter != "E")
+        spaces.append(Stereographic(kappa, dim=factor.dim))
+    return ProductManifold(spaces)
 
 
 def space_name(space: Manifold) -> str:
@@ -49,114 +91,75 @@ def space_name(space: Manifold) -> str:
 
 def factors_of(v: Tensor, manifold: Manifold) -> tuple[Tensor, list[int]]:
     """Curvatures (F,) and dimensions of the factors, which must fit v's columns."""
-    if isinstance(manifold, ProductManifold):
-        manifold.split(v)
-        return manifold.k, manifold.dims
     if manifold.dim is not None and manifold.dim != v.shape[-1]:
         raise GraphError(f"expected {manifold.dim} columns, as the space has dimensions, found {v.shape[-1]}.")
-    return manifold.k.reshape(1), [v.shape[-1]]
+    dims = manifold.dims if isinstance(manifold, ProductManifold) else [v.shape[-1]]
+    return torch.stack([space.curvature() for space in _spaces_of(manifold)]), dims
 
 
-def check_rows(x: Any, columns: int | None, dtype: torch.dtype | None = None) -> None:
-    """Refuse anything but rows of floating-point numbers with this number of columns and this dtype."""
-    if not isinstance(x, Tensor | SparseMatrix):
-        raise GraphError(f"x: expected a tensor (N, D), found {type(x).__name__}.")
-    own = x.values.dtype if isinstance(x, SparseMatrix) else x.dtype
-    wanted = "N, D" if columns is None else f"N, {columns}"
-    if len(x.shape) != 2 or (columns is not None and x.shape[1] != columns):
-        raise GraphError(f"x: expected ({wanted}), found {tuple(x.shape)}.")
-    if not own.is_floating_point:
-        raise GraphError(f"x: expected floating-point numbers, found {own}; use x.float().")
-    autocast = torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda")
-    if dtype is not None and own != dtype and not autocast:
-        raise GraphError(
-            f"x: expected {dtype}, as the layer's weights, found {own}; use x.to({dtype}) or layer.to({own})."
-        )
+def _spaces_of(manifold: Manifold) -> Iterable[Any]:
+    return manifold.factors if isinstance(manifold, ProductManifold) else [manifold]
 
 
-class SparseInput(nn.Module):
-    """A layer that keeps its last sparse input as a `SparseMatrix`, which multiplies fast."""
+class RowScale(nn.Module):
+    """A factor that scales long rows to a median length of LIMIT, set by the first rows.
 
-    in_channels: int
-    out_channels: int
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._features: tuple[Tensor, int, SparseMatrix] | None = None
-
-    def extra_repr(self) -> str:
-        """Numbers of input and output channels."""
-        return f"{self.in_channels}, {self.out_channels}"
-
-    def features(self, x: Features) -> Features:
-        """A sparse tensor as a :class:`SparseMatrix`, kept as long as calls have the same, unchanged tensor."""
-        if not isinstance(x, Tensor) or x.layout == torch.strided:
-            return x
-        version = (x._values() if x.layout == torch.sparse_coo else x.values())._version
-        if self._features is None or self._features[0] is not x or self._features[1] != version:
-            self._features = (x, version, SparseMatrix.from_tensor(x))
-        return self._features[2]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_features": None}  # a copy of the layer does not contain the data
-
-
-def as_adjacency(
-    x: NodeRows,
-    edge_index: Adjacency,
-    edge_weight: Tensor | None = None,
-    size: Size = None,
-    *,
-    normalization: str = "symmetric",
-    loop_weight: float | None = 1.0,
-    flow: str = "source_to_target",
-    dtype: torch.dtype = torch.float32,
-) -> SparseMatrix:
-    """The normalised matrix (M, N) of edges in any form; a :class:`SparseMatrix` is used as it is.
-
-    Args:
-        x: Features of the nodes, or of sources and targets.
-        edge_index: Edges.
-        edge_weight: Edge weights, (E,).
-        size: Numbers of sources and targets, where x does not determine them.
-        normalization: Normalisation, as in `normalized_adjacency`.
-        loop_weight: Weight of self-loops that are added; None for no self-loops.
-        flow: Whether rows belong to the second (``"source_to_target"``) or the first nodes of edges.
-        dtype: Floating-point type of the entries.
+    With long rows, one step of Adam, whose size is fixed, changes their product with the weights so much that layers
+    may never recover. The factor is a buffer, −1 until the first rows are seen and constant afterwards.
     """
-    if isinstance(edge_index, SparseMatrix):
-        if edge_weight is not None:
-            raise GraphError("expected no edge_weight beside a SparseMatrix, which has its own.")
-        return edge_index
-    edges: Tensor = edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
-    if isinstance(edges, Tensor) and edges.layout != torch.strided:
-        if edge_weight is not None:
-            raise GraphError("expected no edge_weight beside a sparse adjacency tensor, which has its own.")
-        if flow != "source_to_target":
-            raise GraphError("flow: expected source_to_target with a sparse adjacency tensor; transpose it instead.")
-        entries = edges.to_sparse_coo().coalesce()
-        if edges.shape[0] != edges.shape[1] and size is None:
-            size = (edges.shape[1], edges.shape[0])
-        edges, edge_weight = entries.indices().flip(0).clone(), entries.values().clone()  # views cannot be compiled
-    elif flow != "source_to_target" and isinstance(edges, Tensor):
-        edges = edges.flip(0)
-    if isinstance(x, tuple):
-        source, target = x
-        size = (source.shape[0], target.shape[0]) if target is not None else size
-        if size is None:
-            raise GraphError("expected the number of targets where x is (sources, None): give size=(N, M).")
-    else:
-        source = x
-    if size is not None:
-        if size[0] != source.shape[0]:
-            raise GraphError(f"size: expected {source.shape[0]} sources, as x has rows, found {size[0]}.")
-        return bipartite_adjacency(edges, size, edge_weight, normalization=normalization, dtype=dtype)
-    return normalized_adjacency(
-        edges,
-        edge_weight,
-        source.shape[0],
-        normalization=normalization,
-        add_self_loops=loop_weight is not None,
-        loop_weight=1.0 if loop_weight is None else loop_weight,
-        dtype=dtype,
-    )
+
+    LIMIT = 4.0
+
+    factor: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("factor", torch.tensor(-1.0))
+
+    def reset_parameters(self) -> None:
+        """Forget the factor, which the next rows set again."""
+        self.factor.fill_(-1)
+
+    def observe(self, x: Features, mean: Callable[[Tensor], Tensor]) -> None:
+        """Set the factor by the first rows; `mean` averages a number of each row over all ranks."""
+
+        def factor_of(values: Tensor, rows: Tensor | None = None) -> Tensor:
+            squares = values.double().square()
+            squares = squares.sum(1) if rows is None else squares.new_zeros(x.shape[0]).index_add(0, rows, squares)
+            lengths = squares.masked_fill(squares == 0, torch.nan).sqrt()
+            median = lengths.nanmedian()  # robust against a few very long rows
+            return self.LIMIT / mean(median.nan_to_num(0.0).expand(len(lengths))).clamp(min=self.LIMIT)
+
+        set_once(self.factor, factor_of, *((x.values, x.rows) if isinstance(x, SparseMatrix) else (x,)))
+
+
+def observe_rows(
+    v: Tensor,
+    manifold: Manifold,
+    adjacency: Matrix | None = None,
+    *,
+    x: Features | None = None,
+    row_scale: RowScale | None = None,
+) -> Tensor:
+    """V = XW times the factor of `row_scale`, after the first rows have set it and the scales of curvatures.
+
+    With the matrix that multiplies them, the rows of all ranks that share it count.
+    """
+    curvatures = [space.curvature for space in _spaces_of(manifold)]
+    scales = [kappa.scale for kappa in curvatures if isinstance(kappa, RelativeCurvature)]
+    scales += [] if row_scale is None else [row_scale.factor]
+    if torch.compiler.is_compiling():
+        is_settled = torch.compiler.is_exporting()
+    else:  # on other devices reading a value would mean waiting
+        is_settled = not is_concrete(v) or (v.is_cpu and all(scale > 0 for scale in scales))
+    mean = torch.mean if adjacency is None else adjacency.mean_over_ranks
+    if row_scale is not None:
+        if not is_settled and x is not None:
+            row_scale.observe(x, mean)
+        v = v * row_scale.factor.abs()
+    if not is_settled:
+        dims = manifold.dims if isinstance(manifold, ProductManifold) else v.shape[-1]
+        for kappa, part in zip(curvatures, v.split(dims, -1), strict=True):
+            if isinstance(kappa, RelativeCurvature):
+                kappa.observe(part, mean)
+    return v

@@ -9,15 +9,17 @@ from torch import Tensor, nn
 from torch_geometric.nn.inits import glorot, zeros
 
 from kappagcn.errors import GraphError
-from kappagcn.nn.functional import dropconnect, linear, logits, pool
-from kappagcn.nn.inputs import Features, Space, SparseInput, as_manifold, check_rows
+from kappagcn.nn.functional import linear, logits, pool
+from kappagcn.nn.inputs import Features, Space, as_manifold, check_rows
+from kappagcn.nn.prepared import as_features
 from kappagcn.sparse import SparseMatrix
 
 
-class KappaLinear(SparseInput):
+class KappaLinear(nn.Linear):
     r"""κ-right-multiplication, X ⊗ W = exp_0(log_0(X) W + b) (eq. 7), which on tangent vectors is V W + b.
 
-    It does not depend on the curvature, so one layer serves every space and every product.
+    It does not depend on the curvature, so one layer serves every space and every product: ``torch.nn.Linear`` that
+    takes sparse rows too.
 
     Args:
         in_channels: Columns of the input.
@@ -29,12 +31,11 @@ class KappaLinear(SparseInput):
     torch.Size([5, 2])
     """
 
+    weight: nn.Parameter
+
     def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True, dropconnect: float = 0.0) -> None:
-        super().__init__()
-        self.in_channels, self.out_channels, self.dropconnect = in_channels, out_channels, dropconnect
-        self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
-        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
-        self.reset_parameters()
+        super().__init__(in_channels, out_channels, bias)
+        self.out_channels, self.dropconnect = out_channels, dropconnect
 
     def reset_parameters(self) -> None:
         """Initialise the weights."""
@@ -43,8 +44,9 @@ class KappaLinear(SparseInput):
 
     def forward(self, x: Features) -> Tensor:
         """(N, in_channels) → (N, out_channels)."""
-        check_rows(x, self.in_channels, self.weight.dtype)
-        return linear(self.features(x), dropconnect(self.weight, self.dropconnect, self.training).t(), self.bias)
+        check_rows(x, self.in_features, self.weight.dtype)
+        weight = nn.functional.dropout(self.weight, self.dropconnect, self.training)
+        return linear(as_features(x), weight.t(), self.bias)
 
 
 class KappaActivation(nn.Module):
@@ -70,7 +72,7 @@ class KappaActivation(nn.Module):
         return str(getattr(self.function, "__name__", self.function))
 
 
-class KappaDropout(nn.Module):
+class KappaDropout(nn.Dropout):
     """Dropout in the tangent space at the origin; a sparse matrix loses entries and stays sparse.
 
     Args:
@@ -80,15 +82,11 @@ class KappaDropout(nn.Module):
     tensor([1., 1.])
     """
 
-    def __init__(self, p: float = 0.5) -> None:
-        super().__init__()
-        self.dropout = nn.Dropout(p)
-
-    def forward(self, x: Features) -> Features:
+    def forward(self, x: Features) -> Features:  # type: ignore[override]
         """x in evaluation mode; in training x with entries set to 0."""
         if isinstance(x, SparseMatrix):
-            return x.dropout(self.dropout.p) if self.training else x
-        dropped: Tensor = self.dropout(x)
+            return x.dropout(self.p) if self.training else x
+        dropped: Tensor = super().forward(x)
         return dropped
 
 
@@ -145,7 +143,7 @@ class KappaLogits(nn.Module):
     def distances(self, v: Tensor) -> Tensor:
         """The logits without bias, (N, D) → (N, C)."""
         check_rows(v, self.normals.shape[1], self.normals.dtype)
-        normals = dropconnect(self.normals, self.dropconnect, self.training)
+        normals = nn.functional.dropout(self.normals, self.dropconnect, self.training)
         if self.points is None:
             return logits(v, torch.zeros_like(normals), normals / 4, self.manifold)
         return logits(v, self.points, normals, self.manifold)

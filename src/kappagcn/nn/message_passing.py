@@ -1,4 +1,4 @@
-"""CurvedMessagePassing: base of the convolutions, which sums over neighbours within PyG's message passing."""
+"""Bases of layers: NormalizedGraph normalises the graph, CurvedMessagePassing sums within PyG's message passing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 from torch_geometric.nn import Linear
 from torch_geometric.nn.conv import MessagePassing
@@ -16,12 +16,64 @@ from kappagcn.geometry import Curvature
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.kernels.midpoints import lift_rows, lower_by_torch
 from kappagcn.nn.aggregation import aggregate
-from kappagcn.nn.inputs import Features, SparseInput, factors_of, space_name
+from kappagcn.nn.inputs import Adjacency, Features, NodeRows, Size, factors_of, space_name
 from kappagcn.nn.precision import at_least_single, without_autocast
-from kappagcn.nn.prepared import feature_product
-from kappagcn.sparse import SparseMatrix
+from kappagcn.nn.prepared import as_features, feature_product, prepared_adjacency
+from kappagcn.sparse import NORMALIZATIONS, SparseMatrix
 
 AGGR = ("add", "sum")
+
+
+class NormalizedGraph(nn.Module):
+    """A layer that normalises its graph as PyG's ``GCNConv`` does.
+
+    Attributes:
+        normalize: Normalisation, as in `normalized_adjacency`.
+        add_self_loops: Whether each node gets a self-loop.
+        improved: Whether added self-loops have weight 2 instead of 1.
+        cached: Whether the first matrix is used in all calls; a copy of the layer does not contain it.
+        flow: Whether rows belong to the second (``"source_to_target"``) or the first nodes of edges.
+    """
+
+    normalize: str | bool
+    add_self_loops: bool
+    improved = False
+    cached = False
+    flow = "source_to_target"
+    _cached_edge_index: SparseMatrix | None = None
+
+    def _set_normalization(self, normalize: bool | str, add_self_loops: bool | None = None) -> None:
+        """By default self-loops are added with a normalisation and not without."""
+        self.normalize = normalize if isinstance(normalize, str) else ("symmetric" if normalize else "none")
+        if self.normalize not in NORMALIZATIONS:
+            raise GraphError(f"expected normalize {', '.join(NORMALIZATIONS)}, found {normalize!r}.")
+        self.add_self_loops = self.normalize != "none" if add_self_loops is None else add_self_loops
+
+    def adjacency(
+        self, x: NodeRows, edge_index: Adjacency, edge_weight: Tensor | None = None, size: Size = None
+    ) -> SparseMatrix:
+        """The normalised matrix that `forward` multiplies with."""
+        dtype, first = torch.promote_types((x[0] if isinstance(x, tuple) else x).dtype, torch.float32), None
+        if self.cached:
+            first = self._cached_edge_index
+            if first is not None and first.dtype == dtype:
+                return first
+        matrix = prepared_adjacency(
+            x,
+            edge_index,
+            edge_weight,
+            size,
+            normalization=str(self.normalize),
+            loop_weight=(2.0 if self.improved else 1.0) if self.add_self_loops else None,
+            flow=self.flow,
+            dtype=dtype,
+        )
+        if self.cached and not matrix.requires_grad:  # its autograd graph ends with the first call
+            self._cached_edge_index = matrix
+        return matrix
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_cached_edge_index": None}
 
 
 def materialize(lin: Linear, x: Features) -> None:
@@ -30,15 +82,16 @@ def materialize(lin: Linear, x: Features) -> None:
         lin.initialize_parameters(lin, (torch.empty(0, x.shape[1]),))
 
 
-class CurvedMessagePassing(SparseInput, MessagePassing):
+class CurvedMessagePassing(NormalizedGraph, MessagePassing):
     """Base of convolutions, a PyG ``MessagePassing`` whose sums over neighbours are sparse products.
 
     Messages are computed one by one only for explainers and hooks: the message of an edge is its
     weight times the lifted row of its source, with an additional column for the weight itself.
     """
 
+    in_channels: int
+    out_channels: int
     manifold: Manifold
-    flow: str
     propagate: Callable[..., Tensor]
 
     def __init__(self, **kwargs: Any) -> None:
@@ -68,13 +121,15 @@ class CurvedMessagePassing(SparseInput, MessagePassing):
     def extra_repr(self) -> str:
         """Sizes, and the space where it is not flat."""
         curved = any(module.value != 0 for module in self.manifold.modules() if isinstance(module, Curvature))
-        return super().extra_repr() + (f", manifold={space_name(self.manifold)}" if curved else "")
+        space = f", manifold={space_name(self.manifold)}" if curved else ""
+        return f"{self.in_channels}, {self.out_channels}{space}"
 
     def reset_parameters(self) -> None:
         """Initialise the weights as PyG's layer does; curvatures get their initial values."""
         super().reset_parameters()
         self.manifold.reset_parameters()
         self._reset_weights()
+        self._cached_edge_index = None
 
     def _reset_weights(self) -> None:
         """Initialise all but the space, which other layers may share."""
@@ -82,18 +137,21 @@ class CurvedMessagePassing(SparseInput, MessagePassing):
     def transformed(self, x: Features, lin: Linear | Tensor) -> Tensor:
         """x Wᵀ plus the layer's bias, (N, C) → (N, D), by a sparse product if the features are mostly zeros.
 
-        A linear layer is called itself where hooks or autocast ask for it; a weight W, (D, C), is not.
+        A linear layer of unknown size takes it from x. It is called itself where hooks or autocast ask for it; a weight
+        W, (D, C), is not.
         """
-        x = self.features(x)
-        if isinstance(lin, Tensor):
-            return x.product(lin.t()) if isinstance(x, SparseMatrix) else feature_product(x, lin.t())
-        hooks = lin._forward_hooks or lin._forward_pre_hooks or lin._backward_hooks
-        if isinstance(x, Tensor) and (hooks or torch.is_autocast_enabled("cpu")):
-            product: Tensor = lin(x)
-            return product
-        materialize(lin, x)
-        rows = self.transformed(x, lin.weight)
-        return rows if lin.bias is None else rows + lin.bias
+        if not isinstance(x, Tensor) or x.layout != torch.strided:
+            x = as_features(x)
+        weight, bias = (lin, None) if isinstance(lin, Tensor) else (lin.weight, lin.bias)
+        if isinstance(lin, Linear) and isinstance(x, Tensor):
+            hooks = lin._forward_hooks or lin._forward_pre_hooks or lin._backward_hooks
+            if hooks or torch.is_autocast_enabled("cpu"):
+                product: Tensor = lin(x)
+                return product
+        if isinstance(weight, UninitializedParameter):
+            materialize(lin, x)
+        rows = x.product(weight.t()) if isinstance(x, SparseMatrix) else feature_product(x, weight.t())
+        return rows if bias is None else rows + bias
 
     def combine(
         self,
@@ -104,7 +162,7 @@ class CurvedMessagePassing(SparseInput, MessagePassing):
         bias: Tensor | None = None,
     ) -> Tensor:
         """Sums over neighbours in the layer's space, plus a bias, (N, D) → (M, D); see `kappagcn.nn.aggregate`."""
-        if not self._is_observed():
+        if not (self._explain or any(self._observers)):  # an explainer or a hook needs single messages
             return aggregate(v, adjacency, self.manifold, aggregation=aggregation, bias=bias, double=double)
         rows = self._by_messages(v, adjacency, aggregation)
         return rows if bias is None else rows + bias
@@ -121,10 +179,6 @@ class CurvedMessagePassing(SparseInput, MessagePassing):
             rows = torch.cat([lift_rows(wide, k.double(), dims), wide.new_ones(wide.shape[0], 1)], -1)
             sums = self._propagated(rows, adjacency)
             return lower_by_torch(sums[:, :-1], k.double(), sums[:, -1], dims).to(v.dtype)
-
-    def _is_observed(self) -> bool:
-        """Whether an explainer or a hook needs single messages."""
-        return bool(self._explain) or any(self._observers)
 
     def _propagated(self, rows: Tensor, adjacency: SparseMatrix) -> Tensor:
         """Sums of messages, (N, D) → (M, D)."""

@@ -1,39 +1,67 @@
-"""Matrices cached with the tensors that they were made from, for layers that get the same tensors in every call.
+"""Edges and features as matrices, cached beside the tensors that they were made from.
 
-The normalised adjacency of an edge_index, and the entries of dense features that are mostly zeros.
+Layers get the same tensors in every call: a matrix is made at the first one, and found again by the identity of its
+tensor, with which it is removed. Changes in place that torch counts are noticed; those through NumPy or ``.data`` are
+not.
 """
 
 from __future__ import annotations
 
 import weakref
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
 from torch.library import custom_op
 from torch.utils.weak import WeakTensorKeyDictionary
+from torch_geometric import EdgeIndex
 
-from kappagcn.nn.inputs import Adjacency, NodeRows, Size, as_adjacency
-from kappagcn.sparse import CSR, SparseMatrix, multiply
-from kappagcn.tracing import is_cheap_to_read, is_compiled_for_cpu
+from kappagcn.errors import GraphError
+from kappagcn.nn.inputs import Adjacency, Features, NodeRows, Size
+from kappagcn.sparse import CSR, SparseMatrix, bipartite_adjacency, multiply, normalized_adjacency
+from kappagcn.tracing import is_compiled_for_cpu, is_concrete
 
-__all__ = ["feature_product", "prepared_adjacency", "sparse_features"]
+__all__ = ["as_features", "cached", "feature_product", "prepared_adjacency", "sparse_features"]
 
-MOST = 4  # most matrices of one edge_index, with different weights, normalisations or dtypes
+MOST = 4  # most values beside one tensor, such as matrices with different weights, normalisations or dtypes
 LARGEST_DENSITY = 0.2  # largest share of non-zero entries for which a sparse product is faster
 SMALLEST = 100_000  # fewest entries of features for which counting zeros is worth its time
 
-
-class _KeptMatrix(NamedTuple):
-    versions: tuple[int, ...]  # version counters of edge_index and edge_weight, which change with every change in place
-    weight: weakref.ref[Tensor] | None
-    matrix: SparseMatrix
+T = TypeVar("T")
 
 
-_adjacencies: WeakTensorKeyDictionary = (
-    WeakTensorKeyDictionary()
-)  # by identity; an entry is removed with its edge_index
-_features: WeakTensorKeyDictionary = WeakTensorKeyDictionary()  # version and matrix, or None, of dense features
+class _Entry(NamedTuple):
+    versions: tuple[int, ...]  # version counters of the tensors, which change with every change in place
+    other: weakref.ref[Tensor] | None
+    value: Any
+
+
+_cache: WeakTensorKeyDictionary = WeakTensorKeyDictionary()  # by identity; entries are removed with their tensor
+
+
+def cached(source: Tensor, key: Any, make: Callable[[], T], other: Tensor | None = None) -> T:
+    """The value of `make`, kept as long as `source` lives and neither it nor `other` is changed in place.
+
+    The value must not refer to `source`, which would then never be removed.
+    """
+    entries: dict[Any, _Entry] = _cache.setdefault(source, {})
+    values = source if source.layout == torch.strided else source._values() if source.is_sparse else source.values()
+    versions = (values._version,) if other is None else (values._version, other._version)
+    entry = entries.get(key)
+    if entry is not None and entry.versions == versions and (entry.other and entry.other()) is other:
+        return cast(T, entry.value)
+    with torch.inference_mode(False):  # training may follow
+        value = make()
+    if len(entries) >= MOST:
+        entries.clear()
+    entries[key] = _Entry(versions, None if other is None else weakref.ref(other), value)
+    return value
+
+
+def _is_plain(t: Any) -> bool:
+    """Whether a tensor's values can be read, are not differentiated, and their changes are counted."""
+    return type(t) is Tensor and not t.requires_grad and t.is_cpu and is_concrete(t) and not t.is_inference()
 
 
 def prepared_adjacency(
@@ -47,40 +75,81 @@ def prepared_adjacency(
     flow: str = "source_to_target",
     dtype: torch.dtype = torch.float32,
 ) -> SparseMatrix:
-    """`as_adjacency`, whose matrix is kept as long as calls have the same, unchanged tensors.
+    """The normalised matrix (M, N) of edges in any form, cached; a :class:`SparseMatrix` is used as it is.
 
-    Matrices belong to their edge_index: they are found by its identity and removed with it. Changes in place that torch
-    counts are noticed; those through NumPy or ``.data`` are not.
+    Args:
+        x: Features of the nodes, or of sources and targets.
+        edge_index: Edges.
+        edge_weight: Edge weights, (E,).
+        size: Numbers of sources and targets, where x does not determine them.
+        normalization: Normalisation, as in `normalized_adjacency`.
+        loop_weight: Weight of self-loops that are added; None for no self-loops.
+        flow: Whether rows belong to the second (``"source_to_target"``) or the first nodes of edges.
+        dtype: Floating-point type of the entries.
     """
-    options: dict[str, Any] = {"normalization": normalization, "loop_weight": loop_weight, "flow": flow, "dtype": dtype}
-    tensors: list[Any] = [edge_index] if edge_weight is None else [edge_index, edge_weight]
-    if not all(_is_plain(t) for t in tensors):
-        matrix = as_adjacency(x, edge_index, edge_weight, size, **options)
-        if torch.compiler.is_compiling() and type(edge_index) is Tensor and edge_index.layout == torch.strided:
-            return _with_arrays(matrix, edge_index, edge_weight, size is not None or isinstance(x, tuple), options)
-        return matrix
+    if isinstance(edge_index, SparseMatrix):
+        if edge_weight is not None:
+            raise GraphError("expected no edge_weight beside a SparseMatrix, which has its own.")
+        return edge_index
     nodes = tuple(None if part is None else part.shape[0] for part in (x if isinstance(x, tuple) else (x,)))
-    key, versions = (nodes, size, *options.values()), tuple(t._version for t in tensors)
-    matrices: dict[Any, _KeptMatrix] = _adjacencies.setdefault(edge_index, {})
-    kept = matrices.get(key)
-    if kept is not None and kept.versions == versions and _refers(kept.weight, edge_weight):
-        return kept.matrix
-    with torch.inference_mode(False):  # training may follow
-        matrix = as_adjacency(x, edge_index, edge_weight, size, **options)
-        rows, cols, values = (_without_base(t) for t in (matrix.rows, matrix.cols, matrix.values))
-        matrix = SparseMatrix(rows, cols, values, matrix.shape)
-    if len(matrices) >= MOST:
-        matrices.clear()
-    matrices[key] = _KeptMatrix(versions, None if edge_weight is None else weakref.ref(edge_weight), matrix)
+    options: dict[str, Any] = {"normalization": normalization, "loop_weight": loop_weight, "flow": flow, "dtype": dtype}
+    is_strided = isinstance(edge_index, Tensor) and edge_index.layout == torch.strided
+    if is_strided and _is_plain(edge_index) and (edge_weight is None or _is_plain(edge_weight)):
+        key = (nodes, size, normalization, loop_weight, flow, dtype)
+        return cached(
+            edge_index, key, lambda: _adjacency(nodes, edge_index.clone(), edge_weight, size, **options), edge_weight
+        )
+    matrix = _adjacency(nodes, edge_index, edge_weight, size, **options)
+    if torch.compiler.is_compiling() and is_strided and type(edge_index) is Tensor and matrix.is_local():
+        return _with_arrays(matrix, edge_index, edge_weight, size is not None or isinstance(x, tuple), options)
     return matrix
+
+
+def _adjacency(
+    nodes: tuple[int | None, ...],
+    edge_index: Tensor,
+    edge_weight: Tensor | None,
+    size: Size,
+    *,
+    normalization: str,
+    loop_weight: float | None,
+    flow: str,
+    dtype: torch.dtype,
+) -> SparseMatrix:
+    """As `prepared_adjacency`, for numbers of nodes, or of sources and targets."""
+    edges: Tensor = edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
+    if isinstance(edges, Tensor) and edges.layout != torch.strided:
+        if edge_weight is not None:
+            raise GraphError("expected no edge_weight beside a sparse adjacency tensor, which has its own.")
+        if flow != "source_to_target":
+            raise GraphError("flow: expected source_to_target with a sparse adjacency tensor; transpose it instead.")
+        entries = edges.to_sparse_coo().coalesce()
+        if edges.shape[0] != edges.shape[1] and size is None:
+            size = (edges.shape[1], edges.shape[0])
+        edges, edge_weight = entries.indices().flip(0).clone(), entries.values().clone()  # views cannot be compiled
+    elif flow != "source_to_target" and isinstance(edges, Tensor):
+        edges = edges.flip(0)
+    sources = nodes[0]
+    assert sources is not None
+    if len(nodes) == 2:
+        size = size if nodes[1] is None else (sources, nodes[1])
+        if size is None:
+            raise GraphError("expected the number of targets where x is (sources, None): give size=(N, M).")
+    if size is None:
+        loops = 1.0 if loop_weight is None else loop_weight
+        return normalized_adjacency(
+            edges, edge_weight, sources,
+            normalization=normalization, add_self_loops=loop_weight is not None, loop_weight=loops, dtype=dtype,
+        )  # fmt: skip
+    if size[0] != sources:
+        raise GraphError(f"size: expected {sources} sources, as x has rows, found {size[0]}.")
+    return bipartite_adjacency(edges, size, edge_weight, normalization=normalization, dtype=dtype)
 
 
 def _with_arrays(
     matrix: SparseMatrix, edge_index: Tensor, edge_weight: Tensor | None, bipartite: bool, options: dict[str, Any]
 ) -> SparseMatrix:
     """The matrix with arrays for products from the cache; what they replace is dropped from the compiled function."""
-    if not matrix.is_local():
-        return matrix
     (rows, cols), dtype = matrix.shape, options.pop("dtype")
     arrays = prepared_arrays(edge_index, edge_weight, cols, rows, bipartite, dtype == torch.float64, **options)
     return matrix.with_arrays(CSR(*arrays[:3]), CSR(*arrays[3:6]), arrays[6])
@@ -100,16 +169,7 @@ def prepared_arrays(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Arrays of `prepared_adjacency` as a function that ``torch.compile`` calls as it is.
 
-    Args:
-        edge_index: Edges, (2, E).
-        edge_weight: Weights, (E,); None for 1.
-        sources: Number of sources N.
-        targets: Number of targets M.
-        bipartite: Whether sources and targets are two kinds of nodes.
-        double: Whether entries are of float64 instead of float32.
-        normalization: As in `prepared_adjacency`.
-        loop_weight: As in `prepared_adjacency`.
-        flow: As in `prepared_adjacency`.
+    Arguments are those of `prepared_adjacency`, with the numbers of nodes in place of x.
 
     Returns:
         The arrays of the matrix by rows and of its transpose, with unused places behind the entries if edges include
@@ -158,6 +218,15 @@ def _dtype(double: bool) -> torch.dtype:
     return torch.float64 if double else torch.float32
 
 
+def as_features(x: Features) -> Features:
+    """A sparse tensor as a `SparseMatrix`, cached; other features as they are."""
+    if not isinstance(x, Tensor) or x.layout == torch.strided:
+        return x
+    if not _is_plain(x):
+        return SparseMatrix.from_tensor(x)
+    return cached(x, "matrix", lambda: SparseMatrix.from_tensor(x))
+
+
 def sparse_features(x: Tensor) -> Tensor | SparseMatrix:
     """Dense features as a sparse matrix if they are mostly zeros, from the second call with the same tensor on.
 
@@ -165,15 +234,13 @@ def sparse_features(x: Tensor) -> Tensor | SparseMatrix:
     """
     if x.dim() != 2 or not _is_plain(x) or x.numel() < SMALLEST:  # while exporting, the number of rows is not known
         return x
-    version, matrix = _features.get(x, (-1, None))
-    if version != x._version:  # not seen before
-        _features[x] = (x._version, None)
-        return x
-    if matrix is None:
-        sparse = int(torch.count_nonzero(x)) <= LARGEST_DENSITY * x.numel() and bool(x.isfinite().all())
-        matrix = SparseMatrix.from_tensor(x) if sparse else False
-        _features[x] = (version, matrix)
-    return matrix or x
+    seen: list[SparseMatrix | None] = cached(x, "features", list)
+    if len(seen) == 1:
+        is_sparse = int(torch.count_nonzero(x)) <= LARGEST_DENSITY * x.numel() and bool(x.isfinite().all())
+        seen.append(SparseMatrix.from_tensor(x) if is_sparse else None)
+    elif not seen:
+        seen.append(None)
+    return seen[-1] or x
 
 
 def feature_product(x: Tensor, weight: Tensor) -> Tensor:
@@ -183,10 +250,16 @@ def feature_product(x: Tensor, weight: Tensor) -> Tensor:
     tensor([[3.],
             [3.]])
     """
-    if not is_compiled_for_cpu(x):
-        features = sparse_features(x)
+    if not torch.compiler.is_compiling():
+        features = x if x.numel() < SMALLEST else sparse_features(x)
         return features.product(weight) if isinstance(features, SparseMatrix) else features @ weight
-    if x.layout != torch.strided or x.dim() != 2 or x.requires_grad or x.numel() < SMALLEST:
+    if (
+        not is_compiled_for_cpu(x)
+        or x.layout != torch.strided
+        or x.dim() != 2
+        or x.requires_grad
+        or x.numel() < SMALLEST
+    ):
         return x @ weight
     return cast(Tensor, feature_product_operation(x, weight))
 
@@ -226,19 +299,3 @@ def _feature_product_backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
 
 
 feature_product_operation.register_autograd(_feature_product_backward, setup_context=_save_features)
-
-
-def _is_plain(t: Any) -> bool:
-    """Whether a tensor's values can be read, are not differentiated, and their changes are counted."""
-    if type(t) is not Tensor or t.layout != torch.strided or t.requires_grad:
-        return False
-    return is_cheap_to_read(t) and not t.is_inference()
-
-
-def _refers(reference: weakref.ref[Tensor] | None, weight: Tensor | None) -> bool:
-    return weight is None if reference is None else reference() is weight
-
-
-def _without_base(t: Tensor) -> Tensor:
-    """The tensor, copied if it is a view of another one, which would be kept too."""
-    return t if t._base is None else t.clone()

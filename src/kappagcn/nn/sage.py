@@ -9,10 +9,9 @@ from torch.nn import functional
 from torch_geometric.nn import Linear
 
 from kappagcn.errors import GraphError
-from kappagcn.nn.inputs import Adjacency, NodeRows, Size, Space, check_rows
+from kappagcn.nn.inputs import Adjacency, NodeRows, Size, Space, as_manifold, check_rows, observe_rows
 from kappagcn.nn.message_passing import CurvedMessagePassing, materialize
 from kappagcn.nn.prepared import prepared_adjacency
-from kappagcn.nn.row_scale import is_relative, observe_rows, space_of_layer
 
 
 class KappaSAGEConv(CurvedMessagePassing):
@@ -62,16 +61,11 @@ class KappaSAGEConv(CurvedMessagePassing):
             raise GraphError("project: expected known in_channels, found -1.")
         sources, targets = in_channels if isinstance(in_channels, tuple) else (in_channels, in_channels)
         self.in_channels = sources
-        self.out_channels, self.normalize, self.root_weight, self.project = (
-            out_channels,
-            normalize,
-            root_weight,
-            project,
-        )
+        self.out_channels, self.normalize = out_channels, normalize
+        self.root_weight, self.project = root_weight, project
         if project:
             self.lin = Linear(sources, sources)
-        self.manifold = space_of_layer(manifold, out_channels)
-        self.in_units = is_relative(self.manifold)
+        self.manifold = as_manifold(manifold, out_channels, relative=True)
         self.lin_l = Linear(sources, out_channels, bias=bias)
         if root_weight:
             self.lin_r = Linear(targets, out_channels, bias=False)
@@ -88,28 +82,17 @@ class KappaSAGEConv(CurvedMessagePassing):
     ) -> Tensor:
         """The convolved features, (N, in_channels) → (M, out_channels); `size` is (N, M) if x is not a pair."""
         sources, targets = x if isinstance(x, tuple) else (x, x)
-        check_rows(sources, None, None)
         if self.in_channels == -1:
+            check_rows(sources, None)
             materialize(self.lin_l, sources)
-            self.in_channels = self.lin_l.in_channels
+            self.in_channels = sources.shape[1]
         check_rows(sources, self.in_channels, self.lin_l.weight.dtype)
         projected = self.transformed(sources, self.lin).relu() if self.project else sources
         v = self.transformed(projected, self.lin_l.weight)
-        adjacency = prepared_adjacency(
-            x,
-            edge_index,
-            edge_weight,
-            size,
-            normalization="row",
-            loop_weight=None,
-            flow=self.flow,
-            dtype=self.lin_l.weight.dtype,
-        )
-        if self.in_units:
-            observe_rows(v, self.manifold, adjacency)
+        options = {"normalization": "row", "loop_weight": None, "flow": self.flow, "dtype": self.lin_l.weight.dtype}
+        adjacency = prepared_adjacency(x, edge_index, edge_weight, size, **options)
+        observe_rows(v, self.manifold, adjacency)
         out = self.combine(v, adjacency, bias=self.lin_l.bias)
         if self.root_weight and targets is not None:
-            if self.lin_r.in_channels == -1:
-                materialize(self.lin_r, targets)
             out = out + self.transformed(targets, self.lin_r)
         return functional.normalize(out, dim=-1) if self.normalize else out

@@ -1,9 +1,9 @@
 """Reproduction of arXiv:1911.05076: the search for settings, runs as records, tables and figures made from them."""
 
 from kappagcn.paper.cells import DATASETS, ROWS, Cell, cells
-from kappagcn.paper.experiment import Experiment, load_experiment, save_experiment
+from kappagcn.paper.experiment import Experiment, load_settings, save_settings
 from kappagcn.paper.runs import Job, RecordFile, run, run_all
-from kappagcn.paper.searching import search, settings
+from kappagcn.paper.searching import settings
 from kappagcn.paper.tables import Table, accuracy_table, curvature_table
 
 __all__ = [
@@ -17,10 +17,9 @@ __all__ = [
     "accuracy_table",
     "cells",
     "curvature_table",
-    "load_experiment",
+    "load_settings",
     "run",
     "run_all",
-    "save_experiment",
-    "search",
+    "save_settings",
     "settings",
 ]

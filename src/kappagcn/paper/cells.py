@@ -1,17 +1,13 @@
-"""The cells of the paper's Table 2: a row is a network, a column a dataset; each has a chosen experiment."""
+"""The cells of a table: a row is a network or a space, a column a dataset or a graph; those of the paper's Table 2."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import resources
-from pathlib import Path
 
 from kappagcn.errors import ConfigError
-from kappagcn.paper.experiment import Experiment, load_experiment
-from kappagcn.paper.runs import RecordFile
 
-__all__ = ["DATASETS", "ROWS", "Cell", "cells", "record_file", "selected"]
+__all__ = ["CURVED", "DATASETS", "ROWS", "Cell", "cells", "selected"]
 
 DATASETS = {"citeseer": "Citeseer", "cora_ml": "Cora-ML", "pubmed": "Pubmed", "airport": "Airport"}
 ROWS = {
@@ -22,7 +18,6 @@ ROWS = {
     "prod": "Prod (κ-GCN)",
 }
 CURVED = ("H16", "S16", "prod")
-CONFIGS = Path(str(resources.files("kappagcn.paper"))) / "configs"
 
 
 @dataclass(frozen=True)
@@ -41,29 +36,16 @@ class Cell:
         """Name of the cell on the command line."""
         return f"{self.dataset}/{self.row}"
 
-    def config(self, folder: Path = CONFIGS) -> Path:
-        """Path of the settings that the search chose."""
-        return folder / self.dataset / f"{self.row}.toml"
 
-    def experiment(self, folder: Path = CONFIGS) -> Experiment:
-        """The settings that the search chose."""
-        return load_experiment(self.config(folder))
-
-
-def record_file(folder: Path, cell: Cell) -> RecordFile:
-    """The file with the records of a cell."""
-    return RecordFile(folder / cell.dataset / f"{cell.row}.jsonl")
-
-
-def selected(every: Sequence[Cell], names: Sequence[str]) -> Iterator[Cell]:
+def selected(table: Sequence[Cell], names: Sequence[str]) -> Iterator[Cell]:
     """The cells that are named, as ``cora_ml/H16``, or lie in the named datasets and rows."""
-    known = dict.fromkeys(name for cell in every for name in (cell.dataset, cell.row, cell.name))
+    known = dict.fromkeys(name for cell in table for name in (cell.dataset, cell.row, cell.name))
     for name in names:
         if name not in known:
             plain = ", ".join(each for each in known if "/" not in each)
-            raise ConfigError(f"expected one of {plain}, or two as in {every[0].name}, found {name!r}.")
-    datasets, rows = ({getattr(cell, kind) for cell in every} & set(names) for kind in ("dataset", "row"))
-    for cell in every:
+            raise ConfigError(f"expected one of {plain}, or two as in {table[0].name}, found {name!r}.")
+    datasets, rows = ({getattr(cell, kind) for cell in table} & set(names) for kind in ("dataset", "row"))
+    for cell in table:
         inside = (not datasets or cell.dataset in datasets) and (not rows or cell.row in rows)
         if not names or cell.name in names or (inside and (datasets or rows)):
             yield cell

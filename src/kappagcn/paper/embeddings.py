@@ -25,6 +25,9 @@ from kappagcn.training.run import curvature_path, thinned
 
 __all__ = ["EmbeddingExperiment", "EmbeddingJob"]
 
+# Arguments that change no point of an embedding: the seed stands beside them, intervals are computed afterwards.
+NOT_SETTINGS = ("random_state", "device", "verbose", "intervals")
+
 
 @dataclass(frozen=True)
 class EmbeddingExperiment:
@@ -49,13 +52,18 @@ class EmbeddingExperiment:
         params = self.embedder(seed=0).get_params()
         return {
             "graph": self.graph,
-            **{k: v for k, v in params.items() if k not in ("random_state", "device", "verbose")},
+            **{name: value for name, value in params.items() if name not in NOT_SETTINGS},
         }
+
+    def shortened(self) -> EmbeddingExperiment:
+        """The experiment with a hundredth of the epochs, for a quick test."""
+        return EmbeddingExperiment(self.graph, {**self.options, "epochs": max(1, self.options["epochs"] // 100)})
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> EmbeddingExperiment:
         """The experiment of a record."""
-        return cls(str(record["graph"]), {name: value for name, value in record.items() if name != "graph"})
+        options = {name: value for name, value in record.items() if name not in ("graph", *NOT_SETTINGS)}
+        return cls(str(record["graph"]), options)
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from torch_geometric.data import Data
 
-from kappagcn.classification.network import build_network, prepare_features, training_config
+from kappagcn.classification.network import build_network, prepare_features
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import ConfigError, KappaGCNError
+from kappagcn.graphs.io.node_data import one_hot
+from kappagcn.io_atomic import atomic_write
 from kappagcn.models import MODELS, NodeClassifier
-from kappagcn.training.config import TrainingConfig
-from kappagcn.training.settings import ClassificationSettings, read_toml, write_toml
+from kappagcn.training.settings import TrainingSettings, read_toml
 
-__all__ = ["Experiment", "load_experiment", "save_experiment"]
+__all__ = ["Experiment", "load_settings", "save_settings"]
 
+SETTINGS = Path(str(resources.files("kappagcn.paper"))) / "settings.toml"  # of Table 2 and the rows beside it
 PROTOCOL = (
     "edge_weights",
     "batch_size",
@@ -64,18 +69,19 @@ class Experiment:
                 raise ConfigError(f"{name}: expected a value, which a record needs, found 'auto'.")
 
     def prepare(self, data: Data) -> Data:
-        """The graph with its features prepared for the network."""
+        """The graph with its features prepared for the network; without features every node is its own."""
         prepared = data.clone()
-        prepared.x = prepare_features(self.settings, prepared.x)
+        features = one_hot(data.num_nodes) if data.get("x") is None else data.x
+        prepared.x = prepare_features(self.settings, features)
         return prepared
 
     def build(self, in_channels: int, num_classes: int) -> NodeClassifier:
         """The network with new weights."""
         return build_network(self.settings, in_channels, num_classes)
 
-    def training(self, seed: int) -> TrainingConfig:
+    def training(self, seed: int) -> TrainingSettings:
         """Training configuration of the network."""
-        return training_config(self.settings, seed)
+        return self.settings.training(random_state=seed)
 
     def shortened(self) -> Experiment:
         """The experiment with a tenth of the epochs, for a quick test."""
@@ -102,26 +108,55 @@ class Experiment:
             raise ConfigError(f"{where}: {problem}") from None
 
 
-def load_experiment(path: str | Path) -> Experiment:
-    """An experiment from a TOML file.
+def load_settings(path: str | Path = SETTINGS) -> dict[str, Experiment]:
+    """The experiment of each cell, from a TOML file; values that most cells share stand in its table ``common``.
+
+    >>> load_settings()["cora_ml/S16"].settings.space[:3]
+    'S16'
+    """
+    table = read_toml(path)
+    if set(table) - {"common", "cells"}:
+        raise ConfigError(f"{path}: expected tables common and cells, found {min(set(table) - {'common', 'cells'})!r}.")
+    experiments = {}
+    for name, values in table.get("cells", {}).items():
+        if not isinstance(values, dict):
+            raise ConfigError(f"{path}, {name}: expected settings, found {values!r}.")
+        record = {"dataset": name.split("/")[0], **table.get("common", {}), **values}
+        experiments[name] = Experiment.from_record(record, f"{path}, {name}")
+    return experiments
+
+
+def save_settings(experiments: Mapping[str, Experiment], path: str | Path) -> None:
+    """Write the TOML file that `load_settings` reads: a line for each cell, with the values that not most cells have.
+
+    Args:
+        experiments: The experiment of each cell, by its name: dataset and row.
+        path: The file.
 
     >>> from tempfile import TemporaryDirectory
-    >>> mine = Experiment("disease", "gcn")
+    >>> mine = {"disease/gcn": Experiment("disease", "gcn")}
     >>> with TemporaryDirectory() as folder:
-    ...     save_experiment(mine, Path(folder) / "mine.toml")
-    ...     load_experiment(Path(folder) / "mine.toml") == mine
+    ...     save_settings(mine, Path(folder) / "mine.toml")
+    ...     load_settings(Path(folder) / "mine.toml") == mine
     True
     """
-    return Experiment.from_record(read_toml(path), str(path))
+    records = {name: e.record() for name, e in experiments.items()}
+    common: dict[str, Any] = {}
+    for name in dict.fromkeys(key for record in records.values() for key in record if key != "dataset"):
+        values = [record[name] for record in records.values()]
+        common[name] = max(values, key=values.count)
+    lines = ["[common]", *(f"{name} = {_toml(value)}" for name, value in common.items()), "", "[cells]"]
+    for name, record in records.items():
+        differences = {key: value for key, value in record.items() if key != "dataset" and value != common[key]}
+        inline = ", ".join(f"{key} = {_toml(value)}" for key, value in differences.items())
+        lines.append(f'"{name}" = {{{inline}}}')
+    try:
+        with atomic_write(Path(path)) as file:
+            file.write(("\n".join(lines) + "\n").encode())
+    except OSError as problem:
+        raise ConfigError(f"{path}: cannot be written ({problem.strerror}).") from None
 
 
-def save_experiment(experiment: Experiment, path: str | Path) -> None:
-    """Write the TOML file that `load_experiment` reads.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     save_experiment(Experiment("disease", "gcn"), Path(folder) / "mine.toml")
-    ...     (Path(folder) / "mine.toml").read_text().splitlines()[0]
-    'dataset = "disease"'
-    """
-    write_toml(path, experiment.record())
+def _toml(value: str | float) -> str:
+    """A TOML value: as in JSON, except for one character that TOML requires to be escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

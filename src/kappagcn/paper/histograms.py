@@ -23,13 +23,13 @@ SEED = 0
 
 
 def histograms(folder: Path, root: str | Path | None = None) -> Path:
-    """The record ``folder/figures/histograms.json``, which is made if it does not exist.
+    """The record ``folder/histograms.json``, which is made if it does not exist.
 
     Args:
         folder: Folder with the records.
         root: Folder in which datasets are looked for first.
     """
-    path = folder / "figures" / "histograms.json"
+    path = folder / "histograms.json"
     if path.exists():
         return path
     record = {

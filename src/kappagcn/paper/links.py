@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,17 +12,18 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
-from kappagcn.errors import ConfigError, DivergedError
+from kappagcn.errors import DivergedError
 from kappagcn.graphs import EdgeSplit, edge_split, load_graph, standardize_columns
 from kappagcn.links.baselines import baseline_metrics
 from kappagcn.links.predictor import KappaGCNLinkPredictor
-from kappagcn.paper.cells import Cell, selected
-from kappagcn.paper.runs import Record, RecordFile, Report, canonical, made_by, one_thread, run_all
+from kappagcn.links.settings import LinkPredictionSettings
+from kappagcn.paper.cells import Cell
+from kappagcn.paper.plan import Finished, Halving
+from kappagcn.paper.runs import Record, Run, canonical, made_by, one_thread
 from kappagcn.paper.tables import Table
 from kappagcn.training.estimate import Estimate, bootstrapped
-from kappagcn.training.settings import LinkPredictionSettings
 
-__all__ = ["LINK_DATASETS", "LINK_ROWS", "PUBLISHED", "LinkExperiment", "LinkJob", "LinkPlan", "candidates", "paired"]
+__all__ = ["LINK_DATASETS", "LINK_ROWS", "PUBLISHED", "LinkExperiment", "LinkJob", "candidates", "link_jobs", "paired"]
 
 LINK_DATASETS = {"disease_lp": "Disease", "airport": "Airport", "pubmed": "PubMed", "cora": "Cora"}
 LINK_ROWS = {
@@ -86,6 +87,10 @@ class LinkExperiment:
         """All settings as plain numbers and words."""
         values = {k: v for k, v in asdict(self.settings).items() if k not in ("random_state", "device", "verbose")}
         return {"dataset": self.dataset, **values}
+
+    def limited(self, epochs: int) -> LinkExperiment:
+        """The experiment with at most so many epochs."""
+        return replace(self, settings=replace(self.settings, epochs=min(epochs, self.settings.epochs)))
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> LinkExperiment:
@@ -171,95 +176,36 @@ class LinkJob:
         }
 
 
-class LinkPlan:
-    """The search and the reported runs of link prediction, and their table.
+HALVING = Halving(
+    first=lambda e: [LinkJob(e.limited(FIRST), SEARCH_SEED, "validation")],
+    last=lambda e: [LinkJob(e, SEARCH_SEED, "validation")],
+    score=lambda record: float(record.get("validation_auc", 0.0)),  # a diverged run has none
+    keep=KEPT,
+)
 
-    Args:
-        parts: Datasets, rows or cells to run; all by default.
-        folder: Folder with the records, in the subfolder ``links``.
-        root: Folder in which datasets are looked for first.
-        seeds: Number of seeds per cell; 10 by default.
-        quick: One seed, 10 epochs, two candidates, in a folder of their own.
-    """
 
-    def __init__(
-        self,
-        parts: Sequence[str],
-        folder: Path,
-        root: str | Path | None = None,
-        *,
-        seeds: int | None = None,
-        quick: bool = False,
-    ) -> None:
-        self.root, self.quick, self.seeds = root, quick, 1 if quick else seeds or SEEDS
-        self.folder = folder / ("quick" if quick else "") / "links"
-        self.cells = list(selected([Cell(d, row) for d in LINK_DATASETS for row in LINK_ROWS], parts))
-        if not self.cells:
-            raise ConfigError(f"links: expected a cell of that table, found none in {' '.join(parts)}.")
+def link_settings(cell: Cell, quick: bool = False) -> list[LinkExperiment]:
+    """All settings that are tried; those of one fold, for a few epochs, in a quick test."""
+    tried = [LinkExperiment(cell.dataset, values) for values in candidates(cell.row)]
+    return [e.limited(10) for e in tried if e.settings.folds == 1] if quick else tried
 
-    def file(self, cell: Cell, purpose: str) -> RecordFile:
-        """The file with the records of a cell, of the search or of the reported runs."""
-        return RecordFile(self.folder / cell.dataset / f"{cell.row}-{purpose}.jsonl", LinkJob)
 
-    def experiments(self) -> list[tuple[Cell, LinkExperiment]]:
-        """All settings that are tried."""
-        tried = [(cell, LinkExperiment(cell.dataset, each)) for cell in self.cells for each in candidates(cell.row)]
-        if not self.quick:
-            return tried
-        return [(c, replace(e, settings=replace(e.settings, epochs=10))) for c, e in tried if e.settings.folds == 1]
+def link_rounds(quick: bool = False) -> tuple[Callable[[Cell, Finished], list[Run]], ...]:
+    """The rounds of the search: all candidates for some epochs, the best of them to the end."""
 
-    def _jobs(self, cell: Cell, epochs: int | None) -> list[LinkJob]:
-        every = [experiment for each, experiment in self.experiments() if each == cell]
-        if epochs is not None:
-            every = [replace(e, settings=replace(e.settings, epochs=min(epochs, e.settings.epochs))) for e in every]
-        return [LinkJob(experiment, SEARCH_SEED, "validation") for experiment in every]
+    def first(cell: Cell, finished: Finished) -> list[Run]:
+        return [job for e in link_settings(cell, quick) for job in HALVING.first(e)]
 
-    def _ranked(self, cell: Cell, jobs: Sequence[LinkJob]) -> list[int]:
-        """Indices of finished jobs, best validation AUC first."""
-        done = self.file(cell, "validation").finished()
-        scores = [done.get(job.key, {}).get("validation_auc", -1.0) for job in jobs]
-        return sorted((i for i, score in enumerate(scores) if score >= 0), key=lambda i: -scores[i])
+    def last(cell: Cell, finished: Finished) -> list[Run]:
+        return [job for e in HALVING.kept(link_settings(cell, quick), finished) for job in HALVING.last(e)]
 
-    def chosen(self, cell: Cell) -> LinkExperiment | None:
-        """The settings that the search chose; None before it is done."""
-        full = self._jobs(cell, None)
-        kept = self._ranked(cell, self._jobs(cell, FIRST))[:KEPT]
-        finished = [place for place in self._ranked(cell, full) if place in kept]
-        return full[finished[0]].experiment if len(finished) == len(kept) > 0 else None
+    return first, last
 
-    def run(self, *, processes: int = 1, report: Report | None = None) -> None:
-        """Do the missing runs: all candidates for some epochs, the best to the end, the chosen one on all seeds."""
-        options: dict[str, Any] = {"root": self.root, "processes": processes, "report": report}
-        run_all([(job, self.file(c, "validation")) for c in self.cells for job in self._jobs(c, FIRST)], **options)
-        longer = []
-        for cell in self.cells:
-            full = self._jobs(cell, None)
-            kept = self._ranked(cell, self._jobs(cell, FIRST))[:KEPT]
-            longer += [(full[place], self.file(cell, "validation")) for place in kept]
-        run_all(longer, **options)
-        run_all(self.jobs(), **options)
 
-    def jobs(self) -> list[tuple[LinkJob, RecordFile]]:
-        """The reported runs, of the cells whose search is done."""
-        settings = {cell: self.chosen(cell) for cell in self.cells}
-        return [
-            (LinkJob(experiment, seed), self.file(cell, "test"))
-            for cell, experiment in settings.items()
-            if experiment is not None
-            for seed in range(self.seeds)
-        ]
-
-    def records(self) -> dict[Cell, list[Record]]:
-        """Reported runs of the chosen settings, by cell."""
-        by_cell: dict[Cell, list[Record]] = {cell: [] for cell in self.cells}
-        for job, file in self.jobs():
-            cell = Cell(job.experiment.dataset, file.path.stem.removesuffix("-test"))
-            by_cell[cell] += [record for key, record in file.finished().items() if key == job.key]
-        return by_cell
-
-    def table(self) -> Table:
-        """Mean ROC AUC in per cent with its interval, and the published values."""
-        return auc_table(self.records())
+def link_jobs(cell: Cell, finished: Finished, seeds: int = SEEDS, quick: bool = False) -> list[LinkJob]:
+    """The reported runs of the settings that the search chose; none before it is finished."""
+    chosen = HALVING.chosen(link_settings(cell, quick), finished)
+    return [] if chosen is None else [LinkJob(chosen[0], seed) for seed in range(seeds)]
 
 
 def auc(records: Sequence[Record]) -> Estimate | None:

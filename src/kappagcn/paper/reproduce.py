@@ -1,25 +1,28 @@
-"""Items of `kappagcn reproduce`: the search, Tables 2 and 3, and datasets beyond the paper's."""
+"""Items of `kappagcn reproduce` by name: the paper's tables, searches, links, embeddings, and further datasets."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kappagcn.classification.network import COLUMNS, WORDS, start_space
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import ConfigError
-from kappagcn.paper.cells import CONFIGS, CURVED, DATASETS, Cell, cells, record_file, selected
-from kappagcn.paper.experiment import Experiment, save_experiment
-from kappagcn.paper.links import LinkPlan
-from kappagcn.paper.runs import Job, Record, RecordFile, Report, Run, run_all
-from kappagcn.paper.searching import chosen, search, settings
-from kappagcn.paper.table1 import EmbeddingPlan
+from kappagcn.paper import links, searching
+from kappagcn.paper.cells import CURVED, DATASETS, ROWS, Cell, selected
+from kappagcn.paper.embeddings import EmbeddingExperiment, EmbeddingJob
+from kappagcn.paper.experiment import SETTINGS, Experiment, load_settings, save_settings
+from kappagcn.paper.links import LINK_DATASETS, LINK_ROWS, SEEDS, LinkJob, auc_table, link_jobs, link_rounds
+from kappagcn.paper.plan import Finished, Plan, Records
+from kappagcn.paper.runs import Job, Record, RecordFile, Run
+from kappagcn.paper.table1 import EMBEDDINGS
 from kappagcn.paper.tables import Table, accuracy, accuracy_table, curvature_table
 from kappagcn.paper.wider import WIDER_ROWS, self_trained
-from kappagcn.training.settings import ClassificationSettings
+from kappagcn.training.networks import regularisation, start_space
 
-__all__ = ["FURTHER", "FURTHER_ROWS", "Plan", "line", "plan"]
+__all__ = ["FURTHER", "FURTHER_ROWS", "SEARCHES", "line", "plan", "save_chosen"]
 
 SPLITS, RUNS = 5, 2
 SEARCHES = ("search", "wider-search")
@@ -41,138 +44,185 @@ FURTHER_ROWS = {
 }
 
 
-class Plan:
-    """The runs of an item, and their table.
+def grid(datasets: Sequence[str], rows: Sequence[str]) -> list[Cell]:
+    """All rows of each dataset."""
+    return [Cell(dataset, row) for dataset in datasets for row in rows]
 
-    Args:
-        item: ``"search"``, ``"table2"``, ``"table3"``, ``"wider-search"``, ``"wider"``,
-            ``"self-training"`` or ``"further"``.
-        parts: Datasets, rows or cells to run; all by default.
-        folder: Folder with the records, in a subfolder for each item.
-        root: Folder in which datasets are looked for first.
-        configs: Folder of settings for the tables; by default those that come with the package.
-        splits: Splits per cell; 5 by default.
-        runs: Runs per split; by default 2 for the tables, 1 for further datasets.
-        quick: One split, one run and a tenth of the epochs, in a folder of their own.
-    """
 
-    def __init__(
-        self,
-        item: str,
-        parts: Sequence[str],
-        folder: Path,
-        root: str | Path | None = None,
-        *,
-        configs: Path | None = None,
-        splits: int | None = None,
-        runs: int | None = None,
-        quick: bool = False,
-    ) -> None:
-        if item in SEARCHES and (splits, runs, quick) != (None, None, False):
-            raise ConfigError(f"{item}: expected its own budget, found splits, runs or quick.")
-        self.item, self.root, self.quick = item, root, quick
-        self.configs = configs or (CONFIGS / "wider" if item in ("wider", "self-training") else CONFIGS)
-        self.splits = 1 if quick else splits or SPLITS
-        self.runs = 1 if quick else runs or (1 if item == "further" else RUNS)
-        self.folder = folder / ("quick" if quick else "") / ("table2" if item == "table3" else item)
-        self.cells = _cells(item, parts)
-        if item == "table3":
-            self.cells = [cell for cell in self.cells if cell.row in CURVED]
-        if not self.cells:
-            raise ConfigError(f"{item}: expected a cell of that table, found none in {' '.join(parts)}.")
-
-    def experiments(self) -> Iterator[tuple[Cell, Experiment]]:
-        """Cells and their settings; for the search all candidates."""
-        for cell in self.cells:
-            for experiment in settings(cell, self.folder) if self.item in SEARCHES else [self._experiment(cell)]:
-                yield cell, experiment.shortened() if self.quick else experiment
-
-    def _experiment(self, cell: Cell) -> Experiment:
-        if self.item == "self-training":
-            return self_trained(cell.experiment(self.configs))
-        if self.item != "further":
-            return cell.experiment(self.configs)
-        model, space, _ = FURTHER_ROWS[cell.row]
-        measured = cell.dataset in MEASURED
-        values: dict[str, Any] = {
-            **(COLUMNS if measured else WORDS),
-            "feature_norm": "columns" if measured else "lengths",
-            "output": "paper",
-            "self_features": "off",
-        }
-        return Experiment(cell.dataset, model, ClassificationSettings(start_space(space), **values))
-
-    def jobs(self) -> list[tuple[Run, RecordFile]]:
-        """Runs and the files of their records."""
-        numbers = [(split, run) for split in range(self.splits) for run in range(self.runs)]
-        return [
-            (Job(experiment, split, run), record_file(self.folder, cell))
-            for cell, experiment in self.experiments()
-            for split, run in numbers
-        ]
-
-    def run(self, *, processes: int = 1, report: Report | None = None) -> None:
-        """Do the runs that have no record yet."""
-        if self.item in SEARCHES:
-            search(self.cells, self.folder, root=self.root, processes=processes, report=report)
-        else:
-            run_all(self.jobs(), root=self.root, processes=processes, report=report)
-
-    def save_chosen(self, folder: Path) -> None:
-        """Write the settings that the search chose, for the tables."""
-        for cell in self.cells:
-            save_experiment(chosen(cell, self.folder)[0], cell.config(folder))
-
-    def records(self) -> dict[Cell, list[Record]]:
-        """Records of the runs of this plan; other records in its files are left out."""
-        wanted: dict[Path, set[str]] = {}
-        for job, file in self.jobs():
-            wanted.setdefault(file.path, set()).add(job.key)
-        by_cell = {}
-        for cell in self.cells:
-            file = record_file(self.folder, cell)
-            by_cell[cell] = [record for key, record in file.finished().items() if key in wanted[file.path]]
-        return by_cell
-
-    def table(self) -> Table:
-        """The table of the records."""
-        if self.item in SEARCHES:
-            chosen_settings = [(cell, *chosen(cell, self.folder)) for cell in self.cells]
-            return Table(
-                ["cell", "validation accuracy", "settings"],
-                [
-                    [cell.name, f"{score:.4f}", json.dumps(e.record(), ensure_ascii=False)]
-                    for cell, e, score in chosen_settings
-                ],
-            )
-        if self.item == "further":
-            return further_table(self.records())
-        return (curvature_table if self.item == "table3" else accuracy_table)(self.records())
+PAPERS, WIDER = grid([*DATASETS], [*ROWS]), grid([*DATASETS], [*WIDER_ROWS])
+CELLS = {
+    "search": PAPERS,
+    "table2": PAPERS,
+    "table3": PAPERS,
+    "wider-search": WIDER,
+    "wider": WIDER,
+    "self-training": WIDER,
+    "further": grid([*FURTHER], [*FURTHER_ROWS]),
+    "links": grid([*LINK_DATASETS], [*LINK_ROWS]),
+    **{item: list(embeddings.cells) for item, embeddings in EMBEDDINGS.items()},
+}
+# Options that an item does not have, and why.
+WITHOUT: dict[str, tuple[str, Sequence[str]]] = {
+    **dict.fromkeys(SEARCHES, ("a search has a budget", ("splits", "runs", "quick"))),
+    **dict.fromkeys(EMBEDDINGS, ("an embedding has none", ("configs", "splits", "runs"))),
+    "links": ("--splits is the number of seeds", ("configs", "runs")),
+}
 
 
 def plan(
-    item: str, parts: Sequence[str], folder: Path, root: str | Path | None = None, **options: Any
-) -> Plan | EmbeddingPlan | LinkPlan:
+    item: str,
+    parts: Sequence[str],
+    folder: Path,
+    root: str | Path | None = None,
+    *,
+    configs: Path | None = None,
+    splits: int | None = None,
+    runs: int | None = None,
+    quick: bool = False,
+) -> Plan:
     """The plan of an item.
 
     Args:
-        item: ``"table1"``, ``"sweep"``, ``"large"``, ``"links"``, or an item of `Plan`.
+        item: One of `CELLS`.
         parts: Datasets, rows or cells to run; all by default.
-        folder: Folder with the records.
+        folder: Folder with the records, a file for each item.
         root: Folder in which datasets are looked for first.
-        options: Further arguments of `Plan`; embeddings take `quick` alone.
+        configs: File of the settings of the tables; by default that of the package.
+        splits: Splits per cell, 5 by default; for links seeds, 10 by default.
+        runs: Runs per split; by default 2 for the tables, 1 for further datasets.
+        quick: One split or seed, one run and few epochs, in a folder of their own.
     """
+    given = {"configs": configs, "splits": splits, "runs": runs, "quick": quick or None}
+    reason, refused = WITHOUT.get(item, ("", ()))
+    for name in refused:
+        if given[name] is not None:
+            raise ConfigError(f"{item}: expected no {name}, found {given[name]}; {reason}.")
+    if item == "sweep" and parts:
+        raise ConfigError(f"sweep: expected no parts, found {parts[0]!r}.")
+    cells = list(selected(CELLS[item], parts))
+    if item == "table3":
+        cells = [cell for cell in cells if cell.row in CURVED]
+    if not cells:
+        raise ConfigError(f"{item}: expected a cell of that table, found none in {' '.join(parts)}.")
+    path = folder / ("quick" if quick else "") / f"{'table2' if item == 'table3' else item}.jsonl"
+    if item in EMBEDDINGS:
+        return _embeddings(item, cells, path, root, quick)
     if item == "links":
-        for name in ("configs", "runs"):
-            if options.get(name) is not None:
-                raise ConfigError(f"links: expected no {name}, found {options[name]}. --splits is the number of seeds.")
-        return LinkPlan(parts, folder, root, seeds=options.get("splits"), quick=bool(options.get("quick")))
-    if item not in ("table1", "sweep", "large"):
-        return Plan(item, parts, folder, root, **options)
-    for name in ("configs", "splits", "runs"):
-        if options.get(name) is not None:
-            raise ConfigError(f"{item}: expected no {name}, an embedding has none, found {options[name]}.")
-    return EmbeddingPlan(item, parts, folder, root, quick=bool(options.get("quick")))
+        jobs = partial(link_jobs, seeds=1 if quick else splits or SEEDS, quick=quick)
+        tried = partial(_tried_links, quick=quick)
+        return Plan(item, cells, tried, jobs, _links_table, RecordFile(path, LinkJob), root, link_rounds(quick))
+    if item in SEARCHES:
+        return Plan(
+            item,
+            cells,
+            searching.settings,
+            searching.last_round,
+            _search_table,
+            RecordFile(path),
+            root,
+            searching.ROUNDS,
+            searching.chosen,
+        )
+    return _accuracies(item, cells, path, root, configs, splits, runs, quick)
+
+
+def _embeddings(item: str, cells: list[Cell], path: Path, root: str | Path | None, quick: bool) -> Plan:
+    embeddings = EMBEDDINGS[item]
+
+    def settings(cell: Cell, finished: Finished) -> list[EmbeddingExperiment]:
+        return [e.shortened() if quick else e for e in embeddings.settings(cell)]
+
+    def jobs(cell: Cell, finished: Finished) -> list[EmbeddingJob]:
+        return [EmbeddingJob(e, scratch=path.parent / "running") for e in settings(cell, finished)]
+
+    table = _without_finished(embeddings.table)
+    return Plan(item, cells, settings, jobs, table, RecordFile(path, EmbeddingJob), root)
+
+
+def _accuracies(
+    item: str,
+    cells: list[Cell],
+    path: Path,
+    root: str | Path | None,
+    configs: Path | None,
+    splits: int | None,
+    runs: int | None,
+    quick: bool,
+) -> Plan:
+    file = configs or SETTINGS
+    by_name = {} if item == "further" else load_settings(file)
+    for cell in cells:
+        if item != "further" and cell.name not in by_name:
+            raise ConfigError(f"{file}: expected settings of {cell.name}, found {', '.join(by_name) or 'none'}.")
+
+    def settings(cell: Cell, finished: Finished) -> list[Experiment]:
+        experiment = further_settings(cell) if item == "further" else by_name[cell.name]
+        if item == "self-training":
+            experiment = self_trained(experiment)
+        return [experiment.shortened() if quick else experiment]
+
+    def jobs(cell: Cell, finished: Finished) -> list[Run]:
+        numbers = [(split, run) for split in range(1 if quick else splits or SPLITS) for run in range(count)]
+        return [Job(e, split, run) for e in settings(cell, finished) for split, run in numbers]
+
+    count = 1 if quick else runs or (1 if item == "further" else RUNS)
+    table = {"further": further_table, "table3": curvature_table}.get(item, accuracy_table)
+    return Plan(item, cells, settings, jobs, _without_finished(table), RecordFile(path), root)
+
+
+def _without_finished(table: Callable[[Records], Table]) -> Callable[[Records, Finished], Table]:
+    return lambda records, _: table(records)
+
+
+def _tried_links(cell: Cell, finished: Finished, quick: bool) -> list[links.LinkExperiment]:
+    return links.link_settings(cell, quick)
+
+
+def _links_table(records: Records, finished: Finished) -> Table:
+    return auc_table(records)
+
+
+def _search_table(records: Records, finished: Finished) -> Table:
+    rows = []
+    for cell in records:
+        best = searching.chosen(cell, finished)
+        text = "not finished" if best is None else f"{best[1]:.4f}"
+        rows.append([cell.name, text, "" if best is None else json.dumps(best[0].record(), ensure_ascii=False)])
+    return Table(["cell", "validation accuracy", "settings"], rows)
+
+
+def save_chosen(searched: Plan, path: Path) -> None:
+    """Write the settings that a search chose into a file for the tables; those of other cells in it stay."""
+    experiments = load_settings(path) if path.exists() else {}
+    finished = searched.file.finished()
+    for cell in searched.cells:
+        best = searching.chosen(cell, finished)
+        if best is not None:
+            experiments[cell.name] = best[0]
+    save_settings(experiments, path)
+
+
+def further_settings(cell: Cell) -> Experiment:
+    """Settings on a dataset beyond the paper's: defaults, with its output layer."""
+    model, space, _ = FURTHER_ROWS[cell.row]
+    measured = cell.dataset in MEASURED
+    values: dict[str, Any] = {
+        **regularisation(not measured),
+        "feature_norm": "columns" if measured else "lengths",
+        "output": "paper",
+        "self_features": "off",
+    }
+    return Experiment(cell.dataset, model, ClassificationSettings(start_space(space), **values))
+
+
+def further_table(records: Records) -> Table:
+    """Mean test accuracy with its interval, datasets as rows."""
+    datasets, rows = (list(dict.fromkeys(getattr(cell, kind) for cell in records)) for kind in ("dataset", "row"))
+    lines = [
+        [FURTHER[dataset], *(str(accuracy(records.get(Cell(dataset, row), [])) or "no runs") for row in rows)]
+        for dataset in datasets
+    ]
+    return Table(["", *(FURTHER_ROWS[row][2] for row in rows)], lines)
 
 
 def line(record: Record) -> str:
@@ -197,27 +247,3 @@ def line(record: Record) -> str:
     part = "test" if "test" in record else "validation"
     duration = f"{record['epochs']} epochs, {record['seconds']:.0f} s"
     return f"{run_name}: {part} accuracy {score:.3f} after {duration}"
-
-
-def _cells(item: str, parts: Sequence[str]) -> list[Cell]:
-    if item == "further":
-        return further_cells(parts)
-    if item in ("wider", "wider-search", "self-training"):
-        return list(selected([Cell(dataset, row) for dataset in DATASETS for row in WIDER_ROWS], parts))
-    return cells(parts)
-
-
-def further_cells(parts: Sequence[str]) -> list[Cell]:
-    """Cells of datasets beyond the paper's."""
-    every = [Cell(dataset, row) for dataset in FURTHER for row in FURTHER_ROWS]
-    return list(selected(every, parts))
-
-
-def further_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
-    """Mean test accuracy with its interval, datasets as rows."""
-    datasets, rows = (list(dict.fromkeys(getattr(cell, kind) for cell in records)) for kind in ("dataset", "row"))
-    lines = [
-        [FURTHER[dataset], *(str(accuracy(records.get(Cell(dataset, row), [])) or "no runs") for row in rows)]
-        for dataset in datasets
-    ]
-    return Table(["", *(FURTHER_ROWS[row][2] for row in rows)], lines)

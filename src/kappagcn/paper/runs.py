@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import lzma
 import os
 import platform
 import threading
@@ -20,15 +21,15 @@ from typing import Any, Protocol
 
 import torch
 
-from kappagcn.classification.evaluation import final_evaluation
+from kappagcn.classification.evaluation import final_evaluation, run_record
 from kappagcn.classification.fitting import fit
 from kappagcn.errors import DivergedError, KappaGCNError, PrecisionWarning, RecordError
-from kappagcn.graphs.datasets.benchmark import load_benchmark
+from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.paper.experiment import Experiment
 from kappagcn.training.provenance import commit
 from kappagcn.training.trainer import seeded
 
-__all__ = ["Job", "RecordFile", "Run", "run", "run_all"]
+__all__ = ["Job", "RecordFile", "Run", "record_lines", "run", "run_all"]
 
 Record = dict[str, Any]
 # Called with a finished record, the number of finished runs and the number of all.
@@ -105,9 +106,9 @@ def canonical(settings: Any) -> str:
 def _numbers_as_floats(value: Any) -> Any:
     """Settings with all numbers as floats, so that 1 and 1.0 are equal."""
     if isinstance(value, dict):
-        return {key: _numbers_as_floats(each) for key, each in value.items()}
+        return {key: _numbers_as_floats(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_numbers_as_floats(each) for each in value]
+        return [_numbers_as_floats(item) for item in value]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -176,7 +177,7 @@ def run(job: Job, root: str | Path | None = None) -> Record:
     5
     """
     benchmark = load_benchmark(job.experiment.dataset, root)
-    split = benchmark.split(job.split, job.purpose)
+    split = benchmark.numbered_split(job.split, job.purpose)
     record: Record = {
         "experiment": job.experiment.record(),
         "purpose": job.purpose,
@@ -189,7 +190,7 @@ def run(job: Job, root: str | Path | None = None) -> Record:
     start = time.perf_counter()
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)  # the record has their number
-        data = job.experiment.prepare(benchmark.data)
+        data = job.experiment.prepare(benchmark[0])
         with seeded(job.seed):
             model = job.experiment.build(data.num_features, benchmark.num_classes)
         try:
@@ -198,11 +199,13 @@ def run(job: Job, root: str | Path | None = None) -> Record:
             return record | {"failed": str(problem), "seconds": round(time.perf_counter() - start, 2)}
         if job.purpose == "test":
             record["test"] = final_evaluation(model, data, split)
-    return record | result.record() | {"seconds": round(time.perf_counter() - start, 2)}
+    return record | run_record(result) | {"seconds": round(time.perf_counter() - start, 2)}
 
 
 class RecordFile:
-    """A file of records, one per line, appended as runs finish. An incomplete last line is ignored.
+    """The records of an item, one per line, appended as runs finish. An incomplete last line is ignored.
+
+    Records may be compressed: those in ``PATH.xz`` are read first, and new ones are appended to ``PATH``.
 
     Args:
         path: The file.
@@ -219,25 +222,22 @@ class RecordFile:
 
     def records(self) -> list[Record]:
         """Records of all complete lines."""
-        if not self.path.exists():
-            return []
-        try:
-            lines = self.path.read_text(encoding="utf-8").split("\n")
-        except (OSError, UnicodeDecodeError) as problem:
-            raise RecordError(f"{self.path}: expected records, found {problem}.") from None
-        cut = len(lines) - 1  # what follows the last newline is empty, or an incomplete line of a killed process
-        return [self._record(line, number) for number, line in enumerate(lines[:cut], 1) if line]
+        return [record for _, record in self._keys_and_records()]
 
-    def _record(self, line: str, number: int) -> Record:
-        try:
-            record: Record = json.loads(line)
-            self._key(record)
-        except (KappaGCNError, KeyError, TypeError, ValueError):
-            raise RecordError(
-                f"{self.path}, line {number}: expected one record a line, found {line[:40]!r}. Remove the line; its "
-                "run is then repeated."
-            ) from None
-        return record
+    def finished(self) -> dict[str, Record]:
+        """Records by the key of their run."""
+        return dict(self._keys_and_records())
+
+    def _keys_and_records(self) -> Iterator[tuple[str, Record]]:
+        for where, line in record_lines(self.path):
+            try:
+                record: Record = json.loads(line)
+                yield self.kind.from_record(record).key, record
+            except (KappaGCNError, KeyError, TypeError, ValueError):
+                raise RecordError(
+                    f"{where}: expected one record a line, found {line[:40]!r}. Remove the line; its run is then "
+                    "repeated."
+                ) from None
 
     def prepare(self) -> None:
         """Check before a run that its record can be written, and remove an incomplete last line."""
@@ -258,12 +258,18 @@ class RecordFile:
         except OSError as problem:
             raise RecordError(f"{self.path}: cannot be written ({problem.strerror}).") from None
 
-    def finished(self) -> dict[str, Record]:
-        """Records by the key of their run."""
-        return {self._key(record): record for record in self.records()}
 
-    def _key(self, record: Record) -> str:
-        return self.kind.from_record(record).key
+def record_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Complete lines of a file of records, those of ``PATH.xz`` first; where each stands, and its text."""
+    for each in (path.with_name(path.name + ".xz"), path):
+        if not each.exists():
+            continue
+        try:
+            text = (lzma.decompress(each.read_bytes()) if each.suffix == ".xz" else each.read_bytes()).decode()
+        except (OSError, lzma.LZMAError, UnicodeDecodeError) as problem:
+            raise RecordError(f"{each}: expected records, found {problem}.") from None
+        lines = text.split("\n")[:-1]  # after the last newline is nothing, or an incomplete line of a killed process
+        yield from ((f"{each}, line {number}", line) for number, line in enumerate(lines, 1) if line)
 
 
 def run_all(

@@ -10,17 +10,17 @@ try a setting twice.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import ConfigError
-from kappagcn.paper.cells import Cell, record_file
+from kappagcn.paper.cells import Cell
 from kappagcn.paper.experiment import Experiment
-from kappagcn.paper.runs import Job, Record, run_all
+from kappagcn.paper.plan import Finished, Halving
+from kappagcn.paper.runs import Job, Run
 from kappagcn.paper.wider import FLAT_ROW, WIDER_ROWS, candidates, curved, draws
-from kappagcn.training.settings import ClassificationSettings
 
-__all__ = ["BUDGETS", "WIDER", "Budget", "budget", "chosen", "search", "settings"]
+__all__ = ["BUDGETS", "ROUNDS", "WIDER", "Budget", "budget", "chosen", "halving", "last_round", "settings"]
 
 
 class Budget(NamedTuple):
@@ -107,21 +107,22 @@ def follows(cell: Cell) -> Cell | None:
     return Cell(cell.dataset, FLAT_ROW[cell.row]) if cell.dataset == "pubmed" and cell.row in FLAT_ROW else None
 
 
-def settings(cell: Cell, folder: Path | None = None) -> list[Experiment]:
+def settings(cell: Cell, finished: Finished | None = None) -> list[Experiment]:
     """The settings to try for a cell, always the same.
 
     Args:
         cell: A cell.
-        folder: Folder with records, for a cell whose settings depend on the search for another one.
+        finished: Records by key, for a cell whose settings depend on the search for another one.
 
     >>> settings(Cell("cora_ml", "S16"))[0].settings.space
     'S16(1.0)'
     """
     flat = follows(cell)
     if flat is not None:
-        if folder is None or not is_finished(flat, folder):
+        best = chosen(flat, finished or {})
+        if best is None:
             raise ConfigError(f"{flat.name}: expected its search to be finished, whose settings {cell.name} takes.")
-        return curved(chosen(flat, folder)[0], cell.row)
+        return curved(best[0], cell.row)
     if cell.row in WIDER_ROWS:
         return candidates(cell.dataset, cell.row)[: budget(cell).draws]
     lists = (COLUMNS if cell.dataset == "airport" else WORDS) | CURVED
@@ -157,70 +158,41 @@ def _setting(cell: Cell, drawn: dict[str, Any]) -> Experiment:
     return Experiment(cell.dataset, "kappa-gcn", ClassificationSettings(space, **values))
 
 
-def _accuracy(record: Record) -> float:
-    return float(record.get("validation_accuracy") or 0.0)  # a diverged run has no accuracy
+def halving(cell: Cell) -> Halving:
+    """The choice among the settings of a cell: a split for all of them, then more splits for the best."""
+    drawn = budget(cell)
+    return Halving(
+        first=lambda experiment: [Job(experiment, 0, 0, "validation")],
+        last=lambda experiment: [Job(experiment, split, 0, "validation") for split in range(drawn.splits)],
+        score=lambda record: float(record.get("validation_accuracy") or 0.0),  # a diverged run has no accuracy
+        keep=drawn.kept,
+    )
 
 
-def search(
-    cells: list[Cell],
-    folder: Path,
-    *,
-    root: str | Path | None = None,
-    processes: int = 1,
-    report: Callable[[Record, int, int], None] | None = None,
-) -> dict[Cell, Experiment]:
-    """Do the missing runs of the search for some cells, and return the chosen settings.
-
-    Args:
-        cells: Cells of Table 2.
-        folder: Folder with its records, one file per cell.
-        root: Folder in which datasets are looked for first.
-        processes: Number of processes.
-        report: Called with each finished record, the number of finished runs and the number of all.
-
-    >>> search([], Path("nowhere"))  # no cells, nothing to choose
-    {}
-    """
-    flat = dict.fromkeys(each for each in map(follows, cells) if each is not None)
-    if flat:
-        search(list(flat), folder, root=root, processes=processes, report=report)
-    todo = [(Job(e, 0, 0, "validation"), record_file(folder, cell)) for cell in cells for e in settings(cell, folder)]
-    run_all(todo, root=root, processes=processes, report=report)
-    todo = [
-        (Job(e, split, 0, "validation"), record_file(folder, cell))
-        for cell in cells
-        for e in kept(cell, folder)
-        for split in range(1, budget(cell).splits)
-    ]
-    run_all(todo, root=root, processes=processes, report=report)
-    return {cell: chosen(cell, folder)[0] for cell in cells}
+def first_round(cell: Cell, finished: Finished) -> list[Run]:
+    """A run of every setting."""
+    return [job for e in settings(cell, finished) for job in halving(cell).first(e)]
 
 
-def is_finished(cell: Cell, folder: Path) -> bool:
-    """Whether all runs of the search for a cell have records."""
-    finished = record_file(folder, cell).finished().keys()
-    if not {Job(e, 0, 0, "validation").key for e in settings(cell, folder)} <= finished:
-        return False
-    others = range(1, budget(cell).splits)
-    return {Job(e, split, 0, "validation").key for e in kept(cell, folder) for split in others} <= finished
+def last_round(cell: Cell, finished: Finished) -> list[Run]:
+    """The runs of the settings that are kept."""
+    rounds = halving(cell)
+    return [job for e in rounds.kept(settings(cell, finished), finished) for job in rounds.last(e)]
 
 
-def kept(cell: Cell, folder: Path) -> list[Experiment]:
-    """The settings that are kept after the first split."""
-    finished = record_file(folder, cell).finished()
-    tried = enumerate(settings(cell, folder))
-    scores = [(_accuracy(finished[Job(e, 0, 0, "validation").key]), -i, e) for i, e in tried]
-    best = [experiment for _, _, experiment in sorted(scores, reverse=True, key=lambda each: each[:2])]
-    return best[: budget(cell).kept]
+def of_flat_cell(jobs: Callable[[Cell, Finished], list[Run]]) -> Callable[[Cell, Finished], list[Run]]:
+    """These runs of the flat cell whose settings a cell takes; none for a cell with a search of its own."""
+
+    def of_followed(cell: Cell, finished: Finished) -> list[Run]:
+        flat = follows(cell)
+        return [] if flat is None else jobs(flat, finished)
+
+    return of_followed
 
 
-def chosen(cell: Cell, folder: Path) -> tuple[Experiment, float]:
-    """The setting with the best mean accuracy over the splits, and that mean."""
-    finished = record_file(folder, cell).finished()
+def chosen(cell: Cell, finished: Finished) -> tuple[Experiment, float] | None:
+    """The setting with the best mean accuracy over the splits, and that mean; None before the search is finished."""
+    return halving(cell).chosen(settings(cell, finished), finished)
 
-    def mean(experiment: Experiment) -> float:
-        keys = [Job(experiment, split, 0, "validation").key for split in range(budget(cell).splits)]
-        return sum(_accuracy(finished[key]) for key in keys) / len(keys)
 
-    best = max(kept(cell, folder), key=mean)
-    return best, mean(best)
+ROUNDS = (of_flat_cell(first_round), of_flat_cell(last_round), first_round)  # before the last one

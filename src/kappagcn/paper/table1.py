@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from kappagcn.errors import ConfigError
-from kappagcn.paper.cells import Cell, selected
-from kappagcn.paper.embeddings import EmbeddingExperiment, EmbeddingJob
-from kappagcn.paper.runs import Record, RecordFile, Report, Run, run_all
+from kappagcn.paper.cells import Cell
+from kappagcn.paper.embeddings import EmbeddingExperiment
+from kappagcn.paper.runs import Record
 from kappagcn.paper.tables import Table, paper
 
-__all__ = ["GRAPHS", "LARGE", "ROWS", "SWEEP", "VARIANTS", "ZERO", "EmbeddingPlan", "record_of_variant"]
+__all__ = ["EMBEDDINGS", "GRAPHS", "LARGE", "ROWS", "SWEEP", "VARIANTS", "ZERO", "record_of_variant"]
 
 GRAPHS = {"tree": "Tree", "torus": "Toroidal graph", "sphere": "Spherical graph"}
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -46,80 +45,23 @@ LARGE_EPOCHS = 120
 SWEPT = {"method": "kappa-gcn", "start": "paper", "curvature_lr": 0.0, "epochs": 500, "lr": 0.01}
 
 
-class EmbeddingPlan:
-    """The embeddings of an item, and their table.
-
-    Args:
-        item: ``"table1"``, ``"sweep"`` or ``"large"``.
-        parts: Graphs, rows or cells of the table; all by default.
-        folder: Folder with the records, in a subfolder for each item.
-        root: Folder in which datasets are looked for first.
-        quick: A hundredth of the epochs, in a folder of its own.
-    """
-
-    def __init__(
-        self, item: str, parts: Sequence[str], folder: Path, root: str | Path | None = None, *, quick: bool = False
-    ) -> None:
-        if item == "sweep" and parts:
-            raise ConfigError(f"sweep: expected no parts, found {parts[0]!r}.")
-        self.item, self.root, self.quick = item, root, quick
-        self.folder = folder / ("quick" if quick else "") / item
-        every = {
-            "table1": [Cell(graph, row) for graph in GRAPHS for row in ROWS],
-            "sweep": [Cell("small_tree", "sweep")],
-            "large": [Cell(graph, row) for graph in LARGE for row in LARGE_ROWS],
-        }
-        self.cells = list(selected(every[item], parts))
-
-    def experiments(self) -> list[tuple[Cell, EmbeddingExperiment]]:
-        """Cells and their settings."""
-        every = [(cell, each) for cell in self.cells for each in self._settings(cell)]
-        return [(cell, shortened(each)) for cell, each in every] if self.quick else every
-
-    def _settings(self, cell: Cell) -> list[EmbeddingExperiment]:
-        if self.item == "sweep":
-            spaces = ["E10", *(f"U10({kappa})" for kappa in SWEEP + ZERO)]
-            return [EmbeddingExperiment(cell.dataset, {**SWEPT, "space": space}) for space in spaces]
-        if self.item == "large":
-            return [EmbeddingExperiment(cell.dataset, {"space": cell.row, "epochs": LARGE_EPOCHS})]
-        own = ROWS[cell.row][1]
-        variants = [
-            variant
-            for name, (_, variant) in VARIANTS.items()
-            if name != "free" or cell.row in ("E10-linear", FITS[cell.dataset])
-        ]
-        return [EmbeddingExperiment(cell.dataset, {**PROTOCOL, **own, **variant}) for variant in variants]
-
-    def jobs(self) -> list[tuple[Run, RecordFile]]:
-        """Runs and the files of their records, the table's own protocol first."""
-        every = sorted(self.experiments(), key=lambda one: one[1].options.get("method") == "free")
-        return [(EmbeddingJob(each, scratch=self.folder / "running"), self._file(cell)) for cell, each in every]
-
-    def _file(self, cell: Cell) -> RecordFile:
-        return RecordFile(self.folder / cell.dataset / f"{cell.row}.jsonl", EmbeddingJob)
-
-    def run(self, *, processes: int = 1, report: Report | None = None) -> None:
-        """Do the runs that have no record yet."""
-        run_all(self.jobs(), root=self.root, processes=processes, report=report)
-
-    def records(self) -> dict[Cell, list[Record]]:
-        """Records of the runs of this plan; other records in its files are left out."""
-        wanted = {job.key for job, _ in self.jobs()}
-        return {
-            cell: [record for key, record in self._file(cell).finished().items() if key in wanted]
-            for cell in self.cells
-        }
-
-    def table(self) -> Table:
-        """The table of the records."""
-        return {"table1": distortion_table, "sweep": sweep_table, "large": large_table}[self.item](self.records())
+def table1_settings(cell: Cell) -> list[EmbeddingExperiment]:
+    """A network from both starts, and free points in the plane and in the space that suits the graph."""
+    row = ROWS[cell.row][1]
+    with_free = cell.row in ("E10-linear", FITS[cell.dataset])
+    variants = [options for name, (_, options) in VARIANTS.items() if name != "free" or with_free]
+    return [EmbeddingExperiment(cell.dataset, {**PROTOCOL, **row, **options}) for options in variants]
 
 
-def shortened(experiment: EmbeddingExperiment) -> EmbeddingExperiment:
-    """The experiment with a hundredth of the epochs, for a quick test."""
-    return EmbeddingExperiment(
-        experiment.graph, {**experiment.options, "epochs": max(1, experiment.options["epochs"] // 100)}
-    )
+def sweep_settings(cell: Cell) -> list[EmbeddingExperiment]:
+    """The plane, and spaces whose curvature is held."""
+    spaces = ["E10", *(f"U10({kappa})" for kappa in SWEEP + ZERO)]
+    return [EmbeddingExperiment(cell.dataset, {**SWEPT, "space": space}) for space in spaces]
+
+
+def large_settings(cell: Cell) -> list[EmbeddingExperiment]:
+    """The defaults with few epochs."""
+    return [EmbeddingExperiment(cell.dataset, {"space": cell.row, "epochs": LARGE_EPOCHS})]
 
 
 def record_of_variant(records: Sequence[Record], variant: str) -> Record | None:
@@ -176,3 +118,19 @@ def large_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
         if "failed" not in record
     ]
     return Table(["graph", "space", "average distortion", "worst", "precision", "learned κ", "time", "memory"], lines)
+
+
+@dataclass(frozen=True)
+class EmbeddingItem:
+    """An item whose runs are embeddings: cells, the settings of each, and the table."""
+
+    cells: Sequence[Cell]
+    settings: Callable[[Cell], list[EmbeddingExperiment]]
+    table: Callable[[Mapping[Cell, Sequence[Record]]], Table]
+
+
+EMBEDDINGS = {
+    "table1": EmbeddingItem([Cell(graph, row) for graph in GRAPHS for row in ROWS], table1_settings, distortion_table),
+    "sweep": EmbeddingItem([Cell("small_tree", "sweep")], sweep_settings, sweep_table),
+    "large": EmbeddingItem([Cell(graph, row) for graph in LARGE for row in LARGE_ROWS], large_settings, large_table),
+}

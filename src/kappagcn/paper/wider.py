@@ -16,8 +16,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.paper.experiment import Experiment
-from kappagcn.training.settings import ClassificationSettings
 
 __all__ = ["FLAT_ROW", "WIDER_ROWS", "candidates", "curved", "draws", "self_trained"]
 

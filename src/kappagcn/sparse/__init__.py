@@ -3,6 +3,7 @@
 from kappagcn.sparse.base import Matrix
 from kappagcn.sparse.compressed import CSR, multiply
 from kappagcn.sparse.loader import EdgeSampler, KappaNeighborLoader
+from kappagcn.sparse.mapped import MappedAdjacency
 from kappagcn.sparse.matrix import SparseMatrix
 from kappagcn.sparse.normalization import NORMALIZATIONS, bipartite_adjacency, normalized_adjacency
 from kappagcn.sparse.sampler import NeighbourSampler, Sample, SparseRows
@@ -12,6 +13,7 @@ __all__ = [
     "NORMALIZATIONS",
     "EdgeSampler",
     "KappaNeighborLoader",
+    "MappedAdjacency",
     "Matrix",
     "NeighbourSampler",
     "Sample",

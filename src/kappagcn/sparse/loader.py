@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import Data, FeatureStore, GraphStore
+from torch_geometric.data.data import BaseData
 from torch_geometric.loader import NodeLoader
 from torch_geometric.sampler import BaseSampler, NodeSamplerInput, SamplerOutput
 
@@ -40,9 +41,17 @@ class EdgeSampler(Draws, BaseSampler):
         self.neighbours, self.num_nodes = checked_neighbours(num_neighbors), num_nodes
         check_range(edge_index, num_nodes, "expected edges between nodes")
         source, target = edge_index.unbind()
-        self.edges = target.argsort(stable=True)
-        self.sources = source[self.edges]
-        self.starts = torch.searchsorted(target[self.edges], torch.arange(num_nodes + 1))
+        order = target.argsort(stable=True)
+        self.edges: Tensor | None = order  # None where edges are numbered in the order of targets
+        self.sources = source[order]
+        self.starts = torch.searchsorted(target[order], torch.arange(num_nodes + 1))
+
+    @classmethod
+    def of_sorted(cls, sources: Tensor, starts: Tensor, num_neighbors: Sequence[int], *, seed: int) -> EdgeSampler:
+        """A sampler of edges in CSC form, which need not be in memory: sources (E,), start of each target (N + 1,)."""
+        sampler = cls(torch.zeros(2, 0, dtype=torch.long), len(starts) - 1, num_neighbors, seed=seed)
+        sampler.sources, sampler.starts, sampler.edges = sources, starts, None
+        return sampler
 
     def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> SamplerOutput:
         """Sample a subgraph; neighbours are drawn once for each node, in the hop after it was reached."""
@@ -51,8 +60,8 @@ class EdgeSampler(Draws, BaseSampler):
         counts: tuple[list[int], list[int]] = [len(nodes)], []
         for k in self.neighbours:
             rows, places = self._hop(nodes[done:], k)
-            wider, positions = extended(nodes, self.sources[places], rows + done)
-            hops.append((positions, rows + done, self.edges[places]))
+            wider, positions = extended(nodes, self.sources[places].long(), rows + done)
+            hops.append((positions, rows + done, places if self.edges is None else self.edges[places]))
             done = len(nodes)
             counts[0].append(len(wider) - done)
             counts[1].append(len(rows))
@@ -85,13 +94,15 @@ class KappaNeighborLoader(NodeLoader):
     features stay sparse. For weights that make sums over sampled neighbours unbiased use `NeighbourSampler`.
 
     Args:
-        data: A graph with `edge_index`.
+        data: A graph with `edge_index`; or one of a single type of nodes that is both a feature store and a graph store
+            of PyG, such as `kappagcn.graphs.MappedGraph`.
         num_neighbors: Number of neighbours per hop, from the seeds outwards; −1 for all.
         input_nodes: Seeds, as indices or a mask; None for all nodes.
         seed: Seed of the draws; None to take it from torch's generator.
         **kwargs: `batch_size`, `shuffle`, `num_workers`, `transform` and others of ``NodeLoader`` and ``DataLoader``.
 
-    >>> from torch_geometric.data import Data
+    >>> from torch_geometric.data import Data, FeatureStore, GraphStore
+    from torch_geometric.data.data import BaseData
     >>> data = Data(x=torch.eye(4), edge_index=torch.tensor([[1, 2, 3, 0], [0, 0, 0, 1]]))
     >>> batch = next(iter(KappaNeighborLoader(data, num_neighbors=[2, 2], batch_size=1)))
     >>> batch.batch_size, batch.n_id[0].item(), batch.x.shape[0] >= 3
@@ -102,20 +113,28 @@ class KappaNeighborLoader(NodeLoader):
 
     def __init__(
         self,
-        data: Data,
+        data: Data | FeatureStore,
         num_neighbors: Sequence[int],
         input_nodes: Tensor | None = None,
         *,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
+        draws = int(torch.randint(2**62, ())) if seed is None else seed
+        self.sparse_x: SparseRows | None = None
+        self.lists: dict[str, Any] = {}
+        if isinstance(data, FeatureStore) and isinstance(data, GraphStore) and not isinstance(data, BaseData):
+            (edges,) = data.get_all_edge_attrs()
+            sources, starts = data.get_edge_index(edges.edge_type, layout="csc")
+            stored = EdgeSampler.of_sorted(sources, starts, num_neighbors, seed=draws)
+            nodes = torch.arange(len(starts) - 1) if input_nodes is None else input_nodes
+            super().__init__((data, data), stored, input_nodes=(edges.edge_type[0], nodes), **kwargs)
+            return
         edges = data.get("edge_index") if isinstance(data, Data) else None
         if not isinstance(edges, Tensor):
             raise GraphError(f"data: expected a Data with edge_index, found {type(data).__name__} {data!r}.")
-        draws = int(torch.randint(2**62, ())) if seed is None else seed
         sampler = EdgeSampler(edges, data.num_nodes, num_neighbors, seed=draws)
-        self.sparse_x: SparseRows | None = None
-        self.lists: dict[str, Any] = {key: value for key, value in data if isinstance(value, list | tuple)}
+        self.lists = {key: value for key, value in data if isinstance(value, list | tuple)}
         self.node_lists = [key for key in self.lists if data.is_node_attr(key) and key not in COLUMN_LISTS]
         self.edge_lists = [key for key in self.lists if data.is_edge_attr(key) and key not in self.node_lists]
         nodes, data, x = data.num_nodes, copy(data), data.get("x")

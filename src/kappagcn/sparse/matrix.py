@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, cast
+from collections.abc import Callable
+from typing import Any, Self, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -10,10 +11,12 @@ from torch import Tensor, nn
 from kappagcn.errors import GraphError
 from kappagcn.sparse.base import Matrix
 from kappagcn.sparse.compressed import CSR, csr_product, product
-from kappagcn.sparse.positions import Positions, Prepared, versions_of
+from kappagcn.sparse.positions import Positions, versions_of
 from kappagcn.tracing import is_cheap_to_read, is_compiled_for_cpu, is_concrete
 
 __all__ = ["SparseMatrix", "check_range"]
+
+T = TypeVar("T")
 
 
 class SparseMatrix(Matrix):
@@ -44,7 +47,8 @@ class SparseMatrix(Matrix):
 
     def _set(self, positions: Positions, values: Tensor) -> None:
         self._positions, self._values = positions, values
-        self._prepared: Prepared | None = None
+        self._made: dict[str, Any] = {}  # what products compute once, by name
+        self._versions: tuple[int, ...] | None = None  # of the tensors when it was made
 
     @property
     def rows(self) -> Tensor:
@@ -117,23 +121,18 @@ class SparseMatrix(Matrix):
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """The matrix in another dtype or on another device; arguments are those of ``Tensor.to``."""
-        values = self.values.to(*args, **kwargs)
-        if values is self.values:
+        values = self._values.to(*args, **kwargs)
+        if values is self._values:
             return self
         if values.device != self.values.device:
             return self._derived(self._positions.to(values.device), values)
         if self.requires_grad or not is_concrete(values):
             return self.with_values(values)
-        prepared = self._prepare()
-        if prepared.converted is None or prepared.converted.dtype != values.dtype:
-            with torch.inference_mode(False):
-                prepared.converted = self.with_values(self.values.to(values.dtype))
-        converted: Self = prepared.converted
-        return converted
+        return self._once(f"{values.dtype}", lambda: self.with_values(self.values.to(values.dtype)))
 
     def transpose(self) -> SparseMatrix:
-        """The transpose, (N, M), which shares the order of entries."""
-        return self._derived(self._positions.transpose(), self.values)
+        """The transpose, (N, M)."""
+        return self._derived(Positions(self.cols, self.rows, self.shape[::-1]), self.values)
 
     def dropout(self, p: float) -> Self:
         """The matrix with each entry set to 0 with probability p, and the others divided by 1 − p."""
@@ -141,14 +140,14 @@ class SparseMatrix(Matrix):
             return self
         if self._is_in_steps() or torch.compiler.is_compiling():
             return self.with_values(nn.functional.dropout(self.values, p))
-        prepared = self._prepare()
-        if prepared.coalesced is None:
-            with torch.inference_mode(False):
-                entries = self.to_coo()
-                rows, cols = entries.indices()
-                prepared.coalesced = self._derived(Positions(rows, cols, self.shape), entries.values())
-        coalesced: Self = prepared.coalesced
+        coalesced = self._once("coalesced", self._coalesced)
         return coalesced.with_values(drop_values(coalesced.values, p))
+
+    def _coalesced(self) -> Self:
+        """The matrix with repeated entries added up."""
+        entries = self.to_coo()
+        rows, cols = entries.indices()
+        return self._derived(Positions(rows, cols, self.shape), entries.values())
 
     def product(self, x: Tensor) -> Tensor:
         """``matrix @ x`` as a method, which torch.compile can trace."""
@@ -157,9 +156,6 @@ class SparseMatrix(Matrix):
             return self.to(torch.float32).product(x.float()).to(x.dtype)
         if x.dtype != self.dtype:
             return self.to(x.dtype).product(x)
-        return self._gather_and_multiply(x)
-
-    def _gather_and_multiply(self, x: Tensor) -> Tensor:
         return self._times(self.gather(x))
 
     def _times(self, x: Tensor) -> Tensor:
@@ -172,8 +168,8 @@ class SparseMatrix(Matrix):
 
     def _is_in_steps(self, *others: Tensor) -> bool:
         """Whether a product has to be made of differentiable steps of torch, and nothing may be cached."""
-        tensors = (self.values, *others)
-        return self.requires_grad or not (is_concrete(*tensors) or is_compiled_for_cpu(*tensors))
+        tensors = (self._values, *others)
+        return self._values.requires_grad or not (is_concrete(*tensors) or is_compiled_for_cpu(*tensors))
 
     def gather(self, x: Tensor) -> Tensor:
         """The rows that the columns of the matrix refer to, differentiable: x itself, unless ranks share the matrix."""
@@ -191,11 +187,7 @@ class SparseMatrix(Matrix):
         """Row sums Σ_j A_ij, (M,), cached."""
         if self._is_in_steps():
             return self._summed()
-        prepared = self._prepare()
-        if prepared.row_sums is None:
-            with torch.inference_mode(False):
-                prepared.row_sums = self._summed()
-        return prepared.row_sums
+        return self._once("row_sums", self._summed)
 
     def _summed(self) -> Tensor:
         return self._times(self.values.new_ones(self.shape[1], 1)).squeeze(-1)
@@ -203,39 +195,29 @@ class SparseMatrix(Matrix):
     def with_arrays(self, csr: CSR, transpose: CSR, row_sums: Tensor) -> Self:
         """The matrix with arrays that were made before, so that products do not sort its entries."""
         matrix = self.with_values(self.values)
-        prepared = matrix._prepare()
-        prepared.csr, prepared.transpose, prepared.row_sums = csr, transpose, row_sums
+        matrix._versions = versions_of(self.rows, self.cols, self.values)
+        matrix._made.update(csr=csr, csr_transpose=transpose, row_sums=row_sums)
         return matrix
 
     def csr(self) -> CSR:
         """The entries by row, cached."""
-        prepared = self._prepare()
-        if prepared.csr is None:
-            prepared.csr = self._positions.compressed(self.values)
-        return prepared.csr
+        return self._once("csr", lambda: self._positions.compressed(self.values))
 
     def csr_transpose(self) -> CSR:
         """The entries of the transpose by row, cached."""
-        prepared = self._prepare()
-        if prepared.transpose is None:
-            prepared.transpose = self._positions.compressed_transpose(self.values)
-        return prepared.transpose
+        return self._once("csr_transpose", lambda: self._positions.compressed_transpose(self.values))
 
     def matrices(self) -> tuple[Tensor, Tensor]:
         """The matrix and its transpose as CSR tensors of torch, without a gradient, cached."""
-        prepared = self._prepare()
-        if prepared.matrices is None:
-            with torch.inference_mode(False):
-                prepared.matrices = self.to_csr(), self.csr_transpose().tensor(self.shape[0])
-        return prepared.matrices
+        return self._once("matrices", lambda: (self.to_csr(), self.csr_transpose().tensor(self.shape[0])))
 
     def arrays(self) -> tuple[Any, Any, Any]:
         """`csr`, `csr_transpose` and `row_sums` as NumPy arrays, cached."""
-        prepared = self._prepare()
-        if prepared.arrays is None:
-            matrix, transpose = (tuple(map(Tensor.numpy, csr)) for csr in (self.csr(), self.csr_transpose()))
-            prepared.arrays = matrix, transpose, self.row_sums().contiguous().numpy()
-        return prepared.arrays
+        return self._once("arrays", self._arrays)
+
+    def _arrays(self) -> tuple[Any, Any, Any]:
+        matrix, transpose = (tuple(map(Tensor.numpy, csr)) for csr in (self.csr(), self.csr_transpose()))
+        return matrix, transpose, self.row_sums().contiguous().numpy()
 
     def to_csr(self) -> Tensor:
         """The matrix as a CSR tensor of torch, without a gradient."""
@@ -251,12 +233,15 @@ class SparseMatrix(Matrix):
         dense = self.values.new_zeros(self.shape)
         return dense.index_put((self.rows, self.cols), self.values, accumulate=True)
 
-    def _prepare(self) -> Prepared:
-        """What was computed from the entries, or nothing if these have been changed in place."""
-        versions = versions_of(self.rows, self.cols, self.values)
-        if self._prepared is None or versions not in (None, self._prepared.versions):
-            self._prepared = Prepared(versions)
-        return self._prepared
+    def _once(self, name: str, make: Callable[[], T]) -> T:
+        """The value of `make`, computed again only if the entries have been changed in place."""
+        versions = versions_of(self._positions.rows, self._positions.cols, self._values)
+        if versions not in (None, self._versions):
+            self._made, self._versions = {}, versions
+        if name not in self._made:
+            with torch.inference_mode(False):
+                self._made[name] = make()
+        return cast(T, self._made[name])
 
     def __repr__(self) -> str:
         return f"SparseMatrix({self.shape[0]} × {self.shape[1]}, {self.values.shape[0]} entries)"

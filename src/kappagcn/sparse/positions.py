@@ -1,29 +1,27 @@
-"""Positions of a sparse matrix's entries with their orders, and what products compute once from a matrix."""
+"""Positions of a sparse matrix's entries with their orders, which matrices with other values share."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from kappagcn.sparse.compressed import CSR, sorted_order
 
-__all__ = ["Positions", "Prepared", "versions_of"]
+__all__ = ["Positions", "versions_of"]
 
 
-class Prepared:
-    """What products compute once from the entries of a matrix."""
+class _Sorted(NamedTuple):
+    """Entries sorted by row: starts of rows, columns, and numbers of entries."""
 
-    def __init__(self, versions: tuple[int, ...] | None) -> None:
-        self.versions = versions
-        self.csr: CSR | None = None
-        self.transpose: CSR | None = None
-        self.row_sums: Tensor | None = None
-        self.matrices: tuple[Tensor, Tensor] | None = None  # CSR tensors
-        self.arrays: tuple[Any, Any, Any] | None = None  # the first three as NumPy arrays
-        self.converted: Any = None  # the matrix in another dtype
-        self.coalesced: Any = None  # the matrix with repeated entries added up
+    starts: Tensor
+    indices: Tensor
+    order: Tensor
+
+    def compressed(self, values: Tensor) -> CSR:
+        with torch.inference_mode(False):
+            return CSR(self.starts, self.indices, values.detach().index_select(0, self.order))
 
 
 class Positions:
@@ -31,31 +29,31 @@ class Positions:
 
     def __init__(self, rows: Tensor, cols: Tensor, shape: tuple[int, int]) -> None:
         self.rows, self.cols, self.shape = rows, cols, shape
-        self._orders: _Orders | None = None
+        self._orders: tuple[_Sorted, _Sorted] | None = None  # by row and by column
+        self._versions: tuple[int, ...] | None = None
         self._repeated: Positions | None = None
 
-    def _sort(self) -> _Orders:
+    def _sort(self) -> tuple[_Sorted, _Sorted]:
         versions = versions_of(self.rows, self.cols)
-        if self._orders is None or versions not in (None, self._orders.versions):
+        if self._orders is None or versions not in (None, self._versions):
             with torch.inference_mode(False):
                 column_starts, by_column = sorted_order(self.cols, self.shape[1])
                 row_starts, order = sorted_order(self.rows.index_select(0, by_column), self.shape[0])
                 by_row = by_column.index_select(0, order)
-                self._repeated = None
-                self._orders = _Orders(
-                    versions,
-                    (row_starts, self.cols.index_select(0, by_row).int(), by_row),
-                    (column_starts, self.rows.index_select(0, by_column).int(), by_column),
+                self._repeated, self._versions = None, versions
+                self._orders = (
+                    _Sorted(row_starts, self.cols.index_select(0, by_row).int(), by_row),
+                    _Sorted(column_starts, self.rows.index_select(0, by_column).int(), by_column),
                 )
         return self._orders
 
     def compressed(self, values: Tensor) -> CSR:
         """The entries by row, then by column."""
-        return _compressed(*self._sort().by_row, values)
+        return self._sort()[0].compressed(values)
 
     def compressed_transpose(self, values: Tensor) -> CSR:
         """The entries of the transpose by row."""
-        return _compressed(*self._sort().by_column, values)
+        return self._sort()[1].compressed(values)
 
     def repeated(self, count: int) -> Positions:
         """The positions of a block-diagonal matrix, count·i + h and count·j + h for h < count, (E · count,)."""
@@ -65,36 +63,9 @@ class Positions:
             self._repeated = Positions(rows, cols, (count * self.shape[0], count * self.shape[1]))
         return self._repeated
 
-    def transpose(self) -> Positions:
-        """The positions of the transpose."""
-        turned = Positions(self.cols, self.rows, self.shape[::-1])
-        if self._orders is not None:
-            versions = self._orders.versions
-            turned._orders = _Orders(
-                None if versions is None else versions[::-1], self._orders.by_column, self._orders.by_row
-            )
-        return turned
-
     def to(self, device: torch.device) -> Positions:
         """The positions on another device."""
         return Positions(self.rows.to(device), self.cols.to(device), self.shape)
-
-
-class _Orders:
-    """Starts of rows, columns and numbers of entries sorted by row, and the same of the transpose."""
-
-    def __init__(
-        self,
-        versions: tuple[int, ...] | None,
-        by_row: tuple[Tensor, Tensor, Tensor],
-        by_column: tuple[Tensor, Tensor, Tensor],
-    ) -> None:
-        self.versions, self.by_row, self.by_column = versions, by_row, by_column
-
-
-def _compressed(starts: Tensor, indices: Tensor, order: Tensor, values: Tensor) -> CSR:
-    with torch.inference_mode(False):
-        return CSR(starts, indices, values.detach().index_select(0, order))
 
 
 def versions_of(*tensors: Tensor) -> tuple[int, ...] | None:

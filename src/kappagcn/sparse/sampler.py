@@ -51,6 +51,15 @@ class SparseRows:
         within = torch.arange(len(local), device=rows.device) - (counts.cumsum(0) - counts)[local]
         return local, self.starts[rows][local] + within
 
+    def columns_at(self, entries: Tensor) -> Tensor:
+        """Columns of these entries."""
+        columns: Tensor = self.cols[entries]
+        return columns
+
+    def values_at(self, rows: Tensor, entries: Tensor) -> Tensor:
+        """Values of these entries, which lie in these rows."""
+        return self.values[entries]
+
     def take(self, rows: Tensor) -> SparseMatrix:
         """These rows as a matrix (R, N)."""
         local, indices = self.entries(rows)
@@ -64,6 +73,30 @@ class SparseRows:
             above = self.cols[middle.clamp(max=len(self.cols) - 1)] > cols
             low, high = torch.where(above, low, middle), torch.where(above, middle, high)
         return low
+
+
+class RowsWithLoops(SparseRows):
+    """Rows of a square matrix off its diagonal, and its diagonal.
+
+    Args:
+        matrix: The matrix (N, N).
+    """
+
+    def __init__(self, matrix: SparseMatrix) -> None:
+        loop = matrix.rows == matrix.cols
+        nodes, loop_rows = matrix.shape[0], matrix.rows[loop]
+        self._loops = matrix.values.detach().new_zeros(nodes).index_add(0, loop_rows, matrix.values[loop])
+        self._has_loop = torch.zeros(nodes, dtype=torch.bool, device=loop_rows.device).index_fill(0, loop_rows, True)
+        rows, cols, values = (part[~loop] for part in (matrix.rows, matrix.cols, matrix.values))
+        super().__init__(SparseMatrix(rows, cols, values, matrix.shape))
+
+    def has_loops(self, nodes: Tensor) -> Tensor:
+        """Whether these nodes have an entry on the diagonal, (R,)."""
+        return self._has_loop[nodes]
+
+    def loop_values(self, nodes: Tensor) -> Tensor:
+        """Values on the diagonal, (R,)."""
+        return self._loops[nodes]
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,18 +187,14 @@ class NeighbourSampler(Draws, BaseSampler):
     Sample(101 nodes, blocks=[SparseMatrix(11 × 101, 121 entries), SparseMatrix(1 × 11, 11 entries)])
     """
 
-    def __init__(self, adjacency: SparseMatrix, neighbours: Sequence[int], *, seed: int = 0) -> None:
-        if not isinstance(adjacency, SparseMatrix) or adjacency.shape[0] != adjacency.shape[1]:
+    def __init__(self, adjacency: SparseMatrix | RowsWithLoops, neighbours: Sequence[int], *, seed: int = 0) -> None:
+        square = isinstance(adjacency, SparseMatrix | RowsWithLoops) and adjacency.shape[0] == adjacency.shape[1]
+        if not square:
             value = adjacency.shape if isinstance(adjacency, SparseMatrix) else type(adjacency).__name__
             raise GraphError(f"expected an adjacency as a square SparseMatrix, found {value}.")
         super().__init__(seed)
         self.neighbours = checked_neighbours(neighbours)
-        loop = adjacency.rows == adjacency.cols
-        own, nodes = adjacency.rows[loop], adjacency.shape[0]
-        self.loops = adjacency.values.detach().new_zeros(nodes).index_add(0, own, adjacency.values[loop])
-        self.has_loop = torch.zeros(nodes, dtype=torch.bool, device=own.device).index_fill(0, own, True)
-        rows, cols, values = (part[~loop] for part in (adjacency.rows, adjacency.cols, adjacency.values))
-        self.rows = SparseRows(SparseMatrix(rows, cols, values, adjacency.shape))
+        self.rows = RowsWithLoops(adjacency) if isinstance(adjacency, SparseMatrix) else adjacency
 
     def sample(self, seeds: Tensor, neighbours: Sequence[int] | None = None) -> Sample:
         """Sample the neighbourhood of some nodes, with new draws for each hop.
@@ -193,13 +222,16 @@ class NeighbourSampler(Draws, BaseSampler):
         degree = self.rows.counts(nodes)
         sampled = degree > (k if k >= 0 else len(self.rows.cols))
         many, few, k = sampled.nonzero().flatten(), (~sampled).nonzero().flatten(), max(k, 0)
-        local, indices = self.rows.entries(nodes[few])
-        drawn = self.rows.starts[nodes[many]].unsqueeze(1) + self._offsets(degree[many], k)
-        some = self.rows.values[drawn] * (degree[many] / max(k, 1)).to(self.loops.dtype).unsqueeze(1)
-        loops = self.has_loop[nodes].nonzero().flatten()
-        rows = torch.cat([few[local], many.repeat_interleave(k), loops])
-        cols = torch.cat([self.rows.cols[indices], self.rows.cols[drawn].flatten(), nodes[loops]])
-        return rows, cols, torch.cat([self.rows.values[indices], some.flatten(), self.loops[nodes[loops]]])
+        local, entries = self.rows.entries(nodes[few])
+        drawn = (self.rows.starts[nodes[many]].unsqueeze(1) + self._offsets(degree[many], k)).flatten()
+        drawn_rows = many.repeat_interleave(k)
+        drawn_values = self.rows.values_at(nodes[drawn_rows], drawn)
+        share = (degree[drawn_rows] / max(k, 1)).to(drawn_values.dtype)
+        loops = self.rows.has_loops(nodes).nonzero().flatten()
+        rows = torch.cat([few[local], drawn_rows, loops])
+        cols = torch.cat([self.rows.columns_at(entries), self.rows.columns_at(drawn), nodes[loops]])
+        values = self.rows.values_at(nodes[few[local]], entries)
+        return rows, cols, torch.cat([values, drawn_values * share, self.rows.loop_values(nodes[loops])])
 
     def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> SamplerOutput:
         """Sample a subgraph for ``NodeLoader``: neighbours are drawn once per node; `metadata` holds the weights."""
@@ -226,10 +258,10 @@ class NeighbourSampler(Draws, BaseSampler):
         """Set the corrected `edge_weight` of a ``NodeLoader``'s batch."""
         source, target = batch.n_id[batch.edge_index]
         loop = source == target
-        weight = self.loops[target]
+        weight = self.rows.loop_values(target)
         drawn = torch.bincount(batch.edge_index[1][~loop], minlength=len(batch.n_id))[batch.edge_index[1][~loop]]
         share = (self.rows.counts(target[~loop]) / drawn).to(weight.dtype)
-        weight[~loop] = share * self.rows.values[self.rows.find(target[~loop], source[~loop])]
+        weight[~loop] = share * self.rows.values_at(target[~loop], self.rows.find(target[~loop], source[~loop]))
         batch.edge_weight = weight
         return batch
 

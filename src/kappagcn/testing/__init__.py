@@ -1,4 +1,4 @@
-"""Assertions for tests of code that uses points of curved spaces; `kappagcn.testing.reference` needs mpmath."""
+"""Assertions for tests of code that uses points of curved spaces."""
 
 from __future__ import annotations
 

@@ -9,32 +9,33 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kappagcn.classification.evaluation import final_evaluation, predict
     from kappagcn.classification.fitting import FullGraph, Strategy, fit
-    from kappagcn.classification.self_training import SelfTraining
+    from kappagcn.classification.minibatch import MiniBatch, MiniBatches
+    from kappagcn.classification.parts import Partitioned
+    from kappagcn.classification.task import NodeClassification, SelfTraining
     from kappagcn.embedding.graph_distances import GraphDistances
     from kappagcn.embedding.near_pairs import NearPairs
     from kappagcn.embedding.neighbour_precision import mean_average_precision
-    from kappagcn.embedding.pair_objectives import distances_from, distortion, pair_loss
+    from kappagcn.embedding.pair_objectives import distortion, pair_loss
     from kappagcn.embedding.quality import Distortion, measure
     from kappagcn.embedding.ranking import Neighbours, ranking_loss
     from kappagcn.embedding.tasks import EmbeddingTask, RankingTask, SampledEmbeddingTask, SharedEmbeddingTask
     from kappagcn.links.fitting import fit_links, link_task
-    from kappagcn.links.metrics import average_precision, hits_at, link_metrics, mean_reciprocal_rank, roc_auc
+    from kappagcn.links.metrics import hits_at, link_metrics, mean_reciprocal_rank
     from kappagcn.links.task import LinkBatches, LinkPrediction, evaluate_links
+    from kappagcn.nn.point_distances import distances_from
     from kappagcn.progress import reporting
     from kappagcn.training.checkpoint import CheckpointFolder, load_model
-    from kappagcn.training.config import TrainingConfig
     from kappagcn.training.groups import parameter_groups
     from kappagcn.training.layer_by_layer import layerwise
     from kappagcn.training.memory import keep_freed_memory
-    from kappagcn.training.minibatch import MiniBatch, MiniBatches, MiniBatchTrainer
-    from kappagcn.training.node_columns import NodeColumns, part_stream
-    from kappagcn.training.part_fitting import evaluate_parts, fit_parts, part_files
-    from kappagcn.training.part_writing import write_parts
-    from kappagcn.training.parts import Partitioned, PartTrainer
+    from kappagcn.training.metrics import average_precision, roc_auc
+    from kappagcn.training.minibatch import MiniBatchTrainer
+    from kappagcn.training.parts import PartTrainer
     from kappagcn.training.quasi_newton import QuasiNewtonTrainer
     from kappagcn.training.run import TrainingResult, run_training, train
+    from kappagcn.training.settings import TrainingSettings
     from kappagcn.training.stopping import EarlyStopping
-    from kappagcn.training.tasks import NodeClassification, Task
+    from kappagcn.training.tasks import Task
     from kappagcn.training.trainer import Trainer, seeded
 
 # Imported on first use: the command line reads settings without waiting for torch.
@@ -47,34 +48,31 @@ _HOMES = {
     "GraphDistances": "embedding.graph_distances",
     "LinkBatches": "links.task",
     "LinkPrediction": "links.task",
-    "MiniBatch": "training.minibatch",
+    "MiniBatch": "classification.minibatch",
     "MiniBatchTrainer": "training.minibatch",
-    "MiniBatches": "training.minibatch",
+    "MiniBatches": "classification.minibatch",
     "NearPairs": "embedding.near_pairs",
     "Neighbours": "embedding.ranking",
-    "NodeClassification": "training.tasks",
-    "NodeColumns": "training.node_columns",
+    "NodeClassification": "classification.task",
     "PartTrainer": "training.parts",
-    "Partitioned": "training.parts",
+    "Partitioned": "classification.parts",
     "QuasiNewtonTrainer": "training.quasi_newton",
     "RankingTask": "embedding.tasks",
     "SampledEmbeddingTask": "embedding.tasks",
-    "SelfTraining": "classification.self_training",
+    "SelfTraining": "classification.task",
     "SharedEmbeddingTask": "embedding.tasks",
     "Strategy": "classification.fitting",
     "Task": "training.tasks",
     "Trainer": "training.trainer",
-    "TrainingConfig": "training.config",
+    "TrainingSettings": "training.settings",
     "TrainingResult": "training.run",
-    "average_precision": "links.metrics",
-    "distances_from": "embedding.pair_objectives",
+    "average_precision": "training.metrics",
+    "distances_from": "nn.point_distances",
     "distortion": "embedding.pair_objectives",
     "evaluate_links": "links.task",
-    "evaluate_parts": "training.part_fitting",
     "final_evaluation": "classification.evaluation",
     "fit": "classification.fitting",
     "fit_links": "links.fitting",
-    "fit_parts": "training.part_fitting",
     "hits_at": "links.metrics",
     "keep_freed_memory": "training.memory",
     "layerwise": "training.layer_by_layer",
@@ -86,16 +84,13 @@ _HOMES = {
     "measure": "embedding.quality",
     "pair_loss": "embedding.pair_objectives",
     "parameter_groups": "training.groups",
-    "part_files": "training.part_fitting",
-    "part_stream": "training.node_columns",
     "predict": "classification.evaluation",
     "ranking_loss": "embedding.ranking",
     "reporting": "progress",
-    "roc_auc": "links.metrics",
+    "roc_auc": "training.metrics",
     "run_training": "training.run",
     "seeded": "training.trainer",
     "train": "training.run",
-    "write_parts": "training.part_writing",
 }
 
 __all__ = [
@@ -113,7 +108,6 @@ __all__ = [
     "NearPairs",
     "Neighbours",
     "NodeClassification",
-    "NodeColumns",
     "PartTrainer",
     "Partitioned",
     "QuasiNewtonTrainer",
@@ -124,17 +118,15 @@ __all__ = [
     "Strategy",
     "Task",
     "Trainer",
-    "TrainingConfig",
     "TrainingResult",
+    "TrainingSettings",
     "average_precision",
     "distances_from",
     "distortion",
     "evaluate_links",
-    "evaluate_parts",
     "final_evaluation",
     "fit",
     "fit_links",
-    "fit_parts",
     "hits_at",
     "keep_freed_memory",
     "layerwise",
@@ -146,8 +138,6 @@ __all__ = [
     "measure",
     "pair_loss",
     "parameter_groups",
-    "part_files",
-    "part_stream",
     "predict",
     "ranking_loss",
     "reporting",
@@ -155,7 +145,6 @@ __all__ = [
     "run_training",
     "seeded",
     "train",
-    "write_parts",
 ]
 
 

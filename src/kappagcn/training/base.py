@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from dataclasses import MISSING, asdict, fields
 from typing import Any, Self
 
+from sklearn.base import BaseEstimator
+
 from kappagcn.distributed import Communicator
 from kappagcn.errors import TrainingError
 from kappagcn.progress import line, reporting
 from kappagcn.training.devices import resolve_device
 from kappagcn.training.settings import Settings
-from kappagcn.training.sklearn_base import BaseEstimator, SparseCopies, graph_tags
+from kappagcn.training.sklearn_base import SparseCopies, graph_tags
 
 __all__ = ["Estimator"]
 
@@ -72,7 +74,7 @@ class Estimator(SparseCopies, BaseEstimator, Settings):
 
     def __sklearn_tags__(self) -> Any:
         """Tags that describe this estimator to scikit-learn."""
-        return graph_tags(super().__sklearn_tags__())  # type: ignore[misc]
+        return graph_tags(super().__sklearn_tags__())
 
     def __repr__(self) -> str:
         values = ((each, getattr(self, each.name)) for each in fields(self))

@@ -86,10 +86,10 @@ def load_model(folder: str | Path) -> NodeClassifier:
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
     >>> from kappagcn.nn import TangentFeatures
-    >>> from kappagcn.training import TrainingConfig, fit, predict
+    >>> from kappagcn.training import TrainingSettings, fit, predict
     >>> data, model = TangentFeatures(0.1)(disease(200)), KappaGCN(10, 2, "H4")
     >>> with TemporaryDirectory() as folder:
-    ...     _ = fit(model, data, random_split(data.y, 0), TrainingConfig(epochs=2), folder=f"{folder}/run")
+    ...     _ = fit(model, data, random_split(data.y, 0), TrainingSettings(epochs=2), folder=f"{folder}/run")
     ...     torch.equal(predict(load_model(f"{folder}/run"), data), predict(model, data))
     True
     """

@@ -68,9 +68,9 @@ def usage(settings: Any, weights: Tensor | None, unit: float | None) -> str | No
     """What a network does with the weights of a graph, in one line; None without weights, or if it has no use for them.
 
     >>> import torch
-    >>> from kappagcn.training.settings import ClassificationSettings
-    >>> usage(ClassificationSettings(), torch.tensor([1.0, 1.0, 500.0]), None)
-    'ignored: trials without them were better (the largest is 500 times the median); --edge-weights scaled uses them'
+    >>> from kappagcn.classification.settings import ClassificationSettings
+    >>> usage(ClassificationSettings(), torch.ones(3), None)
+    'ignored: trials without them were better; --set edge-weights=scaled uses them'
     """
     if weights is None or settings.model not in ON_GRAPHS:
         return None
@@ -80,9 +80,9 @@ def usage(settings: Any, weights: Tensor | None, unit: float | None) -> str | No
     if unit is None and choice == "none":
         return "ignored"
     if unit is None:
-        return f"ignored: trials without them were better{tails}; --edge-weights scaled uses them"
+        return f"ignored: trials without them were better{tails}; --set edge-weights=scaled uses them"
     form = "used as they are" if choice == "raw" else f"used, in units of their median {unit:.3g}"
-    return f"{form}{tails}" + ("; --no-weights ignores them" if choice == "auto" else "")
+    return f"{form}{tails}" + ("; --set weights=false ignores them" if choice == "auto" else "")
 
 
 def weights_of_runs(usages: Sequence[str | None]) -> str | None:

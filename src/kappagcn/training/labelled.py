@@ -68,8 +68,11 @@ def read_labelled(graph: Any, x: Any, y: Any, rules: Any = None) -> tuple[Data, 
         labels = read_labels(data) if data.get("y") is not None else None
     data, x_rows, y_rows = _with_rows(data, graph, x, y)
     if x_rows is not None:
-        order = row_of_each_node(x_rows, node_index(data), "x", complete=True)
-        encode_columns(x_rows.table, rules and [ColumnRule(**rule) for rule in rules]).add_to(data, order)
+        order = row_of_each_node(x_rows.names, node_index(data), "x", complete=True)
+        columns = encode_columns(x_rows.table, rules and [ColumnRule(**rule) for rule in rules])
+        columns.add_to(data, order)
+        if columns.unchanged:  # of a file nothing is said of these
+            data.report += f"; {columns.sentence}"
     elif x is not None:
         data.x = as_features(x, sparse=sp.issparse(x) or (isinstance(x, Tensor) and x.layout != torch.strided))
         data.attr_names = data.column_rules = None  # of features that the graph had
@@ -83,9 +86,9 @@ def read_labelled(graph: Any, x: Any, y: Any, rules: Any = None) -> tuple[Data, 
         data.report += f"; labels of {known:,} nodes"
     elif y is not None:
         labels = label_array(y, data.num_nodes)
-    columns = {rows.column: None for rows in (x_rows, y_rows) if rows is not None and rows.column is not None}
-    if columns:
-        data.report += f"; rows named by {' and '.join(columns)}"
+    naming = {rows.column: None for rows in (x_rows, y_rows) if rows is not None and rows.column is not None}
+    if naming:
+        data.report += f"; rows named by {' and '.join(naming)}"
     return data, labels
 
 
@@ -133,7 +136,7 @@ def _labels_of_rows(rows: NodeRows, index: Mapping[str, int]) -> Array:
     known = [value for value in values if not _is_missing(value)]
     if any(isinstance(value, float) for value in known) and all(float(value).is_integer() for value in known):
         values = [value if _is_missing(value) else int(value) for value in values]  # as pandas keeps them beside NaN
-    order = row_of_each_node(rows, index, "y", complete=False)
+    order = row_of_each_node(rows.names, index, "y", complete=False)
     labels: Array = np.array([*values, None], object)[order]
     return labels
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +14,7 @@ from kappagcn.models import NodeClassifier, Step
 from kappagcn.nn.inputs import Features
 from kappagcn.sparse import SparseMatrix
 from kappagcn.sparse.sampler import NeighbourSampler, Sample, SparseRows
-from kappagcn.training.config import check_count
+from kappagcn.training.setting_field import check_count
 
 __all__ = ["Inference", "layerwise", "take_rows"]
 
@@ -27,7 +28,16 @@ def take_rows(x: Tensor | SparseRows, nodes: Tensor) -> Features:
 
 
 class Inference:
-    """Exact logits from all neighbours, layer by layer in blocks of rows; without neighbours there is no sampler."""
+    """Exact logits from all neighbours, layer by layer in blocks of rows.
+
+    Args:
+        model: The network.
+        x: Features of all nodes, or `kappagcn.graphs.MappedRows`.
+        sampler: Sampler of the graph; None for a network without a graph.
+        batch_size: Rows in a block.
+        steps: The first few of ``model.steps()``; all by default.
+        scratch: Folder for the rows of each layer; None to hold them in memory.
+    """
 
     def __init__(
         self,
@@ -37,8 +47,9 @@ class Inference:
         *,
         batch_size: int = BATCH,
         steps: Sequence[Step] | None = None,
+        scratch: Path | None = None,
     ) -> None:
-        self.model, self.x, self.sampler, self.batch_size = model, x, sampler, batch_size
+        self.model, self.x, self.sampler, self.batch_size, self.scratch = model, x, sampler, batch_size, scratch
         self.steps = model.steps() if steps is None else steps
         self.device = x.values.device if isinstance(x, SparseRows) else x.device
         self._nodes: Tensor | None = None
@@ -79,10 +90,18 @@ class Inference:
         for start in range(0, max(count, 1), self.batch_size):
             rows, features, matrices = self._block(i, start)
             block = self.steps[i].run(take_rows(v, rows) if features is None else features, *matrices)
-            after = block.new_empty(count, block.shape[1]) if after is None else after
+            after = self._empty(i, block, count) if after is None else after
             after[start : start + len(block)] = block
         assert after is not None
         return after
+
+    def _empty(self, i: int, block: Tensor, count: int) -> Tensor:
+        """Room for all rows of a layer, in a file where there is a scratch folder."""
+        if self.scratch is None:
+            return block.new_empty(count, block.shape[1])
+        size = count * block.shape[1]
+        rows = torch.from_file(str(self.scratch / f"layer-{i}"), shared=True, size=size, dtype=block.dtype)
+        return rows.view(count, block.shape[1])
 
     def _block(self, i: int, start: int) -> tuple[Tensor, Features | None, list[SparseMatrix]]:
         """Input rows of a block, these rows themselves where they are sparse features, and its matrix.

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.distributed import ProcessGroup
-from torch.nn.functional import cross_entropy
-from torch_geometric.data import Data
+from torch.nn.parallel import DistributedDataParallel
 
 from kappagcn.distributed import Communicator
 from kappagcn.errors import TrainingError
-from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.nn.inputs import Features
 from kappagcn.sparse import NeighbourSampler, SparseMatrix, SparseRows
-from kappagcn.training.config import TrainingConfig, check_count
 from kappagcn.training.layer_by_layer import BATCH, Inference, take_rows
-from kappagcn.training.tasks import NodeClassification, Task
+from kappagcn.training.setting_field import check_count
+from kappagcn.training.settings import TrainingSettings
+from kappagcn.training.tasks import Task
 from kappagcn.training.trainer import Trainer
 
-__all__ = ["MiniBatch", "MiniBatchTrainer", "MiniBatches", "check_neighbors", "mixed_seed"]
+__all__ = ["BatchedTask", "MiniBatchTrainer", "SampledNetwork", "check_neighbors", "mixed_seed"]
 
 
 def check_neighbors(num_neighbors: Any, hops: int) -> tuple[int, ...]:
@@ -97,95 +94,6 @@ class SampledNetwork:
         return self._inference.scores(nodes)
 
 
-class MiniBatches(NodeClassification):
-    """Cross-entropy on the current batch; loss and accuracy of stopping and validation nodes from all neighbours.
-
-    Args:
-        model: The network.
-        data: The graph, with labels.
-        split: Nodes for training, stopping and validation.
-        batch_size: Training nodes in a batch, over all ranks.
-        num_neighbors: Neighbours sampled for each node: one number, or one for each hop, next to the batch first.
-        inference_batch_size: Rows in a block of the evaluation.
-        communicator: Connects the processes that share each batch; one process by default.
-
-    >>> from kappagcn.graphs import disease, random_split
-    >>> from kappagcn.models import KappaGCN
-    >>> data, model = disease(200), KappaGCN(10, 2, "H4")
-    >>> task = MiniBatches(model, data, random_split(data.y, 0), batch_size=50, num_neighbors=5)
-    >>> [task.loss().dim() for count in task.batches(seed=0, epoch=1)]
-    [0, 0, 0]
-    """
-
-    def __init__(
-        self,
-        model: NodeClassifier,
-        data: Data,
-        split: Split,
-        *,
-        batch_size: int = 512,
-        num_neighbors: int | Sequence[int] = 10,
-        inference_batch_size: int = BATCH,
-        communicator: Communicator | None = None,
-    ) -> None:
-        if model.needs_whole_graph:
-            raise TrainingError(f"expected a network that takes mini-batches, found {model.name}. Use the whole graph.")
-        self.batch_size = check_count("batch_size", batch_size)
-        super().__init__(model, data, split, communicator)
-        self.network = SampledNetwork(model, self.x, self.adjacency, num_neighbors, inference_batch_size)
-        self._batch: tuple[Tensor, float] | None = None
-
-    def batches(self, seed: int, epoch: int) -> Iterator[int]:
-        """Sizes of an epoch's batches over all ranks; `loss` is this rank's share of the current one."""
-        rank, train = self.communicator.rank, self.nodes["train"]
-        order = torch.Generator().manual_seed(mixed_seed(seed, epoch))
-        self.network.manual_seed(seed, epoch, 1 + rank)
-        for batch in train[torch.randperm(len(train), generator=order)].split(self.batch_size):
-            own = batch[rank :: self.communicator.world_size]
-            # A rank without nodes computes a loss of weight 0, because gradients are summed over all ranks.
-            self._batch = (own, 1 / len(batch)) if len(own) else (batch[:1], 0.0)
-            yield len(batch)
-
-    def loss(self) -> Tensor:
-        """Cross-entropy of the current batch; those of all ranks add up to its mean."""
-        if self._batch is None:
-            raise TrainingError("expected a current batch, found none: iterate over batches() first.")
-        seeds, share = self._batch
-        return share * cross_entropy(self.network.sampled(seeds), self.labels[seeds], reduction="sum")
-
-    def metrics(self) -> dict[str, float]:
-        """Loss and accuracy from all neighbours, computed on rank 0, so that all ranks stop together."""
-        return self.communicator.run_on_rank0(self._exact_metrics)
-
-    def _exact_metrics(self) -> dict[str, float]:
-        parts = [self.nodes["stopping"], self.nodes["validation"]]
-        stopping, validation = self.network.exact(torch.cat(parts)).split([len(nodes) for nodes in parts])
-        return self._metrics({"stopping": stopping, "validation": validation}, Communicator())
-
-    def identity(self) -> dict[str, Any]:
-        """Batch size and numbers of neighbours."""
-        return {"batches": {"batch_size": self.batch_size, "num_neighbors": list(self.network.num_neighbors)}}
-
-    @torch.no_grad()
-    def capped_rows(self) -> int:
-        """Number of rows around one batch that lie farther out than the precision resolves."""
-        return 0 if self.network.sampler is None else self.model.capped_rows(*self._around_a_batch())
-
-    def _around_a_batch(self) -> tuple[Features, SparseMatrix]:
-        """Features of the nodes around one batch, and the matrix of their edges."""
-        assert self.network.sampler is not None
-        sample = self.network.sampler.sample(self.nodes["train"][: self.batch_size])
-        nodes, block = sample.nodes, sample.blocks[0]
-        square = SparseMatrix(block.rows, block.cols, block.values, (len(nodes), len(nodes)))
-        return take_rows(self.network.rows, nodes), square
-
-    def collapsed(self) -> bool:
-        """Whether too few units of the last hidden layer are active on the nodes around one batch."""
-        if self.network.sampler is None:
-            return super().collapsed()
-        return self._too_few_active(self.model.tangent(*self._around_a_batch()))
-
-
 class BatchedTask(Task, Protocol):
     """A task whose loss is that of the current batch of an epoch."""
 
@@ -195,8 +103,20 @@ class BatchedTask(Task, Protocol):
         """Sizes of an epoch's batches; `loss` is this rank's share of the current one."""
 
 
+class _BatchLoss(nn.Module):
+    """The loss of a task as a module, whose gradients `DistributedDataParallel` averages."""
+
+    def __init__(self, model: nn.Module, task: BatchedTask) -> None:
+        super().__init__()
+        self.model, self.task = model, task
+
+    def forward(self) -> Tensor:
+        """This rank's share of the loss of the current batch."""
+        return self.task.loss()
+
+
 class MiniBatchTrainer(Trainer):
-    """A trainer whose epoch is a step for each batch; the task's communicator shares each batch among processes.
+    """A trainer whose epoch is a step for each batch, which the processes of the task's communicator share.
 
     Random numbers of an epoch depend on the seed, the epoch and the rank alone.
 
@@ -204,59 +124,38 @@ class MiniBatchTrainer(Trainer):
     >>> from kappagcn.models import KappaGCN
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
     >>> task = MiniBatches(model, data, random_split(data.y, 0), batch_size=50)
-    >>> MiniBatchTrainer(model, task, TrainingConfig(epochs=2)).run_epoch()["epoch"]
+    >>> MiniBatchTrainer(model, task, TrainingSettings(epochs=2)).run_epoch()["epoch"]
     1
     """
 
     task: BatchedTask
 
-    def __init__(self, model: nn.Module, task: BatchedTask, config: TrainingConfig, **options: Any) -> None:
+    def __init__(self, model: nn.Module, task: BatchedTask, config: TrainingSettings, **options: Any) -> None:
         super().__init__(model, task, config, communicator=task.communicator, **options)
+        self._parallel: DistributedDataParallel | None = None
+        if self.communicator.world_size > 1:
+            loss = _BatchLoss(model, task)
+            group = self.communicator.group
+            self._parallel = DistributedDataParallel(
+                loss, process_group=group, broadcast_buffers=False, find_unused_parameters=True
+            )
+
+    def _gradients(self, epoch: int) -> float:
+        if self._parallel is None:
+            return super()._gradients(epoch)
+        loss = self._parallel()
+        (value,) = self.communicator.all_reduce_sum(loss)
+        self._check_finite({"training loss": value}, epoch)
+        (self.communicator.world_size * loss).backward()  # shares of a mean are summed, not averaged
+        self.share_scales()
+        return value
 
     def _step(self, epoch: int) -> float:
-        torch.manual_seed(mixed_seed(self.config.seed, epoch, 1 + self.communicator.rank))
+        torch.manual_seed(mixed_seed(self.config.random_state, epoch, 1 + self.communicator.rank))
         total, items = 0.0, 0
-        for count in self.task.batches(self.config.seed, epoch):
+        for count in self.task.batches(self.config.random_state, epoch):
             total, items = total + count * super()._step(epoch), items + count
         return total / items
-
-
-@dataclass(frozen=True)
-class MiniBatch:
-    """Strategy of `fit` with a step for each mini-batch of training nodes and their sampled neighbours.
-
-    Sums over sampled neighbours are unbiased (`kappagcn.sparse.NeighbourSampler`). Early stopping uses all neighbours
-    of the stopping nodes. The processes of a group share each batch: all of them call `fit` with the same arguments,
-    and rank 0 keeps the run folder. An epoch is one pass over the training nodes.
-
-    Args:
-        batch_size: Training nodes in a batch, over all ranks.
-        num_neighbors: Neighbours sampled for each node: one number, or one for each product of the network with the
-            graph, next to the batch first; −1 for all. A KappaGCN or GCN makes one more than it has hidden layers,
-            HGCN as many.
-        inference_batch_size: Rows in a block of the evaluation.
-        group: Process group of torch.distributed to share the work with; None to work in this process alone.
-
-    >>> from kappagcn.graphs import disease, random_split
-    >>> from kappagcn.models import KappaGCN
-    >>> from kappagcn.nn import TangentFeatures
-    >>> from kappagcn.training import fit
-    >>> data = TangentFeatures(scale=0.1)(disease(200))
-    >>> split, config = random_split(data.y, 0), TrainingConfig(epochs=5)
-    >>> fit(KappaGCN(10, 2, "H4"), data, split, config, strategy=MiniBatch(40, (5, 3))).epochs
-    5
-    """
-
-    batch_size: int = 512
-    num_neighbors: int | Sequence[int] = 10
-    inference_batch_size: int = BATCH
-    group: ProcessGroup | Communicator | None = None
-
-    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> Trainer:
-        """A trainer on mini-batches."""
-        options = {name: value for name, value in vars(self).items() if name != "group"}
-        task = MiniBatches(model, data, split, **options, communicator=Communicator.of(self.group))
-        return MiniBatchTrainer(model, task, config, regularised=model.first_layer())
 
 
 def mixed_seed(*numbers: int) -> int:

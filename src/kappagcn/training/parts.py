@@ -1,26 +1,12 @@
-"""Full-graph training on parts: each process holds its rows of Â; loss and gradients are those of one process."""
+"""A trainer for processes that share every step: random numbers that depend on seed, epoch and rank alone."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import torch
-from torch import Tensor
-from torch.distributed import ProcessGroup
-from torch_geometric.data import Data
 
-from kappagcn.distributed import Communicator, PartMatrix, cut, partition
-from kappagcn.errors import TrainingError
-from kappagcn.graphs.datasets.splits import Split
-from kappagcn.models import NodeClassifier
-from kappagcn.sparse import SparseMatrix, SparseRows
-from kappagcn.training.config import TrainingConfig
-from kappagcn.training.layer_by_layer import take_rows
-from kappagcn.training.tasks import NodeClassification
 from kappagcn.training.trainer import Record, Trainer, seeded
 
-__all__ = ["PartClassification", "PartTrainer", "Partitioned"]
+__all__ = ["PartTrainer"]
 
 MIX = 0x9E3779B97F4A7C15  # to combine three numbers to one seed
 
@@ -31,94 +17,10 @@ def part_seed(seed: int, epoch: int, part: int) -> int:
 
 
 class PartTrainer(Trainer):
-    """A trainer whose random numbers depend on seed, epoch and rank alone, so that any number of ranks can resume.
-
-    >>> from kappagcn.graphs import disease, random_split
-    >>> from kappagcn.models import KappaGCN
-    >>> data, model, alone = disease(200), KappaGCN(10, 2, "H4"), Communicator()
-    >>> owner = partition(data.edge_index, 200, alone.world_size)
-    >>> task = PartClassification(model, data, random_split(data.y, 0), owner, alone)
-    >>> PartTrainer(model, task, TrainingConfig(epochs=2), communicator=alone).run_epoch()["epoch"]
-    1
-    """
+    """A trainer whose random numbers depend on seed, epoch and rank alone, so that any number of ranks can resume."""
 
     def run_epoch(self) -> Record:
         """One epoch from its own seed."""
-        with seeded(part_seed(self.config.seed, self.epoch, self.communicator.rank)):
+        with seeded(part_seed(self.config.random_state, self.epoch, self.communicator.rank)):
             self.random = torch.get_rng_state()
         return super().run_epoch()
-
-
-class PartClassification(NodeClassification):
-    """Node classification on this rank's nodes of a whole graph; metrics are those of all ranks.
-
-    `owner` is the rank of each node, (N,), and `boundary` the share of other ranks' rows in a training step.
-    """
-
-    def __init__(
-        self,
-        model: NodeClassifier,
-        data: Data,
-        split: Split,
-        owner: Tensor,
-        communicator: Communicator,
-        boundary: float = 1.0,
-    ) -> None:
-        super().__init__(model, data, split, communicator)
-        self.boundary, self.own = boundary, (owner == communicator.rank).nonzero().flatten()
-        if isinstance(self.adjacency, SparseMatrix):  # an MLP has none
-            self.own, self.adjacency = cut(self.adjacency, owner, communicator)
-        self.x = take_rows(SparseRows(self.x) if isinstance(self.x, SparseMatrix) else self.x, self.own)
-        self.labels = self.labels[self.own]
-        self.nodes = {name: torch.isin(self.own, nodes).nonzero().flatten() for name, nodes in self.nodes.items()}
-
-    def _training_scores(self) -> Tensor:
-        if self.boundary < 1 and isinstance(self.adjacency, PartMatrix):
-            scores: Tensor = self.model(self.x, self.adjacency.sampled(self.boundary))
-            return scores
-        return super()._training_scores()
-
-    def _is_kept(self) -> bool:
-        return self.boundary == 1 and super()._is_kept()
-
-    def identity(self) -> dict[str, Any]:
-        """The share of boundary rows; exact runs are those of one process."""
-        return {"boundary": self.boundary} if self.boundary < 1 else {}
-
-
-@dataclass(frozen=True)
-class Partitioned:
-    """Strategy of `fit` in the processes of a group, each on its part of the graph; exact full-graph training.
-
-    All processes call `fit` with the same arguments; rank 0's weights count, and rank 0 alone writes. Any number of
-    processes can resume the run.
-
-    Args:
-        group: Process group of torch.distributed, or the communicator of `kappagcn.distributed.process_group`.
-        method: Method of `kappagcn.distributed.partition`.
-        boundary: Share of other ranks' rows in a training step, 1 for exact training.
-
-    >>> from kappagcn.graphs import disease, random_split
-    >>> from kappagcn.models import KappaGCN
-    >>> from kappagcn.training import fit
-    >>> data, alone = disease(200), Communicator()  # under torchrun: torch.distributed.group.WORLD
-    >>> model, split, config = KappaGCN(10, 2, "H4"), random_split(data.y, 0), TrainingConfig(epochs=5)
-    >>> fit(model, data, split, config, strategy=Partitioned(alone)).epochs
-    5
-    """
-
-    group: ProcessGroup | Communicator
-    method: str = "auto"
-    boundary: float = 1.0
-
-    def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingConfig) -> Trainer:
-        """A trainer on the part of this rank."""
-        if not 0 < self.boundary <= 1:
-            raise TrainingError(f"boundary: expected a share above 0 and up to 1, found {self.boundary}.")
-        communicator = Communicator.of(self.group)
-        parts = communicator.world_size
-        # Computed on every rank, which takes no longer than on one.
-        owner = partition(data.edge_index.cpu(), data.num_nodes, parts, method=self.method)
-        communicator.broadcast(owner)
-        task = PartClassification(model, data, split, owner, communicator, self.boundary)
-        return PartTrainer(model, task, config, regularised=model.first_layer(), communicator=communicator)

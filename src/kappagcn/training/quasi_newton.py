@@ -8,17 +8,19 @@ import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import DivergedError
-from kappagcn.training.config import TrainingConfig
-from kappagcn.training.lbfgs import LBFGS
-from kappagcn.training.scale_free import ScaleFreeCurvature
+from kappagcn.training.scale_free import ScaleFreeCurvatures
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.tasks import Task
 from kappagcn.training.trainer import Record, Trainer
 
 __all__ = ["QuasiNewtonTrainer"]
 
 CURVATURE_SHARE = 0.1  # units of a weight that count as one unit of asinh(κR²)
-LARGEST_STEP = 0.2  # in units of the weights: a curvature grows at most sevenfold in a step
 WINDOW, LEAST_GAIN = 100, 1e-3  # epochs in which the loss has to fall by this share, or training stops
+HISTORY, EVALUATIONS = 50, 30  # pairs that L-BFGS keeps; evaluations of one line search
+SCALE = 1e6  # of the loss: torch's L-BFGS drops pairs of steps and gradients whose product is below 1e-10
+Evaluation = tuple[Tensor, float, Tensor]  # position, loss, gradient
+WALL = 1e3  # loss in the place of one that is not finite, as a multiple of the loss at the start
 
 
 class QuasiNewtonTrainer(Trainer):
@@ -36,12 +38,15 @@ class QuasiNewtonTrainer(Trainer):
         fixed_epochs: First epochs in which the curvatures stay as they are, so that points settle in a curved space
             before it can become flat.
 
+    Attributes:
+        value: The loss at the position reached.
+
     >>> from kappagcn.graphs import cycle
     >>> from kappagcn.models import FreePoints
     >>> from kappagcn.training import EmbeddingTask, GraphDistances
     >>> points = FreePoints(12, "S2(0.1)")
     >>> task = EmbeddingTask(points, GraphDistances.of(cycle(12)))
-    >>> trainer = QuasiNewtonTrainer(points, task, TrainingConfig(epochs=2), units={"points": 3.0}, radius=3.0)
+    >>> trainer = QuasiNewtonTrainer(points, task, TrainingSettings(epochs=2), units={"points": 3.0}, radius=3.0)
     >>> trainer.run_epoch()["distortion"] > trainer.run_epoch()["distortion"]
     True
     """
@@ -50,7 +55,7 @@ class QuasiNewtonTrainer(Trainer):
         self,
         model: nn.Module,
         task: Task,
-        config: TrainingConfig,
+        config: TrainingSettings,
         *,
         units: dict[str, Tensor | float],
         radius: float | None,
@@ -64,79 +69,120 @@ class QuasiNewtonTrainer(Trainer):
             name: torch.as_tensor(units.get(name, 1.0), dtype=torch.float64, device=p.device)
             for name, p in self.weights.items()
         }
-        self.scaled = [] if radius is None else [ScaleFreeCurvature(p, radius) for p in self.curved]
+        self.scaled = ScaleFreeCurvatures([] if radius is None else self.curved, radius or 1.0)
         self.values: list[float] = []
         self.stuck = False
-        start = self._position()
-        if not torch.isfinite(start).all():
-            raise DivergedError("norm of the weights at the start", float(start.norm()), 0)
-        self.minimum = LBFGS(self._evaluate, start, largest_step=LARGEST_STEP)
-        if not torch.isfinite(self.minimum.gradient).all():
-            raise DivergedError("gradient at the start", self.minimum.value, 0)
-
-    def _position(self) -> Tensor:
-        """Weights and curvatures as one vector."""
         weights = [(p.detach().double() / self.units[name]).flatten() for name, p in self.weights.items()]
-        curvatures = [s.kappa.new_tensor([CURVATURE_SHARE * s.u], dtype=torch.float64) for s in self.scaled]
-        return torch.cat([*weights, *curvatures])
+        self.position = torch.cat([*weights, CURVATURE_SHARE * self.scaled.read()]).requires_grad_()
+        self.lbfgs = torch.optim.LBFGS(
+            [self.position], max_iter=1, max_eval=EVALUATIONS, history_size=HISTORY,
+            tolerance_grad=0, tolerance_change=0, line_search_fn="strong_wolfe",
+        )  # fmt: skip
+        if not torch.isfinite(self.position).all():
+            raise DivergedError("norm of the weights at the start", float(self.position.detach().norm()), 0)
+        self.value, gradient = self._evaluate()
+        if not torch.isfinite(gradient).all():
+            raise DivergedError("gradient at the start", self.value, 0)
+        self.wall = WALL * max(1.0, self.value)
+        self.evaluated = [(self.position.detach().clone(), self.value, gradient)]
 
     @torch.no_grad()
-    def _write(self, position: Tensor) -> None:
-        sizes = [*(p.numel() for p in self.weights.values()), *(1 for _ in self.scaled)]
-        parts = position.split(sizes)
-        for (name, p), part in zip(self.weights.items(), parts, strict=False):
+    def _write(self) -> None:
+        """Set weights and curvatures to the position."""
+        sizes = [*(p.numel() for p in self.weights.values()), len(self.scaled.kappas)]
+        *weights, curvatures = self.position.split(sizes)
+        for (name, p), part in zip(self.weights.items(), weights, strict=True):
             p.copy_(self.units[name] * part.view_as(p))
-        for scaled, part in zip(self.scaled, parts[len(self.weights) :], strict=True):
-            scaled.u = float(part) / CURVATURE_SHARE
+        self.scaled.write(curvatures / CURVATURE_SHARE)
 
-    def _evaluate(self, position: Tensor) -> tuple[float, Tensor]:
-        """The loss and its gradient by the vector."""
-        self._write(position)
+    def _evaluate(self) -> tuple[float, Tensor]:
+        """The loss and its gradient with respect to the position."""
+        self._write()
         for p in self.named.values():
             p.grad = None
         loss = self.task.loss()
         loss.backward()
         weights = [(self._gradient(p) * self.units[name]).flatten() for name, p in self.weights.items()]
         rate = 0.0 if self.epoch < self.fixed_epochs else 1 / CURVATURE_SHARE
-        curvatures = [self._gradient(s.kappa).view(1) * s.slope * rate for s in self.scaled]
-        return float(loss.detach()), torch.cat([*weights, *curvatures])
+        return float(loss.detach()), torch.cat([*weights, rate * self.scaled.gradient()])
 
     @staticmethod
     def _gradient(p: Tensor) -> Tensor:
         return torch.zeros_like(p, dtype=torch.float64) if p.grad is None else p.grad.double()
 
+    def _evaluation(self) -> Evaluation:
+        """The loss at the position; a position of the last line search is not evaluated again."""
+        for known in self.evaluated:
+            if torch.equal(known[0], self.position):
+                return known
+        value, gradient = self._evaluate()
+        if not (value <= self.wall and torch.isfinite(gradient).all()):
+            value, gradient = self.wall, torch.zeros_like(gradient)
+        self.evaluated.append((self.position.detach().clone(), value, gradient))
+        return self.evaluated[-1]
+
+    def _closure(self) -> float:
+        _, value, gradient = self._evaluation()
+        self.position.grad = SCALE * gradient
+        return SCALE * value
+
     def _step(self, epoch: int) -> float:
-        before = self.minimum.value
+        before = self.value
         if self.fixed_epochs and self.epoch == self.fixed_epochs:
-            self._release_curvatures()
-        self.stuck = not self.minimum.step()
-        self._write(self.minimum.position)
-        self.values = [*self.values, self.minimum.value][-WINDOW:]
+            self._evaluate_anew()
+            self.lbfgs.state.clear()
+            self.values = []
+        self.stuck = not self._descend()
+        self.values = [*self.values, self.value][-WINDOW:]
         return before
 
+    def _descend(self) -> bool:
+        """One step of L-BFGS, or downhill if that fails; returns whether the loss has fallen."""
+        for _ in range(2):
+            self.lbfgs.step(self._closure)
+            reached = self._evaluation()
+            if reached[1] < self.value:
+                self.value, self.evaluated = reached[1], [reached]
+                self._write()
+                return True
+            with torch.no_grad():
+                self.position.copy_(self.evaluated[0][0])
+            first = self.lbfgs.state[self.position].get("n_iter") == 1
+            self.lbfgs.state.clear()
+            if first:
+                break
+        self._write()
+        return False
+
+    def _evaluate_anew(self) -> None:
+        """Evaluate the loss at the position, where it has changed."""
+        self.value, gradient = self._evaluate()
+        self.evaluated = [(self.position.detach().clone(), self.value, gradient)]
+
     def _save_backup(self) -> None:
-        """Keep the state before an epoch, which replaces these tensors and lists and does not write into them."""
-        state = self.minimum.position, self.minimum.value, self.minimum.gradient, list(self.minimum.pairs)
-        self._before = state, self.values, self.stuck
+        """Keep the state before an epoch; L-BFGS writes into its lists, and into the last gradient."""
+        state = dict(self.lbfgs.state.get(self.position, {}))
+        state |= {name: list(value) for name, value in state.items() if isinstance(value, list)}
+        state |= {name: value.clone() for name, value in state.items() if isinstance(value, Tensor)}
+        self._before = state, self.evaluated, self.value, self.values, self.stuck
 
+    @torch.no_grad()
     def _restore_backup(self) -> None:
-        state, self.values, self.stuck = self._before
-        self.minimum.position, self.minimum.value, self.minimum.gradient, self.minimum.pairs = state
-        self._write(self.minimum.position)
-
-    def _release_curvatures(self) -> None:
-        """Include the gradient by the curvatures from now on, and forget the steps that were taken without it."""
-        self.minimum.value, self.minimum.gradient = self._evaluate(self.minimum.position)
-        self.minimum.pairs.clear()
-        self.values = []
+        state, self.evaluated, self.value, self.values, self.stuck = self._before
+        self.evaluated = self.evaluated[:1]
+        self.position.copy_(self.evaluated[0][0])
+        self.lbfgs.state.clear()
+        if state:
+            self.lbfgs.state[self.position] = state
+        self._write()
 
     def _metrics(self) -> dict[str, float]:
-        return self.task.metrics_of(self.minimum.value)  # type: ignore[attr-defined,no-any-return]
+        return self.task.metrics_of(self.value)  # type: ignore[attr-defined,no-any-return]
 
     @property
     def solved(self) -> bool:
         """Whether the loss is so low that the result cannot be improved."""
-        return self.minimum.value <= self.task.perfect  # type: ignore[attr-defined,no-any-return]
+        return self.value <= self.task.perfect  # type: ignore[attr-defined,no-any-return]
 
     @property
     def converged(self) -> bool:
@@ -149,19 +195,34 @@ class QuasiNewtonTrainer(Trainer):
         return super().is_over() or self.converged
 
     def tensors(self) -> dict[str, Tensor]:
-        """Weights, best weights, the state of L-BFGS."""
-        return super().tensors() | {f"lbfgs/{name}": t for name, t in self.minimum.tensors().items()}
+        """Weights, best weights, the state of L-BFGS; its lists of vectors as matrices."""
+        state = {
+            name: torch.stack(value) if isinstance(value, list) else torch.as_tensor(value, dtype=torch.float64)
+            for name, value in self.lbfgs.state_dict()["state"].get(0, {}).items()
+            if name != "al" and value != []
+        }
+        (position, _, gradient), *_ = self.evaluated
+        return super().tensors() | {
+            "quasi_newton/position": position, "quasi_newton/gradient": gradient,
+            **{f"lbfgs/{name}": t for name, t in state.items()},
+        }  # fmt: skip
 
     def about(self) -> Record:
         """The rest of the state, as plain numbers."""
-        state = {"values": self.values, "stuck": self.stuck, "fixed_epochs": self.fixed_epochs}
+        state = {"value": self.value, "values": self.values, "stuck": self.stuck, "fixed_epochs": self.fixed_epochs}
         return {**super().about(), **state}
 
+    @torch.no_grad()
     def load(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
         """Load a saved state."""
         super().load(tensors, about)
-        prefix = "lbfgs/"
-        self.minimum.load({name[len(prefix) :]: t for name, t in tensors.items() if name.startswith(prefix)})
-        self.values, self.stuck = list(about["values"]), bool(about["stuck"])
-        self.fixed_epochs = int(about.get("fixed_epochs", 0))
-        self._write(self.minimum.position)
+        self.value, self.values = float(about["value"]), list(about["values"])
+        self.stuck, self.fixed_epochs = bool(about["stuck"]), int(about.get("fixed_epochs", 0))
+        here = self.position.device
+        self.position.copy_(tensors["quasi_newton/position"])
+        self.evaluated = [(self.position.detach().clone(), self.value, tensors["quasi_newton/gradient"].to(here))]
+        state: dict[str, Any] = {n[len("lbfgs/") :]: t.to(here) for n, t in tensors.items() if n.startswith("lbfgs/")}
+        if state:  # rows of one matrix would be summed in another order than vectors
+            lists = {name: [row.clone() for row in state.get(name, [])] for name in ("old_dirs", "old_stps", "ro")}
+            self.lbfgs.load_state_dict({**self.lbfgs.state_dict(), "state": {0: {**state, **lists}}})
+        self._write()

@@ -59,25 +59,6 @@ class TrainingResult:
         """Metrics of the epoch whose weights were kept."""
         return self.best_record or self.history[self.best_epoch - 1]
 
-    def record(self) -> Record:
-        """The run of a classifier as a record: one format for cross-validation and the paper's tables."""
-        best = self.best
-        return {
-            "stopping_accuracy": best["stopping_accuracy"],
-            "stopping_loss": best["stopping_loss"],
-            "validation_accuracy": best.get("validation_accuracy"),
-            "epochs": self.epochs,
-            "best_epoch": self.best_epoch,
-            "stopped_by": self.stopped_by,
-            "restarts": self.restarts,
-            **({"round": best["round"]} if "round" in best else {}),
-            "seconds": round(self.seconds, 2),
-            "epoch_milliseconds": round(1000 * self.seconds / self.epochs, 2),
-            "curvatures": best["curvatures"],
-            "curvature_path": curvature_path(self.history),
-            "capped_rows": self.capped_rows,
-        }
-
 
 def thinned(history: list[Record]) -> list[Record]:
     """At most about 20 epochs of a history, with the first and the last."""
@@ -135,9 +116,9 @@ def train(
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
-    >>> from kappagcn.training import NodeClassification, TrainingConfig
+    >>> from kappagcn.training import NodeClassification, TrainingSettings
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
-    >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingConfig(epochs=3))
+    >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingSettings(epochs=3))
     >>> len(train(trainer))
     3
     """
@@ -196,9 +177,9 @@ def run_training(
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
-    >>> from kappagcn.training import NodeClassification, TrainingConfig
+    >>> from kappagcn.training import NodeClassification, TrainingSettings
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
-    >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingConfig(epochs=3))
+    >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingSettings(epochs=3))
     >>> run_training(trainer, {}).stopped_by
     'epochs'
     """

@@ -2,45 +2,55 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-__all__ = ["CurvatureAdam", "ScaleFreeCurvature"]
+__all__ = ["CurvatureAdam", "ScaleFreeCurvatures"]
+
+LARGEST = 300.0  # of |u|: sinh overflows in float64 beyond 710
 
 
-class ScaleFreeCurvature:
-    """A curvature as u = asinh(κR²), which is linear in κ near 0 and logarithmic far from it, and may change sign.
+class ScaleFreeCurvatures:
+    """Curvatures as u = asinh(κR²), which is linear in κ near 0 and logarithmic far from it, and may change sign.
 
     Args:
-        kappa: A curvature, written in place.
+        kappas: Curvatures, written in place.
         radius: R, about half the diameter of the data: κR² of 1 is where curvature begins to matter.
 
-    >>> scaled = ScaleFreeCurvature(torch.tensor(-1.0), radius=10.0)
-    >>> scaled.u = scaled.u - math.log(2)  # twice as curved
-    >>> round(float(scaled.kappa), 3)
+    >>> kappa = torch.tensor(-1.0, dtype=torch.float64)
+    >>> scaled = ScaleFreeCurvatures([kappa], radius=10.0)
+    >>> scaled.write(scaled.read() - torch.tensor(2.0).log())  # twice as curved
+    >>> round(kappa.item(), 3)
     -2.0
     """
 
-    def __init__(self, kappa: Tensor, radius: float) -> None:
-        self.kappa, self.square = kappa, radius**2
+    def __init__(self, kappas: Sequence[Tensor], radius: float) -> None:
+        self.kappas, self.square = list(kappas), radius**2
 
-    @property
-    def u(self) -> float:
-        """The coordinate."""
-        return math.asinh(float(self.kappa.detach()) * self.square)
+    @torch.no_grad()
+    def read(self) -> Tensor:
+        """The coordinates u, (F,), float64."""
+        return torch.asinh(self._joined(self.kappas) * self.square)
 
-    @u.setter
-    def u(self, value: float) -> None:
-        with torch.no_grad():
-            self.kappa.fill_(math.sinh(max(-300.0, min(300.0, value))) / self.square)
+    @torch.no_grad()
+    def write(self, u: Tensor) -> None:
+        """Set the curvatures to these coordinates, (F,)."""
+        for kappa, value in zip(self.kappas, u.clamp(-LARGEST, LARGEST).sinh() / self.square, strict=True):
+            kappa.copy_(value)
 
-    @property
-    def slope(self) -> float:
-        """∂κ/∂u."""
-        return math.hypot(1.0, float(self.kappa.detach()) * self.square) / self.square
+    @torch.no_grad()
+    def gradient(self) -> Tensor:
+        """The gradient with respect to u, from that with respect to κ: ∂κ/∂u = √(1 + (κR²)²)/R², (F,)."""
+        by_kappa = [torch.zeros_like(k) if k.grad is None else k.grad for k in self.kappas]
+        slope = (self._joined(self.kappas) * self.square).square().add(1).sqrt() / self.square
+        return self._joined(by_kappa) * slope
+
+    @staticmethod
+    def _joined(values: list[Tensor]) -> Tensor:
+        parts = [value.detach().double().view(1) for value in values]
+        return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
 
 
 class CurvatureAdam:
@@ -55,21 +65,16 @@ class CurvatureAdam:
     BETAS = (0.9, 0.99)
 
     def __init__(self, kappas: Sequence[Tensor], radius: float, lr: float) -> None:
-        self.scaled, self.lr = [ScaleFreeCurvature(k, radius) for k in kappas], lr
-        self.u = torch.tensor([s.u for s in self.scaled], dtype=torch.float64, requires_grad=True)
+        self.scaled, self.lr = ScaleFreeCurvatures(kappas, radius), lr
+        self.u = self.scaled.read().cpu().requires_grad_()
         self.adam = torch.optim.Adam([self.u], lr=lr, betas=self.BETAS)
 
     def step(self, rate: float) -> None:
         """Move the curvatures by their gradients, with this share of the learning rate."""
-        by_u = [0.0 if s.kappa.grad is None else float(s.kappa.grad) * s.slope for s in self.scaled]
-        self.u.grad = torch.tensor(by_u, dtype=torch.float64)
+        self.u.grad = self.scaled.gradient().to(self.u.device)
         self.adam.param_groups[0]["lr"] = rate * self.lr
         self.adam.step()
-        self._write()
-
-    def _write(self) -> None:
-        for scaled, value in zip(self.scaled, self.u.tolist(), strict=True):
-            scaled.u = value
+        self.scaled.write(self.u.detach())
 
     def tensors(self) -> dict[str, Tensor]:
         """The state; `load` continues from it to the same numbers."""
@@ -80,7 +85,7 @@ class CurvatureAdam:
         """Load a state that `tensors` returned."""
         with torch.no_grad():
             self.u.copy_(tensors["u"])
-        self._write()
+        self.scaled.write(self.u.detach())
         moments = {name: t for name, t in tensors.items() if name != "u"}
         if moments:
             self.adam.load_state_dict({**self.adam.state_dict(), "state": {0: moments}})

@@ -8,14 +8,15 @@ from dataclasses import Field, field, fields
 from numbers import Integral, Real
 from typing import Any
 
-from kappagcn.errors import ConfigError
+from kappagcn.errors import ConfigError, TrainingError
 
 __all__ = [
     "GIVEN",
+    "check_count",
     "check_value",
+    "description",
     "flag_of",
     "idle_reason",
-    "interval",
     "parsed",
     "purpose",
     "setting",
@@ -32,18 +33,20 @@ def setting(
     choices: Sequence[str] = (),
     range: str | None = None,
     flag: str | None = None,
-    shown: bool = True,
+    common: bool = False,
+    python_only: bool = False,
     kw_only: bool = True,
     only: Mapping[str, Collection[Any]] | None = None,
 ) -> Any:
     """One field of a settings dataclass.
 
     `choices` are the allowed words, `range` the allowed numbers as an interval such as ``"[0, 1)"``; `flag` is the name
-    on the command line and in TOML files if it differs from the field's, `shown` whether there is a flag at all.
-    `only` are the values of other settings, by name, with which this one has an effect.
+    on the command line and in TOML files if it differs from the field's. `common` settings are options of the command,
+    the rest is reached by ``--set``, except for those that are `python_only`. `only` are the values of other settings,
+    by name, with which this one has an effect.
     """
-    about = {"help": help, "choices": tuple(choices), "range": range, "flag": flag, "shown": shown, "only": only or {}}
-    return field(default=default, kw_only=kw_only, metadata=about)
+    metadata = {"help": help, "choices": tuple(choices), "range": range, "flag": flag, "only": only or {}}
+    return field(default=default, kw_only=kw_only, metadata=metadata | {"common": common, "python_only": python_only})
 
 
 def flag_of(each: Field[Any]) -> str:
@@ -53,18 +56,20 @@ def flag_of(each: Field[Any]) -> str:
 
 def parsed(each: Field[Any], value: Any) -> Any:
     """A value from its text, where the type of its field is not text."""
-    if not isinstance(value, str) or each.metadata["choices"] or each.type == "str":
+    kind = str(each.type)
+    if not isinstance(value, str) or each.metadata["choices"] or kind == "str" or value == each.default == "auto":
         return value
-    form = ", or some separated by commas"
+    several, whole = "Sequence" in kind, kind.startswith("int")
     try:
-        if "Sequence" in str(each.type):
+        if several:
             numbers = [int(word) for word in value.split(",")]
             return numbers[0] if len(numbers) == 1 else numbers
-        form = " or auto" if each.default == "auto" else ""
-        number = int if str(each.type).startswith("int") else float
-        return value if value == each.default == "auto" else number(value)
+        return int(value) if whole else float(value)
     except ValueError:
-        raise ConfigError(f"--{flag_of(each).replace('_', '-')}: expected a number{form}, found {value!r}.") from None
+        form = "a number, or some separated by commas" if several else "a whole number" if whole else "a number"
+        auto = " or auto" if each.default == "auto" else ""
+        flag = flag_of(each).replace("_", "-")
+        raise ConfigError(f"--{flag}: expected {form}{auto}, found {value!r}.") from None
 
 
 def check_value(each: Field[Any], value: Any) -> None:
@@ -76,25 +81,27 @@ def check_value(each: Field[Any], value: Any) -> None:
         raise ConfigError(f"{each.name}: expected True or False, found {value!r}.")
     if kind == "str" and not isinstance(value, str):
         raise ConfigError(f"{each.name}: expected a word, found {value!r}.")
-    if each.metadata["range"] is None or value is each.default is None or value == each.default == "auto":
+    interval = each.metadata["range"]
+    if interval is None or value is each.default is None or value == each.default == "auto":
         return
     whole = kind.startswith("int")
-    if isinstance(value, bool) or not isinstance(value, Integral if whole else Real) or not _within(each, value):
+    if isinstance(value, bool) or not isinstance(value, Integral if whole else Real) or not _within(interval, value):
         what = "a whole number" if whole else "a number"
         words = ' or "auto"' if each.default == "auto" else ""
-        raise ConfigError(f"{each.name}: expected {what} in {each.metadata['range']}{words}, found {value!r}.")
+        raise ConfigError(f"{each.name}: expected {what} in {interval}{words}, found {value!r}.")
 
 
-def _within(each: Field[Any], value: Any) -> bool:
-    (low, high), limits = interval(each), each.metadata["range"]
-    inside = low < value < high or (value == low and limits[0] == "[") or (value == high and limits[-1] == "]")
+def check_count(name: str, value: Any, low: int = 1) -> int:
+    """A whole number that is not below `low`, as an int."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
+        raise TrainingError(f"{name}: expected a whole number from {low}, found {value!r}.")
+    return int(value)
+
+
+def _within(interval: str, value: Any) -> bool:
+    low, high = map(float, interval[1:-1].split(", "))
+    inside = low < value < high or (value == low and interval[0] == "[") or (value == high and interval[-1] == "]")
     return inside and math.isfinite(value)
-
-
-def interval(each: Field[Any]) -> tuple[float, float]:
-    """The ends of a setting's range; infinite where it has none."""
-    low, high = (each.metadata["range"] or "(-inf, inf)")[1:-1].split(", ")
-    return float(low), float(high)
 
 
 def idle_reason(each: Field[Any], settings: Any) -> str | None:
@@ -119,17 +126,31 @@ def purpose(each: Field[Any], kind: type[Any]) -> str:
     return " and ".join(conditions)
 
 
-def settings_table(kind: type[Any]) -> str:
-    """The settings of a task as a Markdown table: argument, flag, default, meaning.
+def description(each: Field[Any], kind: type[Any]) -> str:
+    """What a setting means, the values that it may have, and the settings that it needs.
 
-    >>> from kappagcn.training.settings import EmbeddingSettings
-    >>> print(settings_table(EmbeddingSettings).splitlines()[3])
-    | `epochs` | `--epochs` | `2000` | Maximum number of training epochs. |
+    >>> from kappagcn.training.settings import NetworkSettings
+    >>> description(fields(NetworkSettings)[1], NetworkSettings)
+    'Maximum number of training epochs. In [1, inf).'
     """
-    lines = ["| argument | flag | default | |", "| --- | --- | --- | --- |"]
+    choices, needed = each.metadata["choices"], purpose(each, kind)
+    words: str = each.metadata["help"]
+    words += f" One of {', '.join(choices)}." if choices else ""
+    words += f" In {each.metadata['range']}." if each.metadata["range"] else ""
+    return words + (f" Only with {needed}." if needed else "")
+
+
+def settings_table(kind: type[Any]) -> str:
+    """The settings of a task as a Markdown table: argument, option, default, meaning.
+
+    >>> from kappagcn.training.settings import Settings
+    >>> print(settings_table(Settings).splitlines()[3])
+    | `epochs` | `--epochs` | `2000` | Maximum number of training epochs. In [1, inf). |
+    """
+    lines = ["| argument | option | default | |", "| --- | --- | --- | --- |"]
     for each in fields(kind):
-        flag = f"`--{flag_of(each).replace('_', '-')}`" if each.metadata["shown"] else ""
-        choices = f" One of {', '.join(each.metadata['choices'])}." if each.metadata["choices"] else ""
-        only = f" Only with {purpose(each, kind)}." if purpose(each, kind) else ""
-        lines.append(f"| `{each.name}` | {flag} | `{each.default}` | {each.metadata['help']}{choices}{only} |")
+        flag = flag_of(each).replace("_", "-")
+        option = f"`--{flag}`" if each.metadata["common"] else f"`--set {flag}=…`"
+        option = "" if each.metadata["python_only"] else option
+        lines.append(f"| `{each.name}` | {option} | `{each.default}` | {description(each, kind)} |")
     return "\n".join(lines)

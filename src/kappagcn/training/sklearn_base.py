@@ -1,51 +1,19 @@
-"""Base classes of scikit-learn if it is installed; otherwise replacements with the same names.
-
-The command line switches scikit-learn off, because its import takes over a second and no command uses it.
-"""
+"""What the estimators share with scikit-learn beside its base classes."""
 
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-import kappagcn.estimators
+import sklearn.exceptions
+
 from kappagcn.errors import TrainingError
 
-__all__ = [
-    "EXPECTED_FAILED_CHECKS",
-    "BaseEstimator",
-    "ClassifierMixin",
-    "NotFittedError",
-    "SparseCopies",
-    "TransformerMixin",
-    "graph_tags",
-]
+__all__ = ["EXPECTED_FAILED_CHECKS", "NotFittedError", "SparseCopies", "graph_tags"]
 
 
-class BaseEstimator:
-    """Replacement for scikit-learn's base class."""
-
-
-class ClassifierMixin:
-    """Stand-in for scikit-learn's class of that name."""
-
-
-class TransformerMixin:
-    """Stand-in for scikit-learn's class of that name."""
-
-
-_NotFitted = ValueError
-
-if kappagcn.estimators.WITH_SKLEARN and not TYPE_CHECKING:
-    try:
-        from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-        from sklearn.exceptions import NotFittedError as _NotFitted
-    except ModuleNotFoundError:
-        pass
-
-
-class NotFittedError(TrainingError, _NotFitted):
-    """An estimator that is used before `fit`; scikit-learn's error of that name too, where it is installed."""
+class NotFittedError(TrainingError, sklearn.exceptions.NotFittedError):
+    """An estimator that is used before `fit`; scikit-learn's error of that name too."""
 
 
 class SparseCopies:

@@ -16,8 +16,8 @@ from kappagcn.errors import DivergedError, TrainingError
 from kappagcn.geometry import Curvature
 from kappagcn.geometry.curvature import RelativeCurvature
 from kappagcn.kernels.threads import threads_for
-from kappagcn.training.config import TrainingConfig
 from kappagcn.training.scale_free import CurvatureAdam
+from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.stopping import EarlyStopping
 from kappagcn.training.tasks import Task
 
@@ -67,7 +67,7 @@ class Trainer:
     >>> from kappagcn.models import KappaGCN
     >>> from kappagcn.training import NodeClassification
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
-    >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingConfig(epochs=2))
+    >>> trainer = Trainer(model, NodeClassification(model, data, random_split(data.y, 0)), TrainingSettings(epochs=2))
     >>> trainer.run_epoch()["epoch"], trainer.is_over()
     (1, False)
     """
@@ -76,7 +76,7 @@ class Trainer:
         self,
         model: nn.Module,
         task: Task,
-        config: TrainingConfig,
+        config: TrainingSettings,
         *,
         regularised: list[nn.Parameter] | None = None,
         communicator: Communicator | None = None,
@@ -116,7 +116,7 @@ class Trainer:
             raise TrainingError("expected parameters to train, found none that require a gradient.")
         self.best = {name: t.detach().clone() for name, t in model.state_dict().items()}
         self._backup: list[Tensor] = []
-        with seeded(config.seed):
+        with seeded(config.random_state):
             self.random = torch.get_rng_state()
 
     def kappas(self) -> list[float]:
@@ -231,13 +231,17 @@ class Trainer:
             if kappa.grad is not None:
                 kappa.sub_(rate * self.config.curvature_lr * kappa.grad)
 
+    def share_scales(self) -> None:
+        """Give scales of rows their mean over all ranks."""
+        for scale in self.scales:  # in the first step ranks have seen different rows, or none; then all are the same
+            total, count = self.communicator.all_reduce_sum(scale.clamp(min=0), scale > 0)
+            scale.fill_(total / count if count else -1)
+
     def sum_gradients(self) -> None:
         """Sum the gradients over all ranks, in one message; scales of rows get their mean over all ranks."""
         if self.communicator.world_size == 1:
             return
-        for scale in self.scales:  # in the first step ranks have seen different rows, or none; then all are the same
-            total, count = self.communicator.all_reduce_sum(scale.clamp(min=0), scale > 0)
-            scale.fill_(total / count if count else -1)
+        self.share_scales()
         params = list(self.named.values())
         flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in params])
         self.communicator.all_reduce(flat)
@@ -334,7 +338,7 @@ class Trainer:
         self.seconds, self.best_record = float(about.get("seconds", 0.0)), dict(about.get("best_record", {}))
         if "targets" in tensors:
             learner: Any = self.task
-            learner.targets = tensors["targets"].to(learner.others.device)
+            learner.targets = tensors["targets"].to(learner.labels.device)
         self.stopping = EarlyStopping(**{**about["stopping"], "patience": self.config.patience})
         if self.curvature_adam is not None:
             self.curvature_adam.load(parts["curvature_adam"])

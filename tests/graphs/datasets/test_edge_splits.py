@@ -4,8 +4,18 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from kappagcn.errors import GraphError, SplitError, TestNodesError
-from kappagcn.graphs import EdgeSplit, LabelledPairs, classic, disease, edge_split, load_graph, path, time_split
+from kappagcn.errors import GraphError, GraphFileError, SplitError, TestNodesError
+from kappagcn.graphs import (
+    EdgeSplit,
+    LabelledPairs,
+    classic,
+    disease,
+    edge_split,
+    load_graph,
+    path,
+    read_graph,
+    time_split,
+)
 from kappagcn.graphs.datasets.preprocess import AIRPORT_NAMES, airport_features
 from kappagcn.graphs.negatives import pair_keys
 
@@ -147,3 +157,29 @@ def test_time_splits_are_in_order():
     assert split.validation.edges[0].tolist() == [5, 4]
     with pytest.raises(SplitError, match="a finite time for each of 40 edges"):
         time_split(data, pairs, times[:3])
+
+
+def test_times_are_a_column_of_the_edges(tmp_path):
+    """Numbers or dates; an edge that is listed twice has its first time, and loops have none."""
+    (tmp_path / "g.csv").write_text(
+        "payer,payee,day\nann,bob,2024-03-04\nbob,ann,2024-03-01\nbob,bob,2024-01-01\nbob,cem,2024-03-02\n"
+        "cem,dan,2024-03-03\ndan,eva,2024-03-05\n"
+    )
+    data = read_graph(tmp_path / "g.csv", header=True, time="day")
+    assert "not used" not in data.report
+    days = (data.edge_time - data.edge_time.min()).tolist()
+    by_edge = {
+        (data.node_names[u], data.node_names[v]): d for (u, v), d in zip(data.edge_index.T.tolist(), days, strict=True)
+    }
+    assert by_edge["ann", "bob"] == by_edge["bob", "ann"] == 0
+    assert len(by_edge) == 8
+    assert by_edge["dan", "eva"] == 4
+    split = time_split(data, validation=0.25, test=0.25)
+    assert [data.node_names[i] for i in split.final_test_pairs().edges.flatten()] == ["dan", "eva"]
+    assert [data.node_names[i] for i in split.validation.edges.flatten()] == ["cem", "dan"]
+    assert split.training_view(data).get("edge_time") is None
+    with pytest.raises(SplitError, match=r"expected times of edges, found none. Name their column with --time"):
+        time_split(read_graph(tmp_path / "g.csv", header=True))
+    (tmp_path / "g.csv").write_text("payer,payee,day\nann,bob,monday\n")
+    with pytest.raises(GraphFileError, match=r"line 2: expected a number or a date .* as time, found 'monday'"):
+        read_graph(tmp_path / "g.csv", header=True, time="day")

@@ -167,7 +167,7 @@ def test_the_given_folder_comes_first_and_is_only_read(small, server, tmp_path):
     assert not server.requests
     assert not cache.exists()
     (folder / "mini" / "mini.edges").write_bytes(b"0 1\n")
-    with pytest.raises(IntegrityError, match="expected sha256"):
+    with pytest.raises(IntegrityError, match="expected SHA-256"):
         GraphDataset("mini", folder, cache=cache)
     with pytest.raises(DataMissingError, match="expected a folder with datasets, found nothing"):
         GraphDataset("mini", tmp_path / "none", cache=cache)
@@ -175,7 +175,7 @@ def test_the_given_folder_comes_first_and_is_only_read(small, server, tmp_path):
 
 def test_the_npz_form_is_checked_too(small, monkeypatch, tmp_path):
     path = save_npz(load_graph("cycle"), tmp_path / "mini.npz")
-    with pytest.raises(IntegrityError, match=f"expected sha256 {small.sha256}"):
+    with pytest.raises(IntegrityError, match=f"expected SHA-256 {small.sha256}"):
         GraphDataset("mini", tmp_path, cache=tmp_path / "cache")
     right = dataclasses.replace(small, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
     monkeypatch.setattr(datasets, "find_entry", lambda name: right)

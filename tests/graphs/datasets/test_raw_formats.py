@@ -179,5 +179,5 @@ def test_pickled_originals_are_not_read_but_converted_once(tmp_path, monkeypatch
     convert_pickles.convert(entry, tmp_path)
     assert dataset_arrays(entry, cache=tmp_path)["labels"].tolist() == [0, 1, 1, 0, -1, 1]
     wrong = dataclasses.replace(entry, sources=((dataclasses.replace(sources[0], sha256="0" * 64), *sources[1:]),))
-    with pytest.raises(IntegrityError, match="expected sha256 0000"):
+    with pytest.raises(IntegrityError, match="expected SHA-256 0000"):
         convert_pickles.convert(wrong, tmp_path)

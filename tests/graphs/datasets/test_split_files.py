@@ -1,14 +1,22 @@
+"""Splits of nodes and of edges in files: npz, JSON, tables with parts or times, wrong files."""
+
 import json
 
 import networkx as nx
 import numpy as np
 import pytest
+import torch
 
 from kappagcn import graphs as G
 from kappagcn.errors import SplitError
 from kappagcn.graphs import (
+    classic,
     cycle,
+    disease,
+    edge_split,
+    read_edge_split,
     read_split,
+    save_edge_split,
     save_split,
 )
 
@@ -92,8 +100,8 @@ def test_splits_in_files(tmp_path, form):
         ("a.json", '{"train": [0], "test": [9]}', "expected nodes of the graph, found '9'"),
         ("a.json", '{"train": [0], "test": [0]}', "train and test nodes to differ"),
         ("a.json", '{"train": 3}', "expected lists of nodes"),
-        ("a.csv", "0\n", "expected a split as JSON, npz or CSV"),
-        ("a.npz", "no zip", "expected a split as JSON, npz or CSV"),
+        ("a.csv", "0\n", "line 1: expected a node and at least one value"),
+        ("a.npz", "no zip", "expected an npz archive"),
     ],
 )
 def test_bad_split_files_are_named(tmp_path, name, text, words):
@@ -103,3 +111,67 @@ def test_bad_split_files_are_named(tmp_path, name, text, words):
         read_split(path, cycle(5))
     with pytest.raises(SplitError, match=r"cannot be read \(No such file"):
         read_split(tmp_path / "none.json", cycle(5))
+
+
+def test_a_saved_split_is_read_back(tmp_path):
+    data = disease()
+    split = edge_split(data, 2)
+    same = read_edge_split(save_edge_split(split, tmp_path / "one.npz"), data)
+    assert torch.equal(same.train, split.train)
+    for one, other in zip((*split.validation, *split.final_test_pairs()), (*same.validation, *same._test), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_parts_by_name_with_negatives_drawn(tmp_path):
+    data = classic("florentine")
+    file = tmp_path / "parts.csv"
+    file.write_text(
+        "source,target,part\nAcciaiuoli,Medici,train\nBarbadori,Medici,train\nCastellani,Peruzzi,val\n"
+        "Peruzzi,Strozzi,test\n"
+    )
+    split = read_edge_split(file, data, seed=3)
+    assert [split.train.shape[1], split.validation.edges.shape[1], split.final_test_pairs().others.shape[1]] == [
+        2,
+        1,
+        1,
+    ]
+    file.write_text("Acciaiuoli,Medici,train\nBarbadori,Medici,validation\nPazzi,Medici,validation negatives\n")
+    assert read_edge_split(file, data).validation.others.shape[1] == 1
+
+
+def test_times(tmp_path):
+    data = classic("karate")
+    first, second = data.edge_index[:, data.edge_index[0] < data.edge_index[1]]
+    file = tmp_path / "times.txt"
+    pairs = list(zip(first.tolist(), second.tolist(), strict=True))
+    for times in (range(len(pairs)), [f"{1900 + time}-01-31" for time in range(len(pairs))]):
+        file.write_text("\n".join(f"{a} {b} {time}" for time, (a, b) in zip(times, pairs, strict=True)))
+        split = read_edge_split(file, data)
+        assert split.name == "by time"
+        assert split.final_test_pairs().edges[:, -1].tolist() == list(pairs[-1])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0,1\n1,2\n", "expected a third column with the part or the time"),
+        ("0,1,train\n1,99,test\n", "expected nodes of the graph, such as '0', found '99'"),
+        ("0,1,train\n1,2,probe\n", "expected train, validation, test, .* found 'probe'"),
+        ("0,1,train\n1,0,test\n", "train and test to differ"),
+        ("", "expected pairs of nodes, one per line, found none"),
+        ("0,1,2,3\n", "expected two nodes per line"),
+    ],
+)
+def test_wrong_files_are_refused_in_one_line(tmp_path, text, message):
+    file = tmp_path / "wrong.csv"
+    file.write_text(text)
+    with pytest.raises(SplitError, match=message):
+        read_edge_split(file, classic("karate"))
+
+
+def test_missing_files_and_arrays_are_refused(tmp_path):
+    with pytest.raises(SplitError, match="none"):
+        read_edge_split(tmp_path / "none.csv", disease())
+    np.savez(tmp_path / "part.npz", train=np.zeros((2, 1), int))
+    with pytest.raises(SplitError, match="found no validation"):
+        read_edge_split(tmp_path / "part.npz", disease())

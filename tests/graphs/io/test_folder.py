@@ -10,8 +10,7 @@ import torch
 from command_runs import message_of, run
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs import adjacency, assemble, disease, read_graph, save_graph
-from kappagcn.graphs.io import folder as module
-from kappagcn.graphs.io.folder import read_folder, save_folder
+from kappagcn.graphs.io.folder import map_folder, read_folder, release_pages, save_folder
 from kappagcn.graphs.io.node_data import as_features
 
 
@@ -58,16 +57,32 @@ def test_arrays_are_mapped_and_files_do_not_change(graph, tmp_path):
     loaded.x.zero_()
     loaded.edge_weight += 1
     same(read_folder(tmp_path / "here"), graph)
-    mapped = module._mapped(tmp_path / "here" / "edge_index.npy")
-    assert isinstance(mapped.base, np.memmap)
+    _, arrays = map_folder(tmp_path / "here")
+    assert all(isinstance(arrays[name].base, np.memmap) for name in ("indices", "features", "weights"))
+    release_pages(arrays)
+    assert np.array_equal(arrays["features"], graph.x.numpy())
 
 
 def test_rows_are_those_of_csr(graph, tmp_path):
     save_folder(graph, tmp_path / "here")
-    starts, (_, others) = (np.load(tmp_path / "here" / f"{name}.npy") for name in ("indptr", "edge_index"))
+    _, arrays = map_folder(tmp_path / "here")
     matrix = adjacency(graph)
-    assert np.array_equal(starts, matrix.indptr)
-    assert np.array_equal(others, matrix.indices)
+    assert np.array_equal(arrays["indptr"], matrix.indptr)
+    assert np.array_equal(arrays["indices"], matrix.indices)
+    assert np.allclose(arrays["strengths"], matrix.sum(1))
+
+
+def test_a_folder_of_version_0_2_is_read(graph, tmp_path):
+    folder = save_folder(graph, tmp_path / "here")
+    np.save(folder / "edge_index.npy", graph.edge_index.numpy())
+    (folder / "weights.npy").rename(folder / "edge_weight.npy")
+    (folder / "indices.npy").unlink()
+    (folder / "strengths.npy").unlink()
+    about = json.loads((folder / "graph.json").read_text())
+    arrays = sorted(file.stem for file in folder.glob("*.npy"))
+    (folder / "graph.json").write_text(json.dumps({**about, "form": "kappagcn graph 1", "arrays": arrays}))
+    same(read_folder(folder), graph)
+    assert np.allclose(map_folder(folder)[1]["strengths"], adjacency(graph).sum(1))
 
 
 def test_what_is_there_is_not_touched(graph, tmp_path):
@@ -92,7 +107,7 @@ def test_damage_is_named(graph, tmp_path):
         return tmp_path / "other"
 
     def cut(folder):
-        (folder / "edge_index.npy").write_bytes((folder / "edge_index.npy").read_bytes()[:-8])
+        (folder / "indices.npy").write_bytes((folder / "indices.npy").read_bytes()[:-8])
 
     def changed(name, place, value):
         def change(folder):
@@ -102,19 +117,30 @@ def test_damage_is_named(graph, tmp_path):
 
         return change
 
+    def with_parts(offsets):
+        def change(folder):
+            about = json.loads((folder / "graph.json").read_text())
+            (folder / "graph.json").write_text(json.dumps({**about, "parts": offsets}))
+
+        return change
+
     def renamed(folder):
         (folder / "graph.json").write_text(json.dumps({"form": "another"}))
 
     for change, words in (
         (cut, "expected a folder that kappagcn data convert wrote"),
         (renamed, "expected the form"),
-        (lambda f: (f / "edge_index.npy").unlink(), "expected edge_index.npy, found no such file"),
+        (lambda f: (f / "indices.npy").unlink(), "expected indices.npy, found no such file"),
         (lambda f: (f / "labels.npy").unlink(), "expected labels.npy, found no such file"),
         (lambda f: np.save(f / "labels.npy", np.zeros(3, int)), r"labels.npy: expected \(40,\), found int64 \(3,\)"),
         (lambda f: np.save(f / "features.npy", np.zeros((3, 2))), r"features.npy: expected \(40, D\)"),
         (lambda f: np.save(f / "labels.npy", np.zeros(40)), "labels.npy: expected"),
-        (changed("edge_index", (1, 7), 40), "edge_index.npy: expected numbers from 0 to 39, found 0 to 40"),
-        (changed("edge_index", (0, 0), -1), "edge_index.npy: expected numbers from 0 to 39, found -1 to 39"),
+        (changed("indices", 7, 40), "indices.npy: expected numbers from 0 to 39, found 0 to 40"),
+        (changed("indices", 0, -1), "indices.npy: expected numbers from 0 to 39, found -1 to 39"),
+        (lambda f: np.save(f / "weights.npy", np.ones(3, "f4")), r"weights.npy: expected \(78,\)"),
+        (lambda f: (f / "strengths.npy").unlink(), "expected strengths.npy, found no such file"),
+        (with_parts([0, 50]), "expected offsets of parts that rise from 0 to 40"),
+        (with_parts([0, 30, 20, 40]), "expected offsets of parts that rise from 0 to 40"),
         (changed("indptr", 3, 1000), "indptr.npy: expected numbers that rise from 0 to 78"),
         (changed("indptr", -1, 77), "indptr.npy: expected numbers that rise from 0 to 78"),
         (changed("labels", 0, 40), "labels.npy: expected numbers from -1 to 39"),

@@ -24,13 +24,18 @@ def put(folder, name, text):
     [
         'graph [ comment "label" node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 label "x" ] ]',
         'graph [ node [ id 0 label "a" ] node [ id 1 label "a" ] edge [ source 0 target 1 ] ]',
-        "graph [ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 ] edge [ source 0 target 1 ] ]",
-        "graph [ multigraph 0 node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 ] edge [ source 1 target 0 ] ]",
+        "graph [ multigraph 1 node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 ] edge [ source 1 target 0 ] ]",
     ],
 )
 def test_gml_as_it_is_found(tmp_path, text):
     data = G.read_graph(put(tmp_path, "g.gml", text))
     assert (data.num_nodes, data.num_edges) == (2, 2)
+
+
+def test_repeated_edges_that_are_not_declared_are_refused(tmp_path):
+    text = "graph [ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 ] edge [ source 1 target 0 ] ]"
+    with pytest.raises(GraphFileError, match=r"found one twice\. Write multigraph 1 below"):
+        read_graph(put(tmp_path, "g.gml", text))
 
 
 def test_words_of_gml_inside_labels_stand_as_they_are(tmp_path):

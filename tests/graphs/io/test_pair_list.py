@@ -17,12 +17,16 @@ def pairs_in(tmp_path, text):
 def test_two_columns_with_and_without_a_heading(tmp_path):
     assert pairs_in(tmp_path, "a,b\nb,c\n").pairs.tolist() == [[0, 1], [1, 2]]
     listed = pairs_in(tmp_path, "source,target\nc,a\n")
-    assert (listed.pairs.tolist(), listed.heading, listed.texts) == ([[2], [0]], None, None)
+    assert (listed.pairs.tolist(), listed.third) == ([[2], [0]], None)
 
 
-def test_a_third_column_comes_as_text_with_its_heading(tmp_path):
-    listed = pairs_in(tmp_path, "source\ttarget\tTime\na\tb\t3\nb\tc\t4\n")
-    assert (listed.heading, listed.texts) == ("time", ["3", "4"])
+@pytest.mark.parametrize("order", [("source", "target", "Time"), ("Time", "source", "target")])
+def test_the_third_column_is_the_one_without_nodes(tmp_path, order):
+    cells = [{"source": "a", "target": "b", "Time": "3"}, {"source": "b", "target": "c", "Time": "4"}]
+    rows = [order, *([row[name] for name in order] for row in cells)]
+    listed = pairs_in(tmp_path, "\n".join(map("\t".join, rows)))
+    assert listed.pairs.tolist() == [[0, 1], [1, 2]]
+    assert listed.table.columns.column(listed.third).to_pylist() == [3, 4]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from kappagcn.errors import GraphError
 from kappagcn.graphs import assemble, disease, from_networkx, read_graph, save_graph
 from kappagcn.graphs.io.undirected import node_id
-from kappagcn.graphs.io.writing import WRITTEN
 from spaces import few
 
 WHOLE = [".npz", ".pt"]  # hold everything
@@ -114,7 +113,6 @@ def test_what_cannot_be_written_is_refused(tmp_path):
     large = assemble(np.arange(20_000), np.arange(1, 20_001), 20_001)
     with pytest.raises(GraphError, match="expected at most 20,000 nodes"):
         save_graph(large, tmp_path / "a.npy")
-    assert {".csv", ".mtx", ".pt"} <= WRITTEN
 
 
 ODD_NAMES = [

@@ -16,7 +16,7 @@ def test_every_node_is_counted_once_and_the_record_is_made_once(tmp_path, monkey
     monkeypatch.setattr(counted, "load_graph", graph)
     path = counted.histograms(tmp_path, "data")
     arrays = json.loads(path.read_text())
-    assert path == tmp_path / "figures" / "histograms.json"
+    assert path == tmp_path / "histograms.json"
     assert list(arrays["datasets"]) == ["citeseer", "cora_ml", "pubmed", "airport"]
     assert {"seed", "versions", "machine"} < set(arrays)
     for result in arrays["datasets"].values():

@@ -26,15 +26,17 @@ def records(tmp_path_factory):
     folder = tmp_path_factory.mktemp("records")
     arrays = {"nodes": 10, "edges": 12, "degrees": {"1": 4, "2": 5, "10": 1}, "curvature": SPREAD}
     datasets = dict.fromkeys(("citeseer", "cora_ml", "pubmed", "airport"), arrays)
-    save_json(folder / "figures" / "histograms.json", {"datasets": datasets})
+    save_json(folder / "histograms.json", {"datasets": datasets})
     spaces = {"E10": 0.06} | {f"U10({k})": 0.06 + 0.01 * k for k in (-5.0, -1.0, -0.01, 0.0, 0.01, 1.0, 5.0)}
     lines = [{"embedding": {"space": space}, "distortion": value} for space, value in spaces.items()]
-    write(folder / "sweep" / "small_tree" / "sweep.jsonl", [*lines, {"failed": "diverged"}])
+    write(folder / "sweep.jsonl", [*lines, {"failed": "diverged"}])
+    runs = []
     for graph, space in SHOWN:
         embedding = {"graph": graph, "space": space, "method": "kappa-gcn", "start": "graph"}
         path = [[1, 0.1, 0.1], [500, -0.05, 0.1], [1000, -0.1, 0.09]]
         other = {"embedding": embedding | {"start": "paper"}, "curvature_path": [[1, 9.0, 9.0]]}
-        write(folder / "table1" / graph / f"{space}.jsonl", [other, {"embedding": embedding, "curvature_path": path}])
+        runs += [other, {"embedding": embedding, "curvature_path": path}]
+    write(folder / "table1.jsonl", runs)
     return folder
 
 
@@ -72,8 +74,7 @@ def test_missing_records_name_the_command_that_makes_them(name, tmp_path):
 
 def test_records_that_are_not_what_they_should_be(tmp_path):
     for text, result in (("[1]", "expected a record"), ('{"datasets": {"citeseer": {}}}', "found no cora_ml")):
-        (tmp_path / "figures").mkdir(exist_ok=True)
-        (tmp_path / "figures" / "histograms.json").write_text(text)
+        (tmp_path / "histograms.json").write_text(text)
         with pytest.raises(RecordError, match=result):
             draw_paper_figure("degrees", tmp_path, tmp_path)
 

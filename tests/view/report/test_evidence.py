@@ -14,7 +14,7 @@ from kappagcn.view.report.page import page
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "run"
-    GraphEmbedder("auto", dim=2, epochs=60, verbose=False).fit(nx.cycle_graph(12), folder=folder)
+    GraphEmbedder("auto", dim=2, intervals=True, verbose=False).fit(nx.cycle_graph(12), folder=folder)
     return SavedRun(folder)
 
 
@@ -58,6 +58,6 @@ def test_both_are_on_the_page_and_absent_where_there_is_nothing(run, tmp_path):
 
 
 def test_a_curvature_that_is_not_determined_is_said_to_be_so(run, tmp_path):
-    GraphEmbedder("H2", epochs=60, verbose=False).fit(nx.path_graph(9), folder=tmp_path / "line")
+    GraphEmbedder("H2", intervals=True, verbose=False).fit(nx.path_graph(9), folder=tmp_path / "line")
     section = intervals_section(SavedRun(tmp_path / "line"))
     assert "its sign is not determined" in section or "any curvature that was tried fits as well" in section

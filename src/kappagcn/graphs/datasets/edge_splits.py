@@ -199,14 +199,20 @@ def edge_split(data: Data, seed: int, *, validation: float = 0.05, test: float =
 
 
 def time_split(
-    data: Data, pairs: Tensor, times: Tensor, *, seed: int = 0, validation: float = 0.05, test: float = 0.1
+    data: Data,
+    pairs: Tensor | None = None,
+    times: Tensor | None = None,
+    *,
+    seed: int = 0,
+    validation: float = 0.05,
+    test: float = 0.1,
 ) -> EdgeSplit:
     """The latest edges for test, those before them for validation, the others for training.
 
     Args:
         data: The graph.
-        pairs: Edges of the graph, (2, P); an edge that is listed twice has its first time.
-        times: Time of each edge, (P,).
+        pairs: Edges of the graph, (2, P); an edge that is listed twice has its first time. None for all edges.
+        times: Time of each edge, (P,); None for ``data.edge_time``, which `read_graph` reads from a column.
         seed: Seed of the non-edges.
         validation: Share of validation edges.
         test: Share of test edges.
@@ -216,6 +222,11 @@ def time_split(
     >>> time_split(data, torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]), times, test=0.25).final_test_pairs().edges.tolist()
     [[3], [4]]
     """
+    if pairs is None or times is None:
+        if data.get("edge_time") is None:
+            raise SplitError("expected times of edges, found none. Name their column with --time (time= in Python).")
+        once = data.edge_index[0] < data.edge_index[1]
+        pairs, times = data.edge_index[:, once], data.edge_time[once]
     pairs = _pairs(pairs, data.num_nodes, "time split")
     if times.shape != pairs.shape[1:] or not torch.isfinite(times.double()).all():
         raise SplitError(

@@ -1,7 +1,8 @@
-"""The published datasets as PyG datasets of one graph: from a folder, the user's cache, or their source."""
+"""Graphs by name as PyG datasets of one graph: made, or published ones from a folder, the cache, or their source."""
 
 import dataclasses
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +11,28 @@ import platformdirs
 import torch
 from torch_geometric.data import Data, InMemoryDataset
 
-from kappagcn.errors import DataMissingError, DownloadError, GraphError, GraphFileError, IntegrityError
+from kappagcn.errors import DataMissingError, DownloadError, GraphError, GraphFileError, IntegrityError, SplitError
+from kappagcn.graphs.datasets.built_in import BUILT_IN
 from kappagcn.graphs.datasets.download import expected_hash, fetch, verified_bytes
 from kappagcn.graphs.datasets.preprocess import AIRPORT_NAMES, airport_features
 from kappagcn.graphs.datasets.raw_formats import READERS
 from kappagcn.graphs.datasets.sources import Entry, Source, find_entry
-from kappagcn.graphs.datasets.splits import Split, airport_split, ppnp_split, public_splits, random_split
-from kappagcn.graphs.io.node_data import as_features
+from kappagcn.graphs.datasets.splits import (
+    TEST_SEEDS,
+    VALIDATION_SEEDS,
+    Split,
+    airport_split,
+    ppnp_split,
+    public_splits,
+    random_split,
+)
+from kappagcn.graphs.io.node_data import as_features, compact_features
 from kappagcn.graphs.io.npz import graph_from_arrays, read_arrays, read_csr
 from kappagcn.graphs.io.undirected import Array, name_source_in_errors
 from kappagcn.graphs.measures.components import components, induced_subgraph
 
 Transform = Callable[[Data], Data]
+PURPOSES = {"test": TEST_SEEDS, "validation": VALIDATION_SEEDS}
 
 
 def cache_folder() -> Path:
@@ -34,13 +45,13 @@ def cache_folder() -> Path:
 
 
 class GraphDataset(InMemoryDataset):
-    """A named dataset: one graph, undirected, unweighted, without self-loops.
+    """A graph by name, with its splits: a published dataset, unweighted, or a graph of `BUILT_IN`.
 
     Citeseer, Cora-ML and Pubmed are in the paper's form (PPNP's preparation: the largest component, features as
     stored), Airport too (all nodes, HGCN's eleven features). Features are not normalised: `normalize_rows` does that.
 
     Args:
-        name: One of `catalogue()`.
+        name: One of `catalogue()` or `BUILT_IN`.
         root: Folder to search first: for ``<name>.npz`` in the form of `npz`'s table, or for the original files in
             ``<name>/``.
         cache: Folder for downloads; None for `cache_folder()`.
@@ -49,6 +60,8 @@ class GraphDataset(InMemoryDataset):
         largest: Keep only the largest component; None to do as the literature does for this dataset.
         transform: Function applied to the graph at every access.
         pre_transform: Function applied to the graph once.
+        prepared: Whether features are as in the paper's tables, Airport's columns undivided, and in the layout that
+            networks take fastest.
         progress: Show a bar on a terminal while downloading.
 
     >>> GraphDataset("cora_ml", cache="nowhere", download=False)  # download=True would fetch it
@@ -68,14 +81,22 @@ class GraphDataset(InMemoryDataset):
         largest: bool | None = None,
         transform: Transform | None = None,
         pre_transform: Transform | None = None,
+        prepared: bool = False,
         progress: bool = True,
     ) -> None:
-        self.entry = find_entry(name)
         self.name = name
+        self.entry = None if name in BUILT_IN else find_entry(name)
         super().__init__(None, transform)
-        arrays = dataset_arrays(self.entry, root, cache=cache, download=download, progress=progress)
-        data, arrays = _graph(self.entry, arrays, sparse, self.entry.largest if largest is None else largest)
-        self.public_splits = public_splits(arrays, name)
+        if self.entry is None:
+            data, self.public_splits = BUILT_IN[name][1](), []
+        else:
+            arrays = dataset_arrays(self.entry, root, cache=cache, download=download, progress=progress)
+            data, arrays = _graph(self.entry, arrays, sparse, self.entry.largest if largest is None else largest)
+            self.public_splits = public_splits(arrays, name)
+        if prepared and name == "airport":  # HGCN's division by rows would mix gdp, which shows the country, with noise
+            data.x = as_features(airport_features(data.feat, data.degree, scaling="none"))
+        if prepared and data.get("x") is not None:
+            data.x = compact_features(data.x)
         self.data, self.slices = self.collate([data if pre_transform is None else pre_transform(data)])
 
     def split(self, seed: int) -> Split:
@@ -84,19 +105,48 @@ class GraphDataset(InMemoryDataset):
         Args:
             seed: For the paper's datasets one of `TEST_SEEDS` or `VALIDATION_SEEDS`; for public splits their index.
         """
-        y = self[0].y
+        y, kind = self[0].get("y"), self._protocol()
         if y is None:
-            raise GraphError(f"{self.name}: expected labels to divide its nodes by, found none.")
-        if self.entry.split == "ppnp":
+            raise GraphError(f"{self.name}: expected a graph with labels to divide its nodes by, found none.")
+        if kind == "ppnp":
             return ppnp_split(y, seed)
-        if self.entry.split == "airport":
+        if kind == "airport":
             return airport_split(len(y), seed)
         if self.public_splits:
             return self.public_splits[seed % len(self.public_splits)]
         return random_split(y, seed)
 
+    def numbered_split(self, number: int, purpose: str = "test") -> Split:
+        """The split of this number, for reported results ("test") or for the choice of settings ("validation").
+
+        >>> GraphDataset("disease").numbered_split(0)
+        Split(random 2144199730: 600 train, 100 stopping, 100 validation, 200 test)
+        """
+        public = self.public_splits if self._protocol() == "public" else []
+        if purpose not in PURPOSES or (public and purpose == "validation"):
+            raise SplitError(
+                f"{self.name}: expected splits for test{'' if public else ' or validation'}, found {purpose!r}."
+                + (" In its public splits, validation nodes of one are test nodes of another." if public else "")
+            )
+        count = len(public) or len(PURPOSES[purpose])
+        if not 0 <= number < count:
+            raise SplitError(f"{self.name}: expected a split from 0 to {count - 1}, found {number}.")
+        return self.split(number if public else PURPOSES[purpose][number])
+
+    def _protocol(self) -> str:
+        return "random" if self.entry is None else self.entry.split
+
     def __repr__(self) -> str:
         return f"GraphDataset({self.name})"
+
+
+@lru_cache(maxsize=2)
+def load_benchmark(name: str, root: str | Path | None = None) -> GraphDataset:
+    """A labelled graph with its features prepared as for the paper's tables, read once."""
+    dataset = GraphDataset(name, root, sparse=True, prepared=True)
+    if dataset[0].get("y") is None:
+        raise GraphError(f"{name}: expected a graph with labels, found none.")
+    return dataset
 
 
 def dataset_arrays(

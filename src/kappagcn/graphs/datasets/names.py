@@ -1,6 +1,6 @@
-"""Graphs by name: generated graphs, NetworkX's classics, published datasets; from a path; or from any object."""
+"""Graphs by name or path, or from any object."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,55 +11,14 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
+from kappagcn.graphs.datasets.built_in import BUILT_IN
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset
 from kappagcn.graphs.datasets.sources import catalogue, suggestion
-from kappagcn.graphs.generators import balanced_tree, cycle, disease, path, sphere, star, torus
 from kappagcn.graphs.io.edge_table import from_edges
 from kappagcn.graphs.io.graphml import from_networkx
 from kappagcn.graphs.io.pyg import from_pyg
 from kappagcn.graphs.io.reading import from_scipy, read_graph, without_weights
 from kappagcn.graphs.io.tables import is_frame
-
-CLASSICS = {
-    "karate": "karate_club_graph",
-    "les_miserables": "les_miserables_graph",
-    "florentine": "florentine_families_graph",
-    "southern_women": "davis_southern_women_graph",
-    "petersen": "petersen_graph",
-    "dodecahedron": "dodecahedral_graph",
-    "icosahedron": "icosahedral_graph",
-    "tutte": "tutte_graph",
-    "desargues": "desargues_graph",
-    "frucht": "frucht_graph",
-}
-"""NetworkX's small classics by name, and its functions that make them."""
-
-CLASSIC_LABELS = {"karate": "club", "southern_women": "bipartite"}  # node attributes that are labels
-
-
-def classic(name: str) -> Data:
-    """One of NetworkX's small classics, `CLASSICS`.
-
-    >>> classic("karate").num_nodes
-    34
-    """
-    if name not in CLASSICS:
-        raise GraphError(f"expected one of {', '.join(CLASSICS)}, found {name!r}.")
-    return from_networkx(getattr(nx, CLASSICS[name])(), label=CLASSIC_LABELS.get(name), name=name)
-
-
-BUILT_IN: dict[str, tuple[str, Callable[[], Data]]] = {
-    "tree": ("balanced tree, depth 5, branching 4: the paper's", balanced_tree),
-    "small_tree": ("balanced tree, depth 3, branching 4", lambda: balanced_tree(3, 4).update({"name": "small_tree"})),
-    "torus": ("1000 points on a flat torus: the paper's", torus),
-    "sphere": ("1000 points on a sphere: the paper's", sphere),
-    "disease": ("epidemic on a tree, features and 2 classes", disease),
-    "cycle": ("the cycle C4", cycle),
-    "star": ("the star K1,3", star),
-    "path": ("five nodes in a line", path),
-    **{name: ("a classic from NetworkX", lambda name=name: classic(name)) for name in CLASSICS},  # type: ignore[misc]
-}
-"""Generated graphs by name: a description, and the function that makes the graph."""
 
 
 def load_graph(
@@ -82,7 +41,7 @@ def load_graph(
         download: Whether datasets may be downloaded.
         progress: Show a bar on a terminal while downloading.
         **options: For a graph from a file, arguments of `read_graph`: ``features``, ``labels``, ``nodes``, ``label``,
-            ``source``, ``target``, ``weight``, ``header``, ``matrix``; ``weight=False`` for any graph.
+            ``source``, ``target``, ``weight``, ``time``, ``header``, ``matrix``; ``weight=False`` for any graph.
 
     >>> load_graph("tree").num_nodes
     1365
@@ -92,10 +51,7 @@ def load_graph(
     if name in built_in and given:
         raise GraphError(f"expected {' and '.join(given)} only beside a file, found them for the built-in {name!r}.")
     if isinstance(name, str) and name in built_in:
-        if name in BUILT_IN:
-            data = BUILT_IN[name][1]()
-        else:
-            data = GraphDataset(name, root, sparse=sparse, download=download, progress=progress)[0]
+        data = GraphDataset(name, root, sparse=sparse, download=download, progress=progress)[0]
         return without_weights(data) if options.get("weight") is False else data
     if not Path(name).suffix and not Path(name).exists():
         raise GraphError(f"expected a file or a built-in name, found {str(name)!r}. {suggestion(str(name), built_in)}")

@@ -30,7 +30,7 @@ def _only(files: Files) -> tuple[str, bytes]:
 def sparse_graph(files: Files) -> dict[str, Array]:
     """PPNP's, nettack's and gnn-benchmark's npz: matrices as four arrays each; pickled None is left out."""
     name, content = _only(files)
-    arrays = read_arrays(io.BytesIO(content), source=name, skip_objects=True)
+    arrays = read_arrays(io.BytesIO(content), source=name, pickled=[])
     named = standard_arrays(arrays, name)
     converted: dict[str, Array] = {}
     for prefix in ("adj", "attr"):
@@ -47,7 +47,7 @@ def sparse_graph(files: Files) -> dict[str, Array]:
 def heterophilous(files: Files) -> dict[str, Array]:
     """yandex-research's npz: edges as pairs, features dense, ten splits as masks."""
     name, content = _only(files)
-    arrays = read_arrays(io.BytesIO(content), source=name, skip_objects=True)
+    arrays = read_arrays(io.BytesIO(content), source=name, pickled=[])
     edges, features, labels = (arrays[key] for key in ("edges", "node_features", "node_labels"))
     return {
         **adjacency_arrays(edges, len(labels)),
@@ -63,7 +63,7 @@ def disease(files: Files) -> dict[str, Array]:
     labels = np.load(io.BytesIO(ends["labels"]), allow_pickle=False).astype(np.int64)
     arrays = {**adjacency_arrays(_numbers(ends["edges"], ","), len(labels)), "labels": labels}
     if "feats" in ends:
-        matrix = read_csr(read_arrays(io.BytesIO(ends["feats"]), source="feats", skip_objects=True), "", "feats")
+        matrix = read_csr(read_arrays(io.BytesIO(ends["feats"]), source="feats", pickled=[]), "", "feats")
         arrays["attr_dense"] = matrix.toarray().astype(np.float32)
     return arrays
 

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +20,13 @@ from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.io.headings import SOURCES, TARGETS
-from kappagcn.graphs.io.matrix import graph_of_matrix, matrix_of_table
-from kappagcn.graphs.io.tables import Table, is_frame, node_ids, read_numbers, read_table, usual_ids
+from kappagcn.graphs.io.matrix import Matrix, graph_of_matrix, matrix_of_table
+from kappagcn.graphs.io.tables import Table, is_frame, node_ids, read_numbers, read_table, read_times, usual_ids
 from kappagcn.graphs.io.undirected import Array, assemble
 
-__all__ = ["EdgeColumns", "EdgeList", "edges_of_table", "from_edges", "named_columns", "number_nodes", "read_edges"]
+__all__ = ["EdgeColumns", "EdgeList", "edge_positions", "edges_of_table", "from_edges", "number_nodes", "read_edges"]
 
+ROLES = ("source", "target", "weight", "time")
 WEIGHTS = {"weight", "weights", "w", "value", "length"}
 GAPS = 8  # most possible integers per edge for numbering by position; above it, names are looked up in a table
 
@@ -36,6 +38,7 @@ class EdgeColumns(NamedTuple):
         source: Name of the column of sources.
         target: Name of the column of targets.
         weight: Name of the column of weights; None for the usual names, False for none.
+        time: Name of the column of times; None for none.
         header: Whether a text file has a heading; None to detect it.
         matrix: Whether numbers are a matrix; None to detect it.
     """
@@ -43,15 +46,25 @@ class EdgeColumns(NamedTuple):
     source: str | None = None
     target: str | None = None
     weight: str | bool | None = None
+    time: str | None = None
     header: bool | None = None
     matrix: bool | None = None
 
     def names(self) -> list[str]:
         """The names that are given."""
-        return [name for name in (self.source, self.target, self.weight) if isinstance(name, str)]
+        return [name for name in (self.source, self.target, self.weight, self.time) if isinstance(name, str)]
 
 
 USUAL = EdgeColumns()
+
+
+class Positions(NamedTuple):
+    """Positions of the columns of edges in a table."""
+
+    source: int
+    target: int
+    weight: int | None
+    time: int | None
 
 
 class EdgeList(NamedTuple):
@@ -62,12 +75,15 @@ class EdgeList(NamedTuple):
     weights: Array | None
     names: Array | list[str]
     notes: tuple[str, ...] = ()
+    times: Array | None = None
 
 
-def read_edges(source: Any, columns: EdgeColumns = USUAL) -> EdgeList:
-    """The edges in a file, a data frame, or a list; see `tables.read_table`."""
+def read_edges(source: Any, columns: EdgeColumns = USUAL) -> EdgeList | Matrix:
+    """The edges, or the matrix, in a file, a data frame, or a list; see `tables.read_table`."""
     table = read_table(source, nodes=2, header=columns.header, names=columns.names(), expected="edges")
-    return edges_of_table(table, columns)
+    may_be_matrix = isinstance(source, str | Path) or is_frame(source)
+    matrix = matrix_of_table(table, columns.matrix) if may_be_matrix and not columns.names() else None
+    return edges_of_table(table, columns) if matrix is None else matrix
 
 
 def edges_of_table(table: Table, columns: EdgeColumns = USUAL) -> EdgeList:
@@ -79,56 +95,58 @@ def edges_of_table(table: Table, columns: EdgeColumns = USUAL) -> EdgeList:
             f"{table.place(0)}: expected two columns, or three with weights, found {table.width}. "
             "Add a heading with source, target and weight."
         )
-    source, target, weight = _positions(table, columns)
-    sources, targets = (node_ids(table, i, "two nodes") for i in (source, target))
+    used = edge_positions(table, columns)
+    sources, targets = (node_ids(table, i, "two nodes") for i in (used.source, used.target))
     if sources.type != targets.type:
         sources, targets = (column.cast(pa.utf8()) for column in (sources, targets))
-    weights = None if weight is None else read_numbers(table, weight, "a number as weight")
+    weights = None if used.weight is None else read_numbers(table, used.weight, "a number as weight")
+    times = None if used.time is None else read_times(table, used.time)
     if len(sources) == 0:
-        return EdgeList(np.empty(0, np.int64), np.empty(0, np.int64), weights, np.empty(0, np.int64))
+        return EdgeList(np.empty(0, np.int64), np.empty(0, np.int64), weights, np.empty(0, np.int64), times=times)
     names, rows, cols = number_nodes(sources, targets)
     pa.default_memory_pool().release_unused()  # as much as the graph takes later
-    edges = EdgeList(rows, cols, weights, names)
-    return edges._replace(notes=_notes(table, edges, (source, target, weight), columns))
+    edges = EdgeList(rows, cols, weights, names, times=times)
+    return edges._replace(notes=_notes(table, edges, used, columns))
 
 
-def _positions(table: Table, columns: EdgeColumns) -> tuple[int, int, int | None]:
-    """Positions of the source, target and weight columns."""
-    source, target, weight = (0, 1, 2 if table.width == 3 else None)
-    if table.heading is not None:
-        source, target, weight = named_columns(table.heading, columns)
-    if columns.source is not None:
-        source = table.position(columns.source)
-    if columns.target is not None:
-        target = table.position(columns.target)
-    if source == target:
+def edge_positions(table: Table, columns: EdgeColumns = USUAL) -> Positions:
+    """Which columns are sources, targets, weights and times: those that are named, those with usual names, the first.
+
+    A column without a name under a heading is skipped.
+    """
+    named = {role: table.position(name) for role, name in zip(ROLES, columns[:4], strict=True) if isinstance(name, str)}
+    if named.get("source", -1) == named.get("target"):
         raise GraphError(f"expected different columns for sources and targets, found {columns.source!r} for both.")
-    if isinstance(columns.weight, str):
-        return source, target, table.position(columns.weight)
-    return source, target, None if columns.weight is False or weight in (source, target) else weight
+    words = [cell.strip().lower() for cell in table.heading or ()]
+    for role, usual in (("source", SOURCES), ("target", TARGETS)):
+        match = next((i for i, word in enumerate(words) if word in usual and i not in named.values()), None)
+        if match is not None:
+            named.setdefault(role, match)
+    rest = [i for i in range(table.width) if i not in named.values() and (not words or words[i])]
+    rest += [i for i in range(table.width) if i not in named.values() and i not in rest]
+    missing = [role for role in ("source", "target") if role not in named]
+    weight = next((i for i in rest if words and words[i] in WEIGHTS), None)
+    if weight is not None and len(rest) > len(missing):
+        named.setdefault("weight", weight)
+        rest.remove(weight)
+    if len(rest) < len(missing):
+        raise GraphError(f"expected a column of {' and one of '.join(missing)} beside {', '.join(columns.names())}.")
+    for role in missing:
+        named[role] = rest.pop(0)
+    if table.heading is None and table.width == 3 and rest:
+        named.setdefault("weight", rest[0])
+    weight = None if columns.weight is False else named.get("weight")
+    return Positions(named["source"], named["target"], weight, named.get("time"))
 
 
-def named_columns(heading: list[str], columns: EdgeColumns = USUAL) -> tuple[int, int, int | None]:
-    """Positions of the source, target and weight columns under a heading, by usual names; an empty name is skipped."""
-    names = [cell.strip().lower() for cell in heading]
-    rest = [i for i, name in enumerate(names) if name and heading[i] not in columns.names()]
-    rest = rest if len(rest) > 1 else list(range(len(names)))
-    source = next((i for i, name in enumerate(names) if name in SOURCES), None)
-    target = next((i for i, name in enumerate(names) if name in TARGETS and i != source), None)
-    source = next(i for i in rest if i != target) if source is None else source
-    target = next((i for i in rest if i != source), source) if target is None else target
-    weight = next((i for i, name in enumerate(names) if name in WEIGHTS and i not in (source, target)), None)
-    return source, target, weight
-
-
-def _notes(table: Table, edges: EdgeList, used: tuple[int, int, int | None], columns: EdgeColumns) -> tuple[str, ...]:
+def _notes(table: Table, edges: EdgeList, used: Positions, columns: EdgeColumns) -> tuple[str, ...]:
     """What the report says of the columns."""
     if table.heading is None:
         third = edges.weights is not None and bool((edges.weights != 1).any())
         return ("no heading",) * isinstance(edges.names, list) + ("weights from the third column",) * third
     unused = [name for i, name in enumerate(table.heading) if name and i not in used]
     remedy = " (weights would be in a column weight, or named with --weight)"
-    note = f"columns not used: {', '.join(unused)}" + remedy * (used[2] is None and columns.weight is None)
+    note = f"columns not used: {', '.join(unused)}" + remedy * (used.weight is None and columns.weight is None)
     return (f"heading: {', '.join(table.heading)}",) * table.of_text + (note,) * bool(unused)
 
 
@@ -146,19 +164,16 @@ def number_nodes(sources: Any, targets: Any) -> tuple[Array | list[str], Array, 
         distinct, positions = np.unique(integers, return_inverse=True)
         rows, cols = np.split(positions.astype(np.int32)[codes], 2)
         return distinct, rows, cols
-    merged = names.dictionary_encode()  # the dictionary is in order of appearance in the first column, then the second
+    merged = names.dictionary_encode()  # two forms of one integer are one name
     names, codes = merged.dictionary, merged.indices.to_numpy()[codes]
-    rows, cols = np.split(codes, 2)
-    appearance = np.full(len(names), 2 * len(rows))
-    # In reverse order, because later assignments overwrite earlier ones: the first appearance remains.
-    for column, offset in ((cols, 1), (rows, 0)):
-        first = np.full(len(names), 2 * len(rows))
-        first[column[::-1]] = np.arange(2 * len(rows) - 2 + offset, -1, -2)
-        np.minimum(appearance, first, out=appearance)
+    in_order = codes.reshape(2, -1).T.ravel()  # source and target of the first edge, of the second, …
+    appearance = np.empty(len(names), np.int64)
+    appearance[in_order[::-1]] = np.arange(len(in_order))[::-1]  # the last assignment remains: the first appearance
     order = np.argsort(appearance)
     position = np.empty(len(order), np.int32)
     position[order] = np.arange(len(order), dtype=np.int32)
-    return names.take(pa.array(order)).to_pylist(), position[rows], position[cols]
+    rows, cols = np.split(position[codes], 2)
+    return names.take(pa.array(order)).to_pylist(), rows, cols
 
 
 def _number_integers(sources: Array, targets: Array) -> tuple[Array, Array, Array] | None:
@@ -212,11 +227,10 @@ def from_edges(
         edges = edges.T
     if isinstance(edges, np.ndarray) and (edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iuUS"):
         raise GraphError(f"expected edges as integers (E, 2), found {edges.dtype} of shape {edges.shape}.")
-    table = read_table(edges, nodes=2)
-    matrix = matrix_of_table(table, columns.matrix) if is_frame(edges) and not columns.names() else None
-    if matrix is not None:
-        return graph_of_matrix(*matrix, name)
-    return graph_of_edges(edges_of_table(table, columns), num_nodes, name, nodes)
+    content = read_edges(edges, columns)
+    if isinstance(content, EdgeList):
+        return graph_of_edges(content, num_nodes, name, nodes)
+    return graph_of_matrix(*content, name)
 
 
 def graph_of_edges(edges: EdgeList, num_nodes: int | None, name: str, nodes: Sequence[str] = ()) -> Data:
@@ -232,9 +246,22 @@ def graph_of_edges(edges: EdgeList, num_nodes: int | None, name: str, nodes: Seq
         names = [*map(str, names), *nodes]
     integers = isinstance(names, np.ndarray)
     count = len(names)
-    if num_nodes is not None and integers and count and 0 <= names[0] <= names[-1] < num_nodes:
+    if num_nodes is not None and integers and (not count or 0 <= names[0] <= names[-1] < num_nodes):
         rows, cols, names, count = names[rows], names[cols], np.arange(num_nodes), num_nodes
-    numbered = isinstance(names, np.ndarray) and (count == 0 or (names[0] == 0 and names[-1] == count - 1))
-    node_names = None if numbered else [str(each) for each in names]
-    notes = edges.notes
-    return assemble(rows, cols, count, weights=edges.weights, notes=notes, node_names=node_names, name=name)
+    numbered = integers and (count == 0 or (names[0] == 0 and names[-1] == count - 1))
+    node_names = None if numbered else [str(node) for node in names]
+    data = assemble(rows, cols, count, weights=edges.weights, notes=edges.notes, node_names=node_names, name=name)
+    if edges.times is not None:
+        data.edge_time = torch.from_numpy(first_times(data, rows, cols, edges.times))
+    return data
+
+
+def first_times(data: Data, rows: Array, cols: Array, times: Array) -> Array:
+    """The earliest of the times at which each edge of a graph occurs among raw edges, in both directions, (E,)."""
+    sources, targets = data.edge_index.numpy()
+    keys = sources * data.num_nodes + targets  # sorted, as `assemble` sorts edges
+    first = np.full(len(keys), np.inf)
+    loops = rows == cols
+    for u, v in ((rows[~loops], cols[~loops]), (cols[~loops], rows[~loops])):
+        np.minimum.at(first, np.searchsorted(keys, u.astype(np.int64) * data.num_nodes + v), times[~loops])
+    return first

@@ -1,37 +1,53 @@
-"""A graph as a folder of arrays that are mapped into memory: opened at once, whatever their size.
+"""The mapped folder, the one form of large graphs on disk: opened at once, whatever its size.
 
 | file | content |
 |---|---|
-| ``graph.json`` | form, number of nodes, name, report, names of classes and features |
-| ``edge_index.npy`` | both directions, sorted, int64, (2, E): the second row is CSR's indices |
-| ``indptr.npy`` | where each node's edges start, int64, (N + 1,) |
-| ``edge_weight.npy`` | float32, (E,), where there are weights |
+| ``graph.json`` | form, number of nodes, name, report, names of classes and features, offsets of the parts |
+| ``indptr.npy``, ``indices.npy`` | the symmetric adjacency in CSR form, sorted: int64 (N + 1,), int32 (E,) |
+| ``weights.npy``, ``strengths.npy`` | weights of the entries (E,) and their sum in each row (N,), float32, if any |
 | ``features.npy`` | dense, float32 or float16, (N, D) |
-| ``features_indptr.npy``, ``features_indices.npy``, ``features_values.npy`` | sparse, CSR |
+| ``features_indptr.npy``, ``features_indices.npy``, ``features_values.npy``, ``features_shape.npy`` | sparse, CSR |
 | ``labels.npy``, ``node_names.npy``, ``train_mask.npy``, … | where the graph has them |
 
-Opening checks that all indices are in range, which reads the edges once. Pages are read from the disk when a
-computation needs them, and can be dropped again: a graph may be larger than the memory as long as the parts in use are
-not. Changes of tensors in memory never reach the files.
+With parts, the nodes of part p are those from ``parts[p]`` to ``parts[p + 1]``. `read_folder` makes a ``Data`` for
+commands that take the whole graph; `kappagcn.graphs.MappedGraph` reads rows. Changes in memory never reach the files.
 """
 
+from __future__ import annotations
+
 import json
+import mmap
 import shutil
 import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import torch
+from numpy.lib import format as npy_format
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs.io.undirected import Array, name_source_in_errors
 
-__all__ = ["is_graph_folder", "read_folder", "save_folder"]
+__all__ = [
+    "PER_NODE",
+    "array_file",
+    "csr_features",
+    "is_graph_folder",
+    "map_folder",
+    "new_folder",
+    "read_folder",
+    "release_pages",
+    "save_folder",
+    "write_about",
+]
 
-FORM = "kappagcn graph 1"
+FORM = "kappagcn graph 2"
+FIRST_FORM = "kappagcn graph 1"  # of version 0.2: both rows of edge_index, and edge_weight
 PER_NODE = ("train_mask", "val_mask", "test_mask", "stopping_mask")
 CHECKED = 2**20  # entries checked together
 LISTS = ("class_names", "attr_names")
@@ -42,8 +58,50 @@ def is_graph_folder(path: Path) -> bool:
     return (path / "graph.json").is_file()
 
 
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A temporary folder beside `path`, which takes its place if all goes well: complete or not at all."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise GraphError(f"{path}: expected a new or empty folder to write to, found a file or a folder with files.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(prefix=f"{path.name}.", suffix=".part", dir=path.parent))
+    try:
+        yield part
+        part.chmod(0o755)
+        part.replace(path)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
+def write_about(folder: Path, **about: Any) -> None:
+    """Write ``graph.json``, which also lists the arrays that are there."""
+    arrays = sorted(file.stem for file in folder.glob("*.npy"))
+    text = json.dumps({"form": FORM, **about, "arrays": arrays}, ensure_ascii=False)
+    (folder / "graph.json").write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def array_file(path: Path, dtype: Any, shape: tuple[int, ...]) -> Iterator[IO[bytes]]:
+    """A .npy file of this shape, open for its content, which the caller writes block by block."""
+    header = {"descr": npy_format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
+    with path.open("wb") as file:
+        npy_format.write_array_header_1_0(file, header)
+        yield file
+
+
+def release_pages(arrays: dict[str, Array]) -> None:
+    """Give the memory of mapped arrays back until they are read again; the files stay in the cache of the disk."""
+    for array in arrays.values():
+        base: Any = array
+        while isinstance(base, np.ndarray):
+            base = base.base
+        if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            base.madvise(mmap.MADV_DONTNEED)
+
+
 def save_folder(data: Data, path: str | Path, *, half: bool = False) -> Path:
-    """Write a graph as a folder of arrays; it appears complete or not at all.
+    """Write a graph as a mapped folder.
 
     Args:
         data: A graph as this package reads it.
@@ -57,32 +115,25 @@ def save_folder(data: Data, path: str | Path, *, half: bool = False) -> Path:
     5 nodes, 5 edges
     """
     path = Path(path)
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise GraphError(f"{path}: expected a new or empty folder to write to, found a file or a folder with files.")
-    about: dict[str, Any] = {"form": FORM, "nodes": int(data.num_nodes), "report": str(data.get("report") or "")}
+    about: dict[str, Any] = {"nodes": int(data.num_nodes), "report": str(data.get("report") or "")}
     about |= {"name": str(data.get("name") or path.name)}
     about |= {key: [str(name) for name in data[key]] for key in LISTS if data.get(key)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=f"{path.name}.", suffix=".part", dir=path.parent))
-    try:
-        arrays = _arrays(data, half)
-        for name, array in arrays.items():
-            np.save(part / f"{name}.npy", array, allow_pickle=False)
-        about["arrays"] = sorted(arrays)
-        (part / "graph.json").write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
-        part.chmod(0o755)
-        part.replace(path)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
+    with new_folder(path) as folder:
+        for name, array in _arrays(data, half).items():
+            np.save(folder / f"{name}.npy", array, allow_pickle=False)
+        write_about(folder, **about)
     return path
 
 
 def _arrays(data: Data, half: bool) -> dict[str, Array]:
-    edges = data.edge_index.numpy()
-    starts = np.concatenate([[0], np.cumsum(np.bincount(edges[0], minlength=data.num_nodes))])
-    arrays: dict[str, Array] = {"edge_index": edges, "indptr": starts.astype(np.int64)}
-    for name, key in (("edge_weight", "edge_weight"), ("labels", "y"), *((key, key) for key in PER_NODE)):
+    rows, columns = data.edge_index.numpy()
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=data.num_nodes))])
+    arrays: dict[str, Array] = {"indptr": starts.astype(np.int64), "indices": columns.astype(np.int32)}
+    if data.get("edge_weight") is not None:
+        weights = data.edge_weight.numpy()
+        sums = np.bincount(rows, weights, minlength=data.num_nodes)
+        arrays |= {"weights": weights.astype(np.float32), "strengths": sums.astype(np.float32)}
+    for name, key in (("labels", "y"), *((key, key) for key in PER_NODE)):
         if data.get(key) is not None:
             arrays[name] = data[key].numpy()
     if data.get("node_names"):
@@ -108,26 +159,55 @@ def _values(x: torch.Tensor, half: bool) -> Array:
     return array
 
 
-def read_folder(path: Path) -> Data:
-    """Open a graph that `save_folder` wrote; arrays are mapped, not read."""
+def map_folder(path: Path, *, check: bool = True) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The content of ``graph.json``, and the arrays, mapped and not read.
+
+    Args:
+        path: The folder.
+        check: Whether to check that all indices are in range, which reads the entries once; sizes always are.
+    """
     with name_source_in_errors(path, "a folder that kappagcn data convert wrote"):
         about = json.loads((path / "graph.json").read_text(encoding="utf-8"))
-        if not isinstance(about, dict) or about.get("form") != FORM:
+        if not isinstance(about, dict) or about.get("form") not in (FORM, FIRST_FORM):
             raise GraphError(f"expected the form {FORM!r}, found {str(about)[:60]!r}.")
-        nodes = int(about["nodes"])
-        mapped = {file.stem: _mapped(file) for file in sorted(path.glob("*.npy"))}
-        if missing := sorted(set(about.get("arrays", ("edge_index", "indptr"))) - set(mapped)):
+        arrays = {file.stem: _mapped(file) for file in sorted(path.glob("*.npy"))}
+        if missing := sorted(set(about.get("arrays", ("indptr",))) - set(arrays)):
             raise GraphError(f"expected {missing[0]}.npy, found no such file. Convert the graph again.")
-        _check(mapped, nodes)
-        data = Data(edge_index=torch.from_numpy(mapped["edge_index"]), num_nodes=nodes)
-        for key, name in (("edge_weight", "edge_weight"), ("y", "labels"), *((each, each) for each in PER_NODE)):
-            if name in mapped:
-                data[key] = torch.from_numpy(mapped[name])
-        if (x := _features(mapped)) is not None:
-            data.x = x
-        if "node_names" in mapped:
-            data.node_names = mapped["node_names"].tolist()
-        data.update({key: about[key] for key in ("name", "report", *LISTS) if key in about})
+        if about["form"] == FIRST_FORM:
+            _rename_first_form(arrays)
+        _check_shapes(arrays, int(about["nodes"]), about.get("parts"))
+        if check:
+            _check_content(arrays, int(about["nodes"]))
+    return about, arrays
+
+
+def _rename_first_form(arrays: dict[str, Array]) -> None:
+    """The names of this form for the arrays of version 0.2."""
+    arrays["indices"] = arrays.pop("edge_index")[1]
+    if "edge_weight" in arrays:
+        arrays["weights"] = arrays.pop("edge_weight")
+        starts = arrays["indptr"][:-1]
+        sums = np.add.reduceat(np.append(arrays["weights"], 0), starts)
+        arrays["strengths"] = np.where(np.diff(arrays["indptr"]) > 0, sums, 0).astype(np.float32)
+
+
+def read_folder(path: Path) -> Data:
+    """The graph in a folder; features and labels are mapped, not read."""
+    about, arrays = map_folder(path)
+    nodes = int(about["nodes"])
+    rows = np.repeat(np.arange(nodes), np.diff(arrays["indptr"]))
+    edges = np.stack([rows, arrays["indices"]], dtype=np.int64)
+    data = Data(edge_index=torch.from_numpy(edges), num_nodes=nodes)
+    for key, name in (("edge_weight", "weights"), ("y", "labels"), *((key, key) for key in PER_NODE)):
+        if name in arrays:
+            data[key] = torch.from_numpy(arrays[name])
+    if data.get("y") is not None:
+        data.y = data.y.long()
+    if (x := _features(arrays)) is not None:
+        data.x = x
+    if "node_names" in arrays:
+        data.node_names = [str(name) for name in arrays["node_names"].tolist()]
+    data.update({key: about[key] for key in ("name", "report", *LISTS) if key in about})
     return data
 
 
@@ -140,41 +220,46 @@ def _mapped(file: Path) -> Array:
     return np.asarray(array)
 
 
-def _check(mapped: dict[str, Array], nodes: int) -> None:
-    """Refuse arrays that do not belong together, or whose numbers would lead a product out of its arrays."""
-    edges = mapped["edge_index"].shape[-1]
-    shapes = {"edge_index": (2, edges), "indptr": (nodes + 1,), "edge_weight": (edges,), "labels": (nodes,)}
-    shapes |= {"node_names": (nodes,), "features_indptr": (nodes + 1,), "features_shape": (2,)}
-    kinds = {"edge_index": "i", "indptr": "i", "labels": "i", "node_names": "U", "features": "f", "edge_weight": "f"}
-    kinds |= dict.fromkeys(("features_indptr", "features_indices", "features_shape"), "i") | {"features_values": "f"}
-    for name, array in mapped.items():
+def _check_shapes(arrays: dict[str, Array], nodes: int, parts: Any) -> None:
+    """Refuse arrays that do not belong together."""
+    entries = arrays["indices"].shape[-1]
+    shapes = {"indices": (entries,), "indptr": (nodes + 1,), "weights": (entries,), "strengths": (nodes,)}
+    shapes |= {"labels": (nodes,), "node_names": (nodes,), "features_indptr": (nodes + 1,), "features_shape": (2,)}
+    integers = ("indices", "indptr", "labels", "features_indptr", "features_indices", "features_shape")
+    kinds = dict.fromkeys(integers, "iu") | {"node_names": "Ui"}
+    kinds |= dict.fromkeys(("features", "weights", "strengths", "features_values"), "f")
+    for name, array in arrays.items():
         if array.shape != shapes.get(name, array.shape) or array.dtype.kind not in kinds.get(name, "b"):
             raise GraphError(f"{name}.npy: expected {shapes.get(name, 'numbers')}, found {array.dtype} {array.shape}.")
         if name in PER_NODE and array.shape[:1] != (nodes,):
             raise GraphError(f"{name}.npy: expected ({nodes},) or ({nodes}, splits), found {array.shape}.")
-    if "features" in mapped and (mapped["features"].ndim != 2 or len(mapped["features"]) != nodes):
-        raise GraphError(f"features.npy: expected ({nodes}, D), found {mapped['features'].shape}.")
-    _check_pointers("indptr", mapped["indptr"], edges)
-    _check_range("edge_index", mapped["edge_index"][0], 0, nodes)
-    _check_range("edge_index", mapped["edge_index"][1], 0, nodes)
-    if "labels" in mapped:
-        _check_range("labels", mapped["labels"], -1, max(nodes, 1))
-    sparse = [name for name in ("indptr", "indices", "values", "shape") if f"features_{name}" in mapped]
+    if "features" in arrays and (arrays["features"].ndim != 2 or len(arrays["features"]) != nodes):
+        raise GraphError(f"features.npy: expected ({nodes}, D), found {arrays['features'].shape}.")
+    if ("weights" in arrays) != ("strengths" in arrays):
+        raise GraphError("expected weights.npy and strengths.npy, found one of them. Convert the graph again.")
+    sparse = [name for name in ("indptr", "indices", "values", "shape") if f"features_{name}" in arrays]
     if sparse and len(sparse) < 4:
         raise GraphError(f"features_*.npy: expected indptr, indices, values and shape, found {', '.join(sparse)}.")
     if sparse:
-        entries, columns = mapped["features_indices"], int(mapped["features_shape"][1])
-        if (
-            mapped["features_shape"][0] != nodes
-            or entries.shape != mapped["features_values"].shape
-            or entries.ndim != 1
-        ):
+        positions, values, shape = (arrays[f"features_{name}"] for name in ("indices", "values", "shape"))
+        if shape[0] != nodes or positions.shape != values.shape or positions.ndim != 1:
             raise GraphError(
                 f"features_values.npy: expected as many as indices of a matrix ({nodes}, D), found "
-                f"{mapped['features_values'].shape}, {entries.shape} and {mapped['features_shape'].tolist()}."
+                f"{values.shape}, {positions.shape} and {shape.tolist()}."
             )
-        _check_pointers("features_indptr", mapped["features_indptr"], len(entries))
-        _check_range("features_indices", entries, 0, columns)
+    if parts is not None and (parts[0] != 0 or parts[-1] != nodes or (np.diff(parts) <= 0).any()):
+        raise GraphError(f"graph.json: expected offsets of parts that rise from 0 to {nodes}, found {str(parts)[:60]}.")
+
+
+def _check_content(arrays: dict[str, Array], nodes: int) -> None:
+    """Refuse numbers that would lead a product out of its arrays."""
+    _check_pointers("indptr", arrays["indptr"], len(arrays["indices"]))
+    _check_range("indices", arrays["indices"], 0, nodes)
+    if "labels" in arrays:
+        _check_range("labels", arrays["labels"], -1, max(nodes, 1))
+    if "features_indices" in arrays:
+        _check_pointers("features_indptr", arrays["features_indptr"], len(arrays["features_indices"]))
+        _check_range("features_indices", arrays["features_indices"], 0, int(arrays["features_shape"][1]))
 
 
 def _check_pointers(name: str, starts: Array, entries: int) -> None:
@@ -199,13 +284,19 @@ def _check_range(name: str, numbers: Array, low: int, stop: int) -> None:
             )
 
 
-def _features(mapped: dict[str, Array]) -> torch.Tensor | None:
-    if "features" in mapped:
-        return torch.from_numpy(mapped["features"])
-    if "features_values" not in mapped:
+def _features(arrays: dict[str, Array]) -> torch.Tensor | None:
+    if "features" in arrays:
+        return torch.from_numpy(arrays["features"])
+    if "features_values" not in arrays:
         return None
-    starts, indices, values = (torch.from_numpy(mapped[f"features_{name}"]) for name in ("indptr", "indices", "values"))
-    size = tuple(mapped["features_shape"].tolist())
+    starts, indices, values = (torch.from_numpy(arrays[f"features_{name}"]) for name in ("indptr", "indices", "values"))
+    return csr_features(starts, indices, values, tuple(arrays["features_shape"].tolist()))
+
+
+def csr_features(
+    starts: torch.Tensor, indices: torch.Tensor, values: torch.Tensor, size: tuple[int, ...]
+) -> torch.Tensor:
+    """A sparse CSR tensor of arrays that were checked."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
         return torch.sparse_csr_tensor(starts, indices, values, size=size, check_invariants=False)

@@ -1,6 +1,5 @@
 """NetworkX graphs, and the file formats that NetworkX reads: GraphML and GML."""
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,6 @@ from kappagcn.graphs.io.compressed import ending_of, read_content, stem_of
 from kappagcn.graphs.io.node_data import as_features, as_labels
 from kappagcn.graphs.io.node_table import number_classes
 from kappagcn.graphs.io.undirected import assemble, name_source_in_errors
-
-QUOTED_OR_COMMENT = re.compile(r'("[^"]*"|^[ \t]*#.*$)', re.MULTILINE)
 
 
 def read_graphml(path: Path, features: Any = None, labels: Any = None, weight: str | bool = "weight") -> Data:
@@ -48,18 +45,15 @@ def _unused_attributes(graph: Any, used: set[str | None]) -> str:
 
 
 def _parse_gml(text: str) -> Any:
-    """Parse GML with repeated edges allowed, by node labels where they are distinct and by ids otherwise."""
-    parts = re.split(QUOTED_OR_COMMENT, text)  # every second one is quoted, or a comment, and stands as it is
-    parts[::2] = [re.sub(r"\bmultigraph\s+[01]\b", "", part) for part in parts[::2]]
-    for i in range(0, len(parts), 2):
-        parts[i], count = re.subn(r"\bgraph\s*\[", "graph [ multigraph 1 ", parts[i], count=1)
-        if count:
-            break
-    text = "".join(parts)
-    try:
-        return nx.parse_gml(text, label="label")
-    except nx.NetworkXError:
-        return nx.parse_gml(text, label="id")
+    """Parse GML, by node labels where they are distinct and by ids otherwise."""
+    for label in ("label", "id"):
+        try:
+            return nx.parse_gml(text, label=label)
+        except nx.NetworkXError as error:
+            problem = error
+    if "is duplicated" in str(problem):
+        raise GraphError("expected every edge once, found one twice. Write multigraph 1 below graph [.")
+    raise problem
 
 
 def from_networkx(

@@ -4,7 +4,8 @@ In this order:
 
 1. A row that has well-known names (``source`` and ``target``, ``node``, ``label``, …) is a heading.
 2. A row with a number, with a node of the graph, or with a name that occurs again as a node, is none; neither is any
-   where no row names a node of the graph.
+   where no row names a node of the graph. But names above four columns or more, all but the first of numbers, are the
+   heading of a matrix, also if its rows have the same names.
 3. A row of words above numbers, or above names that all have digits where it has none, is a heading.
 4. Above edges, a row whose two names never occur again is a heading if no other row is like that. Above nodes, a row
    whose values never occur again is one if all other values of a column do.
@@ -31,21 +32,10 @@ TARGETS |= {"cited", "item", "ziel", "nach", "zu", "destino", "cible", "destinaz
 NODES = {"", "id", "node", "name", "node_id", "nodeid", "index", "person", "user", "user_id", "customer", "customer_id"}
 IDS = {"id", "node", "node_id", "nodeid"}  # also where they are not first
 LABELS = {"label", "labels", "class", "y", "category", "group", "part", "split"}
-MISSING_LABELS = (
-    "",
-    "NA",
-    "N/A",
-    "n/a",
-    "#N/A",
-    "<NA>",
-    "NaN",
-    "nan",
-    "NULL",
-    "null",
-    "None",
-    "?",
-)  # as in pandas, and ?
+# As in pandas, and ?.
+MISSING_LABELS = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", "?")
 SAMPLE = 1000  # rows that show whether a column holds numbers
+LEAST_MATRIX = 4  # fewest columns of a matrix with names
 LEAST_EDGES, LEAST_NODES = 3, 10  # fewest rows that can show that a name occurs only in the first
 
 
@@ -76,9 +66,11 @@ def is_heading(first: Sequence[str], rest: pa.Table, nodes: int, known: Collecti
     ids = [_column(rest, i) for i in range(nodes)]
     if rest.num_rows == 0 or (known and not any(str(name) in known for name in ids[0].to_pylist())):
         return False  # names of another graph: the reader says so
+    columns = [*ids, *(_column(rest, i) for i in values)]
+    if len(first) >= LEAST_MATRIX and all(map(_are_numbers, columns[1:])):
+        return True
     if any(_occurs(name, column) for name in ends for column in ids):
         return False
-    columns = [*ids, *(_column(rest, i) for i in values)]
     if any(cell and _are_numbers(column) for cell, column in zip(first, columns, strict=True)) or "" in ends:
         return True
     if any(not _has_digit(cell) and _all_have_digits(column) for cell, column in zip(ends, ids, strict=True)):

@@ -1,4 +1,4 @@
-"""Graphs as square matrices, of distances or adjacency, in .npy files, delimited text or data frames.
+"""Graphs as square matrices, of distances or adjacency, in .npy files or tables.
 
 A table is a matrix where it has as many rows as columns, all numbers, and more than three of them, or three that are
 symmetric around zeros. It may have a first row of names, a first column of names, or both. A heading with a source and
@@ -8,7 +8,7 @@ distances, the same in both directions; any other is an adjacency matrix: 0 is n
 is an edge. The report of the graph names the kind.
 """
 
-import itertools
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.io.compressed import stem_of
-from kappagcn.graphs.io.delimited import DelimitedFile, is_number
 from kappagcn.graphs.io.headings import names_ends
-from kappagcn.graphs.io.tables import Table
+from kappagcn.graphs.io.tables import Table, read_numbers
 from kappagcn.graphs.io.undirected import assemble, name_source_in_errors
 
-__all__ = ["graph_of_matrix", "matrix_of_table", "read_matrix", "read_matrix_table"]
+__all__ = ["Matrix", "graph_of_matrix", "matrix_of_table", "read_matrix"]
 
 Array = NDArray[Any]
+Matrix = tuple[Array, list[str] | None]
+"""A matrix, and the names of its nodes."""
 LEAST_COLUMNS = 4  # an edge list has two or three
 ASYMMETRY = 1e-6  # relative difference of the two directions that counts as rounding
 
@@ -39,34 +39,24 @@ def read_matrix(path: Path) -> Data:
         return graph_of_matrix(matrix, None, path.stem)
 
 
-def read_matrix_table(file: DelimitedFile, wanted: bool | None = None) -> Data | None:
-    """The graph of a square matrix in a text file; None if the file is no such matrix.
+def matrix_of_table(table: Table, wanted: bool | None = None) -> Matrix | None:
+    """The matrix that a table holds, and the names of its nodes; None if it is none.
 
     Args:
-        file: The text file.
+        table: A table, whose first column may name the nodes.
         wanted: Whether it is a matrix; None to detect it.
     """
-    width = len(file.head[-1]) if file.head else 0
-    rows = [] if wanted is False else list(itertools.islice(file.rows(), width + 2))  # an edge list may have many more
-    names = None
-    if len(rows) > 1 and not any(map(is_number, rows[0][1:])):
-        names, rows = rows[0], rows[1:]
-    if rows and all(len(row) == len(rows) + 1 for row in rows):
-        first = [row[0] for row in rows]
-        names, rows = (first if names is None else names[-len(rows) :]), [row[1:] for row in rows]
-    square = rows and all(len(row) == len(rows) for row in rows) and all(map(is_number, (c for r in rows for c in r)))
-    with name_source_in_errors(file.path):
-        matrix = _checked(np.array(rows, dtype=np.float64) if square else None, names, wanted)
-        return None if matrix is None else graph_of_matrix(matrix, names, stem_of(file.path))
-
-
-def matrix_of_table(table: Table, wanted: bool | None = None) -> tuple[Array, list[str] | None] | None:
-    """The matrix that a data frame holds, and the names of its nodes; None if it is none."""
-    columns = table.columns
-    numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in columns.schema.types)
-    square = numbers and columns.num_rows == columns.num_columns
-    names = None if table.heading == [str(i) for i in range(columns.num_columns)] else table.heading
-    entries = np.stack([column.to_numpy() for column in columns.columns], axis=1) if square else None
+    size = table.columns.num_rows
+    named = size == table.width - 1
+    entries = None
+    if wanted is not False and size and (named or size == table.width):
+        with suppress(GraphError):
+            entries = np.stack([read_numbers(table, i, "a number") for i in range(named, table.width)], axis=1)
+    names = None if table.heading is None else table.heading[named:]
+    if names == [str(i) for i in range(size)]:  # numbers of columns, as data frames have them
+        names = None
+    elif names is None and named:
+        names = table.columns.column(0).cast(pa.utf8()).to_pylist()
     matrix = _checked(entries, names, wanted)
     return None if matrix is None else (matrix, names)
 
@@ -77,12 +67,10 @@ def _checked(matrix: Array | None, names: list[str] | None, wanted: bool | None)
         raise GraphError("expected a square matrix of numbers, found another table.")
     if matrix is None or wanted is False or (wanted is None and names is not None and names_ends(names)):
         return None
-    even = not np.diag(matrix).any() or _uneven(matrix) is None
+    hollow, symmetric = not np.diag(matrix).any(), _uneven(matrix) is None
     if not wanted and len(matrix) < LEAST_COLUMNS:
-        return (
-            matrix if len(matrix) == LEAST_COLUMNS - 1 and not np.diag(matrix).any() and not _uneven(matrix) else None
-        )
-    if wanted is None and not even:
+        return matrix if len(matrix) == LEAST_COLUMNS - 1 and hollow and symmetric else None
+    if wanted is None and not (hollow or symmetric):
         raise GraphError(
             f"expected a square matrix, or edges with a source and a target, found {len(matrix)} × {len(matrix)} "
             "numbers that may be either. Say which with --matrix or --no-matrix (matrix=True or False in Python)."

@@ -9,9 +9,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,13 +17,14 @@ import numpy as np
 import pyarrow as pa
 
 from kappagcn.errors import GraphFileError
-from kappagcn.graphs.columns import ColumnRule, encode_columns
+from kappagcn.graphs.columns import ColumnRule, EncodedColumns, encode_columns
 from kappagcn.graphs.io.delimited import is_number
-from kappagcn.graphs.io.headings import MISSING_LABELS, NODES
+from kappagcn.graphs.io.headings import MISSING_LABELS
 from kappagcn.graphs.io.node_data import as_labels
 from kappagcn.graphs.io.npz import read_arrays, read_feature_matrix, read_names
 from kappagcn.graphs.io.tables import Table, node_ids, read_table, usual_ids
-from kappagcn.graphs.io.undirected import Array, name_source_in_errors, node_id
+from kappagcn.graphs.io.undirected import Array, node_id
+from kappagcn.graphs.node_rows import may_name_nodes, refuse_repeated
 
 __all__ = [
     "MISSING_LABELS",
@@ -46,23 +45,17 @@ class NodeTable(NamedTuple):
 
     Attributes:
         names: Name of the node of each row; None where row i belongs to node i.
-        values: Features (rows, D), dense or SciPy sparse, or labels (rows,).
-        columns: Names of the feature columns, where the file has them.
-        rules: How columns became numbers, where they come from a table; see `kappagcn.graphs.columns`.
-        note: What was done to columns, for the report; empty where they were numbers.
+        values: Features as encoded columns, or (rows, D), dense or SciPy sparse; or labels (rows,).
     """
 
     names: list[str] | None
     values: Any
-    columns: list[str] | None = None
-    rules: list[dict[str, Any]] | None = None
-    note: str = ""
 
-    def positions(self, index: dict[str, int]) -> Array:
-        """The node that each row belongs to, given the number of each name."""
-        if self.names is None:
-            return np.arange(self.values.shape[0])
-        return np.array([index[name] for name in self.names], np.int64)
+    @property
+    def height(self) -> int:
+        """Number of rows."""
+        values = self.values.values if isinstance(self.values, EncodedColumns) else self.values
+        return int(values.shape[0])
 
 
 def read_features(
@@ -86,10 +79,15 @@ def read_features(
         names = [*(columns or ()), *([label] if label else []), *(rule.name for rule in rules or ())]
         table, nodes = _read_table(path, known, names)
         left_out = {nodes, *([table.position(label)] if label else [])}
-        chosen = [table.position(name) for name in columns] if columns else range(table.width)
-        return _encode(
-            table, path, nodes, [i for i in chosen if columns or i not in left_out], rules, optional=label is not None
-        )
+        rest = [i for i in range(table.width) if i not in left_out]
+        chosen = [table.position(name) for name in columns] if columns else rest
+        for i in chosen:
+            _refuse_single_words(table, i)
+        headings = [table.name(i) for i in chosen]
+        encoded = encode_columns(pa.table([table.columns.column(i) for i in chosen], headings), rules)
+        if label is None:
+            encoded.check()
+        return NodeTable(_names(table, nodes), encoded)
     arrays = read_arrays(path)
     values = read_feature_matrix(arrays, str(path))
     if values is None:
@@ -110,7 +108,7 @@ def read_labels(path: Path, known: Collection[str] = (), *, label: str | None = 
             )
         column = table.columns.column(1 - nodes if label is None else table.position(label))
         values = ["" if value is None else str(value) for value in column.to_pylist()]
-        return NodeTable(_names(table, nodes, path), np.array(values, dtype=np.str_))
+        return NodeTable(_names(table, nodes), np.array(values, dtype=np.str_))
     arrays = read_arrays(path)
     key = "labels" if "labels" in arrays else "y"
     if key not in arrays:
@@ -130,43 +128,18 @@ def _read_table(path: Path, known: Collection[str], names: list[str]) -> tuple[T
     table = read_table(path, nodes=1, names=names, known=known, expected="nodes")
     if table.width < 2:
         raise GraphFileError(f"{path}: expected a node and at least one value per line, found one column.")
-    words = [name.strip().lower() for name in table.heading or ()]
-    usual = [i for i, word in enumerate(words) if word in NODES - {""} or word.endswith(("_id", " id"))]
-    return table, next((i for i in [*usual, 0] if _holds_nodes(table, i, known)), 0)
+    candidates = may_name_nodes([table.name(i) for i in range(table.width)])
+    return table, next((i for i in candidates if _holds_nodes(table, i, known)), 0)
 
 
 def _holds_nodes(table: Table, i: int, known: Collection[str]) -> bool:
     return any(node_id(value) in known for value in table.columns.column(i).to_pylist())
 
 
-def _names(table: Table, nodes: int, path: Path) -> list[str]:
-    with name_source_in_errors(path):
-        return _distinct(usual_ids(node_ids(table, nodes, "a node")).to_pylist(), path)
-
-
-def _encode(
-    table: Table,
-    path: Path,
-    nodes: int,
-    columns: Sequence[int],
-    rules: Sequence[ColumnRule] | None,
-    *,
-    optional: bool,
-) -> NodeTable:
-    """Columns of any kind as features; none of them may be left if they are optional."""
-    for i in columns:
-        _refuse_single_words(table, i)
-    names = table.heading if table.heading is not None else [f"column {i + 1}" for i in range(table.width)]
-    with name_source_in_errors(path):
-        encoded = encode_columns(
-            pa.table([table.columns.column(i) for i in columns], [names[i] for i in columns]), rules
-        )
-        if not optional:
-            encoded.check()
-    plain = all(rule.kind == "number" and not rule.has_missing for rule in encoded.rules)
-    headings = encoded.names if table.heading is not None or not plain else None
-    about = [asdict(rule) for rule in encoded.rules]
-    return NodeTable(_names(table, nodes, path), encoded.values, headings, about, "" if plain else encoded.sentence)
+def _names(table: Table, nodes: int) -> list[str]:
+    names: list[str] = usual_ids(node_ids(table, nodes, "a node")).to_pylist()
+    refuse_repeated(names, "nodes")
+    return names
 
 
 def _refuse_single_words(table: Table, i: int) -> None:
@@ -181,13 +154,6 @@ def _refuse_single_words(table: Table, i: int) -> None:
         raise GraphFileError(f"{place}: expected numbers as features, found {words[0][:40]!r}. {TIP}")
 
 
-def _distinct(names: list[str], path: Path) -> list[str]:
-    if len(set(names)) != len(names):
-        repeated = Counter(names).most_common(1)[0][0]
-        raise GraphFileError(f"{path}: expected every node once, found {repeated!r} twice.")
-    return names
-
-
 def _npz_names(arrays: dict[str, Array], rows: int, path: Path) -> list[str] | None:
     if "node_names" not in arrays:
         return None
@@ -196,7 +162,8 @@ def _npz_names(arrays: dict[str, Array], rows: int, path: Path) -> list[str] | N
     names = [node_id(name) for name in read_names(arrays, "node_names", str(path)) or []]
     if len(names) != rows:
         raise GraphFileError(f"{path}: expected as many node_names as rows, found {len(names)} and {rows}.")
-    return _distinct(names, path)
+    refuse_repeated(names, "node_names")
+    return names
 
 
 def is_missing(values: Array) -> Array:

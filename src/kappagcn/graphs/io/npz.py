@@ -27,7 +27,7 @@ from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.io.node_data import as_features, as_labels
-from kappagcn.graphs.io.npz_forms import USED, node_masks, pickled_keys, standard_arrays
+from kappagcn.graphs.io.npz_forms import USED, node_masks, standard_arrays
 from kappagcn.graphs.io.undirected import Array, assemble, name_source_in_errors
 from kappagcn.io_atomic import atomic_write, save_arrays
 
@@ -38,9 +38,13 @@ NAMES = ("node_names", "attr_names", "class_names")
 
 
 def read_arrays(
-    path: str | Path | BinaryIO, *, source: str | None = None, skip_objects: bool = False, limit: int = UNPACKED_LIMIT
+    path: str | Path | BinaryIO,
+    *,
+    source: str | None = None,
+    pickled: list[str] | None = None,
+    limit: int = UNPACKED_LIMIT,
 ) -> dict[str, Array]:
-    """All arrays of an npz file, by key; pickled objects are refused, or left out with `skip_objects`.
+    """All arrays of an npz file, by key; pickled objects are refused, or left out and named in the list `pickled`.
 
     Sizes are checked before anything is unpacked: an array whose header claims more bytes than there are, and an
     archive that would unpack to more than `limit` bytes, are refused.
@@ -58,40 +62,36 @@ def read_arrays(
         for entry in archive.infolist():
             name = entry.filename.removesuffix(".npy")
             with archive.open(entry) as file:
-                array = _read_array(file, entry.file_size, f"{source}: {name}", skip_objects)
-            if array is not None:
-                arrays[name] = array
-    if not arrays and not (skip_objects and size):
+                shape, dtype = _read_header(file, f"{source}: {name}")
+            if dtype.hasobject and pickled is not None:
+                pickled.append(name)
+                continue
+            _check_header(shape, dtype, entry.file_size, f"{source}: {name}")
+            with archive.open(entry) as file:
+                arrays[name] = np.lib.format.read_array(file, allow_pickle=False, max_header_size=HEADER_LIMIT)
+    if not arrays and not pickled:
         raise GraphFileError(f"{source}: expected an npz archive with arrays, found an empty one.")
     return arrays
 
 
-def _read_array(file: Any, size: int, source: str, skip_objects: bool) -> Array | None:
-    shape, fortran, dtype = _read_header(file, source)
-    if dtype.hasobject and skip_objects:
-        return None
+def _check_header(shape: tuple[int, ...], dtype: np.dtype[Any], size: int, source: str) -> None:
+    """Refuse arrays of objects, of other than plain numbers and text, and of more bytes than there are."""
     if dtype.hasobject:
         raise GraphFileError(f"{source}: expected plain numbers or text, found pickled objects. Save it without them.")
     if dtype.itemsize == 0 or dtype.subdtype is not None or dtype.names is not None:
         raise GraphFileError(f"{source}: expected plain numbers or text, found {dtype}.")
-    expected = math.prod(shape) * dtype.itemsize
-    if expected > size:
+    if (expected := math.prod(shape) * dtype.itemsize) > size:
         raise GraphFileError(f"{source}: expected {expected:,} bytes for shape {shape}, found {size:,}.")
-    raw = np.empty(expected, np.uint8)
-    read = file.readinto(raw.data) if raw.size else 0
-    if read != expected:
-        raise GraphFileError(f"{source}: expected {expected:,} bytes of numbers, found {read:,}.")
-    return raw.view(dtype).reshape(shape, order="F" if fortran else "C")
 
 
-def _read_header(file: Any, source: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def _read_header(file: Any, source: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
     with name_source_in_errors(source, "a NumPy array"):
         versions = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        shape, fortran, dtype = versions[np.lib.format.read_magic(file)](file, max_header_size=HEADER_LIMIT)
+        shape, _, dtype = versions[np.lib.format.read_magic(file)](file, max_header_size=HEADER_LIMIT)
         sides = tuple(int(side) for side in shape)
         if len(sides) > 32 or any(side < 0 for side in sides) or (0 in sides and max(sides) >= 2**31):
             raise ValueError(f"shape {sides}")
-    return sides, bool(fortran), dtype
+    return sides, dtype
 
 
 def read_csr(arrays: dict[str, Array], prefix: str, source: str) -> sp.csr_array:
@@ -197,9 +197,8 @@ def read_npz(path: str | Path, *, sparse: bool = False, limit: int = UNPACKED_LI
     5 nodes, 5 edges
     """
     source = str(path)
-    arrays: dict[str, Any] = read_arrays(path, limit=limit, skip_objects=True)
-    arrays = standard_arrays(arrays, source)
-    pickled = pickled_keys(path)
+    pickled: list[str] = []
+    arrays = standard_arrays(read_arrays(path, limit=limit, pickled=pickled), source)
     if used := [key for key in pickled if key in USED] or pickled * (not {"adj_data", "edge_index"} & set(arrays)):
         raise GraphFileError(
             f"{source}: expected plain arrays of edges, features and labels, found pickled objects "

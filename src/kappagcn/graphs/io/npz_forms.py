@@ -10,8 +10,6 @@
 Pickled objects, such as the SciPy matrices of GraphData, are not read.
 """
 
-import zipfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,7 @@ import scipy.sparse as sp
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs.io.undirected import Array
 
-__all__ = ["USED", "csr_arrays", "node_masks", "pickled_keys", "standard_arrays"]
+__all__ = ["USED", "csr_arrays", "node_masks", "standard_arrays"]
 
 Arrays = dict[str, Array]
 MATRICES = {"adj": ("adj_matrix", "adj"), "attr": ("attr_matrix", "node_attr", "attr")}
@@ -36,23 +34,6 @@ def csr_arrays(prefix: str, matrix: Any) -> Arrays:
     matrix = sp.csr_array(matrix)
     parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr, "shape": np.array(matrix.shape)}
     return {f"{prefix}_{name}": part for name, part in parts.items()}
-
-
-def pickled_keys(file: str | Path) -> list[str]:
-    """Names of the arrays of an npz file that hold pickled objects."""
-    keys = []
-    with zipfile.ZipFile(file) as archive:
-        for name in archive.namelist():
-            with archive.open(name) as member:
-                if _holds_objects(member):
-                    keys.append(name.removesuffix(".npy"))
-    return keys
-
-
-def _holds_objects(member: Any) -> bool:
-    """Whether an array in an archive is pickled; its header is read."""
-    versions = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    return bool(versions[np.lib.format.read_magic(member)](member)[2].hasobject)
 
 
 def standard_arrays(arrays: Arrays, source: str) -> Arrays:

@@ -1,4 +1,4 @@
-"""Pairs of nodes in delimited text files: two nodes per line, by name or number, and perhaps a third column."""
+"""Pairs of nodes: in tables two nodes per row, by name or number, and perhaps a third column; or in memory."""
 
 from __future__ import annotations
 
@@ -6,24 +6,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow as pa
 import torch
 from torch import Tensor
 
 from kappagcn.errors import GraphFileError
-from kappagcn.graphs.io.edge_table import named_columns
-from kappagcn.graphs.io.tables import node_ids, read_table, usual_ids
+from kappagcn.graphs.io.edge_table import edge_positions
+from kappagcn.graphs.io.tables import Table, node_ids, read_table, usual_ids
 from kappagcn.graphs.io.undirected import node_id
 
 __all__ = ["PairList", "as_pairs", "read_pairs"]
 
 
 class PairList(NamedTuple):
-    """Pairs as numbers of nodes, (2, P), and the heading and texts of a third column, where there is one."""
+    """Pairs as numbers of nodes, (2, P), their table, and the position of a third column, where there is one."""
 
     pairs: Tensor
-    heading: str | None
-    texts: list[str] | None
+    table: Table
+    third: int | None
 
 
 def read_pairs(path: str | Path, index: dict[str, int], *, header: bool | None = None) -> PairList:
@@ -42,7 +41,7 @@ def read_pairs(path: str | Path, index: dict[str, int], *, header: bool | None =
         raise GraphFileError(
             f"{table.place(0)}: expected two nodes per line, and perhaps a third column, found {table.width}."
         )
-    source, target, _ = (0, 1, None) if table.heading is None else named_columns(table.heading)
+    source, target, *_ = edge_positions(table)
     ends = [usual_ids(node_ids(table, i, "two nodes")).to_pylist() for i in (source, target)]
     wrong = next(((row, n) for row, pair in enumerate(zip(*ends, strict=True)) for n in pair if n not in index), None)
     if wrong is not None:
@@ -50,11 +49,7 @@ def read_pairs(path: str | Path, index: dict[str, int], *, header: bool | None =
             f"{table.place(wrong[0])}: expected nodes of the graph, such as {next(iter(index))!r}, found {wrong[1]!r}."
         )
     numbers = torch.tensor([[index[name] for name in names] for names in ends])
-    if table.width == 2:
-        return PairList(numbers, None, None)
-    third = 3 - source - target
-    texts = table.columns.column(third).cast(pa.utf8()).to_pylist()
-    return PairList(numbers, None if table.heading is None else table.heading[third].lower(), texts)
+    return PairList(numbers, table, 3 - source - target if table.width == 3 else None)
 
 
 def as_pairs(pairs: object, index: dict[str, int], num_nodes: int) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,23 +11,22 @@ import scipy.sparse as sp
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError, GraphFileError
-from kappagcn.graphs.columns import ColumnRule
+from kappagcn.graphs.columns import ColumnRule, EncodedColumns
 from kappagcn.graphs.io.compressed import ending_of, is_compressed, stem_of
-from kappagcn.graphs.io.delimited import DelimitedFile
-from kappagcn.graphs.io.edge_table import EdgeColumns, EdgeList, read_edges
+from kappagcn.graphs.io.edge_table import EdgeColumns, EdgeList, graph_of_edges, read_edges
 from kappagcn.graphs.io.folder import is_graph_folder, read_folder
+from kappagcn.graphs.io.formats import ENDINGS, MARKUP, TABLES, TEXT
 from kappagcn.graphs.io.graphml import read_graphml
-from kappagcn.graphs.io.matrix import read_matrix, read_matrix_table
+from kappagcn.graphs.io.matrix import graph_of_matrix, read_matrix
 from kappagcn.graphs.io.matrix_market import read_matrix_market
 from kappagcn.graphs.io.node_data import as_features, as_labels, compact_features
 from kappagcn.graphs.io.node_table import NodeTable, is_missing, number_classes, read_features, read_labels
 from kappagcn.graphs.io.npz import read_npz
 from kappagcn.graphs.io.pyg import read_torch
-from kappagcn.graphs.io.tables import DELIMITED, is_table
 from kappagcn.graphs.io.undirected import Array, assemble, counted, name_source_in_errors, node_index
+from kappagcn.graphs.node_rows import row_of_each_node
 
 Tables = dict[str, tuple[str, NodeTable]]  # by role, "features" or "labels": the file and its content
-TEXT = DELIMITED | {".mtx", ".graphml", ".gml"}  # may be compressed
 
 
 class NodeFiles(NamedTuple):
@@ -73,7 +71,7 @@ class NodeFiles(NamedTuple):
             options = {"columns": columns, "label": same, "rules": self.rules}
             with name_source_in_errors(features):
                 table = read_features(Path(features), known, **options)
-            if table.values.shape[1]:
+            if not isinstance(table.values, EncodedColumns) or table.values.names:
                 tables["features"] = (str(features), table)
         if labels:
             with name_source_in_errors(labels):
@@ -91,6 +89,7 @@ def read_graph(
     source: str | None = None,
     target: str | None = None,
     weight: str | bool | None = None,
+    time: str | None = None,
     header: bool | None = None,
     matrix: bool | None = None,
     sparse: bool = False,
@@ -98,17 +97,8 @@ def read_graph(
 ) -> Data:
     """Read a graph from a file; ``data.report`` says in one line what it is and what was changed.
 
-    | ending | format |
-    |---|---|
-    | .csv .tsv .txt .tab .edges .edgelist | edge list, see `edge_table` |
-    | .csv .tsv .txt .npy | square matrix of distances, or adjacency matrix, see `matrix` |
-    | .parquet | edge list by columns |
-    | .mtx | Matrix Market |
-    | .npz | arrays, see `npz` and `npz_forms` |
-    | .graphml .gml | NetworkX's formats |
-    | .pt | a PyG ``Data`` or its dict, loaded without running code |
-    | a folder | arrays mapped into memory, see `folder` |
-    | .gz .zst .bz2 after any of the text formats | the same, compressed |
+    The forms are those of `formats.FORMATS` and folders of mapped arrays, see `folder`. What is in them is described in
+    `edge_table`, `matrix`, `npz`, `npz_forms`, `graphml`, `pyg`.
 
     Args:
         path: Path of the file.
@@ -122,6 +112,7 @@ def read_graph(
         target: Name of the column of targets.
         weight: Name of the column of weights, or of an edge attribute of GraphML; None for usual names, False for a
             graph without weights.
+        time: Name of the column of times, numbers or dates: ``data.edge_time`` then has the earliest of each edge.
         header: Whether an edge list has a heading; None to detect it, see `headings`.
         matrix: Whether a table of numbers is a matrix; None to detect it.
         sparse: Whether to keep features that are mostly zero as a sparse tensor.
@@ -137,7 +128,7 @@ def read_graph(
     """
     rules = None if column_rules is None else [ColumnRule(**rule) for rule in column_rules]
     files = NodeFiles(features, labels, nodes, label, rules)
-    data = _read(Path(path), files, EdgeColumns(source, target, weight, header, matrix), sparse)
+    data = _read(Path(path), files, EdgeColumns(source, target, weight, time, header, matrix), sparse)
     return without_weights(data) if weight is False else data
 
 
@@ -150,37 +141,35 @@ def without_weights(data: Data) -> Data:
 
 
 def _read(path: Path, files: NodeFiles, columns: EdgeColumns, sparse: bool) -> Data:
-    if is_graph_folder(path):
-        mapped = read_folder(path)
-        return _with_tables(mapped, path, files, sparse) if files.any() else mapped
-    if not path.is_file():
+    ending, folder = ending_of(path), is_graph_folder(path)
+    if not folder and not path.is_file():
         raise GraphFileError(f"expected a file, found {'a folder' if path.is_dir() else 'nothing'} at {str(path)!r}.")
-    ending = ending_of(path)
     if is_compressed(path) and ending not in TEXT:
         raise GraphFileError(
             f"{path}: expected a compressed file of text, such as .csv{path.suffix} or .mtx{path.suffix}, found "
             f"{ending or 'no ending'!r}. Unpack it first."
         )
-    if ending in (".graphml", ".gml") and columns.source is columns.target is None:
+    if ending in MARKUP and not (columns.source or columns.target or columns.time):
         return read_graphml(path, files.features, files.label or files.labels, columns.weight or "weight")
-    if columns.names() and not is_table(path):
+    if ending in TABLES and not folder:
+        with name_source_in_errors(path):
+            content = read_edges(path, columns)
+            if isinstance(content, EdgeList):
+                return _from_edges(path, content, files.beside(path), sparse)
+            data = graph_of_matrix(*content, stem_of(path))
+    elif columns.names():
         raise GraphFileError(
-            f"{path}: expected a table of edges for the column {columns.names()[0]!r}, found {ending!r}."
+            f"{path}: expected a table of edges for the column {columns.names()[0]!r}, found "
+            f"{'a folder' if folder else repr(ending)}."
         )
-    if is_table(path):
-        file: Any = DelimitedFile(path) if ending in DELIMITED else path
-        wanted = False if columns.names() else columns.matrix
-        data = read_matrix_table(file, wanted) if ending in DELIMITED else None
-        if data is None:
-            with name_source_in_errors(path):
-                edges = read_edges(file, columns)
-            del file
-            return _from_edges(path, edges, files.beside(path), sparse)
     else:
-        data = _read_whole(path, ending, sparse)
-    if ending == ".mtx":
-        files = files.beside(path)
-    return _with_tables(data, path, files, sparse) if files.any() else data
+        data = read_folder(path) if folder else _read_whole(path, ending, sparse)
+    files = files.beside(path) if ending == ".mtx" else files
+    if not files.any():
+        return data
+    with name_source_in_errors(path):
+        tables = files.read(node_index(data))
+    return _with_tables(data, path, tables, sparse)
 
 
 def _read_whole(path: Path, ending: str, sparse: bool) -> Data:
@@ -195,7 +184,7 @@ def _read_whole(path: Path, ending: str, sparse: bool) -> Data:
         matrix = read_matrix_market(path)
         with name_source_in_errors(path):
             return from_scipy(matrix, name=stem_of(path))
-    known = ", ".join(sorted(TEXT | {".npz", ".npy", ".pt", ".parquet"}))
+    known = ", ".join(ENDINGS)
     raise GraphFileError(
         f"{path}: expected a file ending in {known}, found {ending or 'no ending'!r}. Convert it to one of these."
     )
@@ -208,79 +197,56 @@ def _file_beside(path: Path, role: str) -> Path | None:
 
 def _from_edges(path: Path, edges: EdgeList, files: NodeFiles, sparse: bool) -> Data:
     """A graph on the nodes of the edges and of the tables; in tables without names, row i is node i."""
-    rows, cols = edges.rows, edges.cols
-    names: Any = edges.names
-    tables = files.read({str(name) for name in names}) if files.any() else {}
-    integers = isinstance(names, np.ndarray)
+    known = {str(name): None for name in edges.names} if files.any() else {}
+    tables = files.read(known)
+    count = None
     for source, table in tables.values():
         if table.names is None:
-            count = table.values.shape[0]
-            if not integers or (len(names) and not 0 <= int(names[0]) <= int(names[-1]) < count):
+            count = max(count or 0, table.height)
+            if not isinstance(edges.names, np.ndarray) or any(not 0 <= name < count for name in edges.names[[0, -1]]):
                 raise GraphFileError(
                     f"{source}: expected node_names, as its {count} rows do not number the nodes of {path.name} "
-                    f"({', '.join(map(str, names[:3]))}, …)."
+                    f"({', '.join(map(str, edges.names[:3]))}, …)."
                 )
-            rows, cols, names = names[rows], names[cols], np.arange(max(count, len(names)))
-    known = len(names)
-    numbered = integers and known > 0 and names[0] == 0 and names[-1] == known - 1
-    index = {str(name): i for i, name in enumerate(names)} if tables or not numbered else {}
-    for source, table in tables.values():
-        if table.names and index and not any(name in index for name in table.names):
+        elif known and known.keys().isdisjoint(table.names):
             raise GraphFileError(
-                f"{source}: expected the nodes of {path.name}, such as {next(iter(index))!r}, found none of them, but "
+                f"{source}: expected the nodes of {path.name}, such as {next(iter(known))!r}, found none of them, but "
                 f"{table.names[0]!r}. The first column must name the nodes."
             )
-        for name in table.names or ():
-            index.setdefault(name, len(index))
-    num_nodes = max(known, len(index))
-    notes = list(edges.notes)
-    if num_nodes > known:
+    named = dict.fromkeys(name for _, table in tables.values() for name in table.names or ())
+    further = [name for name in named if name not in known]
+    if further:
         sources = " and ".join(dict.fromkeys(Path(source).name for source, _ in tables.values()))
-        first = next(itertools.islice(index, known, None))
-        notes.append(f"{counted(num_nodes - known, 'node')} only in {sources}, such as {first!r}")
-    node_names = None if numbered and num_nodes == known else list(index) or None
-    with name_source_in_errors(str(path)):
-        data = assemble(
-            rows, cols, num_nodes, weights=edges.weights, notes=notes, node_names=node_names, name=stem_of(path)
-        )
-    return _add_tables(data, index, tables, sparse)
+        note = f"{counted(len(further), 'node')} only in {sources}, such as {further[0]!r}"
+        edges = edges._replace(notes=(*edges.notes, note))
+    with name_source_in_errors(path):
+        data = graph_of_edges(edges, count, stem_of(path), further)
+    return _with_tables(data, path, tables, sparse) if tables else data
 
 
-def _with_tables(data: Data, path: Path, files: NodeFiles, sparse: bool) -> Data:
-    """The graph with features and labels from further files, whose nodes must be those of the graph."""
-    with name_source_in_errors(str(path)):
+def _with_tables(data: Data, path: Path, tables: Tables, sparse: bool) -> Data:
+    """The graph with features and labels, whose nodes must be those of the graph."""
+    with name_source_in_errors(path):
         index = node_index(data)
-    tables = files.read(index)
-    for source, table in tables.values():
-        count = table.values.shape[0]
-        unknown = [name for name in table.names or () if name not in index]
-        if unknown or (table.names is None and count != data.num_nodes):
-            content = f"unknown ones such as {unknown[:3]}" if unknown else f"{count} rows"
-            raise GraphFileError(f"{source}: expected the {data.num_nodes} nodes of {path.name}, found {content}.")
-    return _add_tables(data, index, tables, sparse)
-
-
-def _add_tables(data: Data, index: dict[str, int], tables: Tables, sparse: bool) -> Data:
     for role, (source, table) in tables.items():
         with name_source_in_errors(source):
-            nodes = table.positions(index)
-            if role == "features":
-                if len(nodes) < data.num_nodes:
-                    missing = sorted(set(index) - set(table.names or ()))
-                    raise GraphError(
-                        f"expected features for all {data.num_nodes} nodes, found none for "
-                        f"{data.num_nodes - len(nodes)} of them, such as {missing[:3]}."
-                    )
-                x = as_features(table.values[np.argsort(nodes)], sparse=sparse and sp.issparse(table.values))
-                data.x = compact_features(x) if sparse else x
-                names: dict[str, Any] = {"attr_names": table.columns, "column_rules": table.rules}
-                data.report += f"; {table.note}" * bool(table.note)
-            else:
-                labels = np.full(data.num_nodes, -1, np.int64)
-                labels[nodes], class_names = number_classes(table.values)
-                data.y, names = as_labels(labels), {"class_names": class_names}
+            if table.names is None and table.height != data.num_nodes:
+                raise GraphError(f"expected the {data.num_nodes} nodes of {path.name}, found {table.height} rows.")
+            names = list(index) if table.names is None else table.names
+            order = row_of_each_node(names, index, role, complete=role == "features")
+            if role == "labels":
+                numbers, class_names = number_classes(table.values)
+                labels = np.append(numbers, -1)[order]
+                data.y, data.class_names = as_labels(labels), class_names
                 data.report += _unlabelled(labels, table.values)
-            data.update({key: value for key, value in names.items() if value})
+            elif isinstance(table.values, EncodedColumns):
+                table.values.add_to(data, order)
+            else:
+                data.x = as_features(table.values[order], sparse=sparse and sp.issparse(table.values))
+    if "features" in tables and sparse:
+        data.x = compact_features(data.x)
+    if data.get("class_names", "") is None:
+        del data.class_names
     return data
 
 

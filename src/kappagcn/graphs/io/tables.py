@@ -7,6 +7,7 @@ it stands, whatever the type of a column: 1, 1.0 and "1" are one node, 007 is an
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,19 @@ from kappagcn.graphs.io.delimited import INTEGER, DelimitedFile, is_number
 from kappagcn.graphs.io.headings import is_heading
 from kappagcn.graphs.io.undirected import Array, name_source_in_errors, node_id
 
-__all__ = ["Table", "arrow_table", "is_frame", "is_table", "node_ids", "read_numbers", "read_table", "usual_ids"]
+__all__ = [
+    "Table",
+    "arrow_table",
+    "as_days",
+    "is_frame",
+    "node_ids",
+    "read_numbers",
+    "read_table",
+    "read_times",
+    "usual_ids",
+]
 
-DELIMITED = {".csv", ".tsv", ".txt", ".edges", ".edgelist", ".tab"}
+DAY = 86_400e6  # microseconds
 ODD_ID = r"^([+-]?[0-9]+\.0*|[+][0-9]+|-0)$"  # text of an integer in another form than its usual one
 
 
@@ -54,17 +65,16 @@ class Table:
         """Number of columns."""
         return int(self.columns.num_columns)
 
+    def name(self, i: int) -> str:
+        """The name of a column."""
+        return self.heading[i] if self.heading is not None else f"column {i + 1}"
+
     def position(self, name: str) -> int:
         """The position of the column with a name, or with its number from 1 where columns have no names."""
         names = self.heading if self.heading is not None else [str(i + 1) for i in range(self.width)]
         if names.count(name) != 1:
             raise GraphError(f"expected one column {name!r}, found {', '.join(names)}.")
         return names.index(name)
-
-
-def is_table(path: Path) -> bool:
-    """Whether a file's ending says that it holds a table."""
-    return ending_of(path) in DELIMITED | {".parquet"}
 
 
 def is_frame(value: Any) -> bool:
@@ -203,7 +213,7 @@ def _plain(column: Sequence[Any]) -> list[Any]:
 
 def node_ids(table: Table, i: int, expected: str) -> Any:
     """The nodes in a column, as int64 or as text; `usual_ids` makes 1 of 1.0."""
-    column, name = table.columns.column(i), table.heading[i] if table.heading is not None else f"column {i + 1}"
+    column, name = table.columns.column(i), table.name(i)
     kind = column.type
     if column.null_count:
         raise GraphError(f"expected a node in every row of {name}, found {column.null_count:,} empty ones.")
@@ -248,3 +258,24 @@ def read_numbers(table: Table, i: int, expected: str) -> Array:
             raise GraphFileError(f"{table.place(wrong)}: expected {expected}, found {found}.") from None
         numbers = np.array([float(cell) for cell in cells])
     return numbers
+
+
+def read_times(table: Table, i: int) -> Array:
+    """The times in a column, as float64: numbers as they are, dates in days since 1970."""
+    column = table.columns.column(i)
+    times = as_days(column) if pa.types.is_temporal(column.type) else None
+    if pa.types.is_string(column.type):
+        with suppress(pa.ArrowInvalid):
+            times = as_days(column.cast(pa.timestamp("us")))
+    if times is None:
+        return read_numbers(table, i, "a number or a date such as 2024-03-01 as time")
+    if times.null_count:
+        raise GraphError(f"expected a time in every row, found {times.null_count:,} empty ones.")
+    days: Array = times.to_numpy()
+    return days
+
+
+def as_days(times: pa.Array | pa.ChunkedArray) -> Any:
+    """Dates and times as days since 1970."""
+    kind = pa.timestamp("us", getattr(times.type, "tz", None))
+    return pc.divide(times.cast(kind, safe=False).cast(pa.int64()).cast(pa.float64()), DAY)

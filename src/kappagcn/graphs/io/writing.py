@@ -15,20 +15,26 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError
 from kappagcn.graphs.io.compressed import compressed, ending_of, is_compressed, stem_of
 from kappagcn.graphs.io.folder import save_folder
+from kappagcn.graphs.io.formats import DELIMITED, ENDINGS, MARKUP, TEXT
 from kappagcn.graphs.io.headings import MISSING_LABELS
 from kappagcn.graphs.io.matrix_market import matrix_market_bytes
 from kappagcn.graphs.io.npz import feature_arrays, save_npz
 from kappagcn.graphs.io.pyg import save_data
-from kappagcn.graphs.io.reading import TEXT
-from kappagcn.graphs.io.tables import DELIMITED
 from kappagcn.graphs.io.undirected import counted, node_index
 from kappagcn.io_atomic import atomic_write, save_arrays
 
 __all__ = ["save_graph"]
 
-WRITTEN = TEXT | {".npz", ".npy", ".parquet", ".pt"}
 DENSE_LIMIT = 20_000  # nodes of a matrix that is written in full
 ODD = r"^[\s\x{a0}#%]|[\s\x{a0}]$|[,;|\t]"  # a cell that is quoted, if only for other readers
+ATTRIBUTES = {
+    "x": "features",
+    "y": "labels",
+    "node_names": "names of nodes",
+    "class_names": "names of classes",
+    "attr_names": "names of features",
+    **{mask: mask for mask in ("train_mask", "val_mask", "test_mask")},
+}  # what a format may not hold, in words
 LABEL = "class"  # node attribute of GraphML and GML that holds the label
 
 
@@ -60,22 +66,22 @@ def save_graph(data: Data, path: str | Path, *, half: bool = False) -> list[str]
         return []
     if half:
         raise GraphError(f"{path}: expected a folder for features as float16, found a file.")
-    if ending not in WRITTEN or (is_compressed(path) and ending not in TEXT):
-        known = ", ".join(sorted(WRITTEN))
+    if ending not in ENDINGS or (is_compressed(path) and ending not in TEXT):
+        known = ", ".join(ENDINGS)
         raise GraphError(
             f"{path}: expected a file ending in {known}, text also in .gz, .zst or .bz2, found "
             f"{''.join(path.suffixes[-2:]) or 'no ending'!r}."
         )
     if ending == ".npz":
         save_npz(data, path)
-        return _left_out(data, ("x", "y", "node_names", "attr_names", "class_names", *MASKS))
+        return []
     if ending == ".pt":
         save_data(data, path)
         return []
     content = WRITERS[ending](data, ending)
     with atomic_write(path) as file:
         file.write(compressed(content, path))
-    if ending in (".graphml", ".gml"):
+    if ending in MARKUP:
         notes = [f"labels are the node attribute {LABEL!r}: --labels {LABEL}"] if data.get("y") is not None else []
         return [*notes, *_left_out(data, ("y", "node_names", "class_names"))]
     if ending == ".npy":
@@ -89,15 +95,9 @@ def save_graph(data: Data, path: str | Path, *, half: bool = False) -> list[str]
     return [*notes, *_left_out(data, ("x", "y", "class_names", *(() if ending == ".mtx" else ("node_names",))))]
 
 
-MASKS = ("train_mask", "val_mask", "test_mask")
-
-
 def _left_out(data: Data, kept: tuple[str, ...]) -> list[str]:
     """A note on the attributes of a graph that are not written."""
-    names = ("x", "y", "node_names", "class_names", "attr_names", *MASKS)
-    words = {"x": "features", "y": "labels", "node_names": "names of nodes", "class_names": "names of classes"}
-    words |= {"attr_names": "names of features"} | {mask: mask for mask in MASKS}
-    missing = [words[name] for name in names if name not in kept and data.get(name) is not None]
+    missing = [words for name, words in ATTRIBUTES.items() if name not in kept and data.get(name) is not None]
     return [f"left out: {', '.join(missing)}"] if missing else []
 
 
@@ -212,6 +212,5 @@ WRITERS: dict[str, Callable[[Data, str], bytes]] = {
     ".parquet": _parquet,
     ".mtx": _matrix_market,
     ".npy": _matrix,
-    ".graphml": _networkx,
-    ".gml": _networkx,
+    **dict.fromkeys(MARKUP, _networkx),
 }

@@ -69,22 +69,18 @@ class GraphCurvature:
 
 def parallelogram_curvature(
     data: Data,
-    samples: int | None = None,
     *,
     anchors: int | None = None,
     known_clustering: Array | None = None,
     seed: int = 0,
     progress: bool = False,
 ) -> GraphCurvature:
-    """The graph's curvature: exact, by Algorithm 1, or, for very large graphs, from some nodes a.
-
-    With neither `samples` nor `anchors` the value is exact; it costs as much as a breadth-first search from every node.
+    """The graph's curvature: exact, at the cost of a breadth-first search from every node, or from some nodes a.
 
     Args:
         data: A graph.
-        samples: Number of triples (b, c, a) to draw per node m: Algorithm 1.
         anchors: Number of nodes a to draw from the largest component; the mean over b and c is exact. Nodes outside
-            this component then have no value.
+            this component then have no value. None for all nodes a.
         known_clustering: Result of `clustering(data)`, to save computing it again.
         seed: Seed of the draws.
         progress: Show a bar on a terminal.
@@ -97,15 +93,10 @@ def parallelogram_curvature(
     >>> parallelogram_curvature(balanced_tree(2, 3)).per_node[:2]  # −(degree − 2)/degree in a tree
     tensor([-0.3333, -0.5000], dtype=torch.float64)
     """
-    if samples is not None and anchors is not None:
-        raise GraphError("expected samples or anchors, found both. Give one of them, or neither for the exact value.")
-    for name, value in (("samples", samples), ("anchors", anchors)):
-        if value is not None and value < 1:
-            raise GraphError(f"expected {name} of at least 1, found {value}.")
+    if anchors is not None and anchors < 1:
+        raise GraphError(f"expected anchors of at least 1, found {anchors}.")
     graph = adjacency(data, weighted=False).astype(np.float64)
     with bar("curvature", data.num_nodes if anchors is None else anchors, shown=progress) as advance:
-        if samples is not None:
-            return _sampled(data, graph, samples, np.random.default_rng(seed), advance)
         closed = clustering(data) if known_clustering is None else known_clustering
         return _averaged(data, graph, closed, anchors, np.random.default_rng(seed), advance)
 
@@ -145,63 +136,6 @@ def _averaged(
 def _result(per_node: Array, error: float, how: str) -> GraphCurvature:
     known = per_node[~np.isnan(per_node)]
     return GraphCurvature(float(known.mean()) if len(known) else np.nan, error, torch.from_numpy(per_node), how)
-
-
-def _sampled(data: Data, graph: sp.csr_array, samples: int, rng: Any, advance: Any) -> GraphCurvature:
-    """Algorithm 1, with triples drawn for one block of nodes a at a time."""
-    n, edges = data.num_nodes, graph.indices
-    degree, first = np.diff(graph.indptr), graph.indptr[:-1]
-    lookup = sp.csr_matrix(graph)
-    total, squares = np.zeros(n), np.zeros(n)
-    for (nodes, steps), (m, a) in _anchored(data, degree >= 2, samples, rng):
-        b = (rng.random(len(m)) * degree[m]).astype(np.int64)
-        c = (rng.random(len(m)) * (degree[m] - 1)).astype(np.int64)
-        c += c >= b
-        b, c = edges[first[m] + b], edges[first[m] + c]
-        joined = np.asarray(lookup[b, c]).ravel() > 0
-        am, ab, ac = (steps[x, a].astype(np.float64) for x in (m, b, c))
-        psi = am / 2 + (np.where(joined, 1, 4) / 2 - ab**2 - ac**2) / (4 * am)
-        total += np.bincount(m, psi, n)
-        squares += np.bincount(m, psi**2, n)
-        advance(len(nodes))
-    drawn = degree >= 2
-    per_node = np.where(drawn, total / samples, np.nan)
-    variance = np.maximum(squares / samples - np.where(drawn, per_node, 0) ** 2, 0)[drawn] / max(samples - 1, 1)
-    error = float(np.sqrt(variance.sum()) / max(drawn.sum(), 1))
-    return _result(per_node, error, f"Algorithm 1, {samples:,} samples per node")
-
-
-def _anchored(
-    data: Data, curved: Array, samples: int, rng: Any
-) -> Iterator[tuple[tuple[Array, Array], tuple[Array, Array]]]:
-    """Blocks of nodes a with the samples in them: for each sample its node m, and the column of its a in the block.
-
-    Each m draws a uniformly from the other nodes of its component. The number of its samples in the next block is
-    binomial given those still to draw, so nothing is stored between blocks.
-    """
-    part = components(data)
-    order = np.argsort(part, kind="stable")  # each component is a contiguous range
-    position = np.empty_like(order)
-    position[order] = np.arange(len(order))
-    sizes = np.bincount(part, minlength=1)
-    start = (np.cumsum(sizes) - sizes)[part]
-    end = start + sizes[part]
-    m = np.flatnonzero(curved)
-    left = np.full(len(m), samples)
-    done = 0
-    for nodes, steps in path_blocks(data, order):
-        low, high = np.maximum(start[m], done), np.minimum(end[m], done + len(nodes))
-        has_m = (low <= position[m]) & (position[m] < high)
-        candidates = np.maximum(high - low, 0) - has_m
-        ahead = np.maximum(end[m] - low, 0) - (position[m] >= low)  # candidates for a from this block on
-        share = np.divide(candidates, ahead, out=np.zeros(len(m)), where=(candidates > 0) & (ahead > 0))
-        drawn = np.where(share > 0, rng.binomial(left, np.minimum(share, 1)), 0)
-        left = left - drawn
-        sample = np.repeat(np.arange(len(m)), drawn)
-        a = low[sample] + (rng.random(len(sample)) * candidates[sample]).astype(np.int64)
-        a += has_m[sample] & (a >= position[m][sample])  # skip m itself
-        yield (nodes, steps), (m[sample], a - done)
-        done += len(nodes)
 
 
 def clustering(data: Data) -> Array:

@@ -108,7 +108,7 @@ class GraphStatistics:
     def _heterophily(self) -> str:
         """Advice for graphs whose neighbours are mostly of other classes."""
         measured = f"neighbours share a class hardly more than by chance (adjusted {self.adjusted_homophily:+.2f})"
-        tip = "--self-features on, which keeps a node's own features apart, or --model mlp, which leaves the graph out"
+        tip = "--set self-features=on, which keeps own features apart, or --model mlp, which leaves the graph out"
         return f"{measured}: for classify try {tip}" if self.features else measured
 
     def __str__(self) -> str:

@@ -10,15 +10,15 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from kappagcn.errors import RecordError
+from kappagcn.paper.cells import DATASETS
 from kappagcn.paper.figures.records import json_file
 from kappagcn.view.figures.space import axes_for, minus
 from kappagcn.view.figures.style import Theme
 
 __all__ = ["COMMAND", "RECORD", "curvatures", "degrees"]
 
-RECORD = "figures/histograms.json"
+RECORD = "histograms.json"
 COMMAND = "kappagcn reproduce figures"
-DATASETS = {"citeseer": "Citeseer", "cora_ml": "Cora-ML", "pubmed": "Pubmed", "airport": "Airport"}
 
 
 def _datasets(records: Path) -> list[tuple[str, dict[str, Any]]]:

@@ -20,19 +20,22 @@ SHOWN = (
     ("sphere", "H10"),  # the same
     ("torus", "S10"),  # has the right sign, and keeps it
 )
-RECORDS = "table1"
+RECORDS = "table1.jsonl"
 
 
 def curvature_path(records: Path, graph: str, space: str) -> list[list[float]]:
     """[epoch, κ of the points' space, κ of the hidden layer] of the run that started from the graph."""
-    path = records / RECORDS / graph / f"{space}.jsonl"
+    path = records / RECORDS
     wanted = {"graph": graph, "space": space, "method": "kappa-gcn", "start": "graph"}
     for record in json_lines(path, COMMAND):
         settings = record.get("embedding", {})
         if all(settings.get(name) == value for name, value in wanted.items()) and record.get("curvature_path"):
             values: list[list[float]] = record["curvature_path"]
             return values
-    raise RecordError(f"{path}: expected a run of kappa-gcn started from the graph, found none. `{COMMAND}` makes it.")
+    raise RecordError(
+        f"{path}: expected a run of kappa-gcn on {graph} in {space} started from the graph, found none. "
+        f"`{COMMAND}` makes it."
+    )
 
 
 def paths(theme: Theme, records: Path) -> Figure:

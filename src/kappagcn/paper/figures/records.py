@@ -7,28 +7,27 @@ from pathlib import Path
 from typing import Any
 
 from kappagcn.errors import RecordError
+from kappagcn.paper.runs import record_lines
 
 __all__ = ["json_file", "json_lines"]
 
 
-def _text(path: Path, command: str) -> str:
+def json_file(path: Path, command: str) -> dict[str, Any]:
+    """One record."""
     if not path.is_file():
         raise RecordError(f"{path}: expected records, found no file. `{command}` makes them.")
     try:
-        return path.read_text(encoding="utf-8")
+        return _record(path.read_text(encoding="utf-8"), str(path), command)
     except (OSError, UnicodeDecodeError) as problem:
         raise RecordError(f"{path}: expected records, found {problem}. `{command}` makes them.") from None
 
 
-def json_file(path: Path, command: str) -> dict[str, Any]:
-    """One record."""
-    return _record(_text(path, command), str(path), command)
-
-
 def json_lines(path: Path, command: str) -> list[dict[str, Any]]:
     """Records, one per line, without those of failed runs and without an incomplete last line."""
-    lines = _text(path, command).split("\n")[:-1]
-    records = [_record(line, f"{path}, line {number}", command) for number, line in enumerate(lines, 1) if line]
+    lines = list(record_lines(path))
+    if not lines:
+        raise RecordError(f"{path}: expected records, found no file. `{command}` makes them.")
+    records = [_record(line, where, command) for where, line in lines]
     return [record for record in records if "failed" not in record]
 
 

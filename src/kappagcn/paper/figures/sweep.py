@@ -15,7 +15,7 @@ from kappagcn.view.figures.style import Theme
 
 __all__ = ["COMMAND", "RECORD", "sweep", "swept"]
 
-RECORD = "sweep/small_tree/sweep.jsonl"
+RECORD = "sweep.jsonl"
 COMMAND = "kappagcn reproduce sweep"
 CLOSE = 0.0200001  # curvatures up to here are drawn larger
 BEND = 0.008  # κ from which the rows that the second layer averages lie near the equator (benchmarks/bend.py)

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from kappagcn.run_folder import SavedRun, factor_name
-from kappagcn.view.report.words import number, percent
+from kappagcn.view.report.words import intervals_of, number, percent
 
 WIDTH, HEIGHT, MARGIN = 360, 150, 34
 MOST_RISE = 0.03  # rise of the objective at the upper edge of a picture
@@ -15,8 +15,8 @@ TOLERANCE = 0.01
 
 def intervals_section(run: SavedRun) -> str:
     """A picture for each learned curvature: the objective by κ, and the range within 1 %; empty without any."""
-    intervals = run.summary.get("curvature_intervals")
-    if not isinstance(intervals, list) or not any(isinstance(each, dict) for each in intervals):
+    intervals = intervals_of(run.summary)
+    if not any(isinstance(each, dict) for each in intervals):
         return ""
     pictures = [
         f"<figure><figcaption>{escape(title)}: {_interval_text(each)}</figcaption>{_picture(each)}</figure>"
@@ -28,7 +28,8 @@ def intervals_section(run: SavedRun) -> str:
     return (
         '<section class="card" id="intervals"><h2>How well each curvature is determined</h2>'
         f"<p class='note'>The {objective}, as a curvature is moved{refined}. Shaded: where it is "
-        "at most 1 % above that of the learned κ, the upright line.</p>"
+        "at most 1 % above that of the learned κ, the upright line. Local: around the minimum of this run; "
+        "another seed may end elsewhere.</p>"
         f'<div class="profiles">{"".join(pictures)}</div></section>'
     )
 
@@ -47,7 +48,8 @@ def _interval_text(interval: dict[str, Any]) -> str:
     if low is None and high is None:
         return "any curvature that was tried fits as well"
     bounds = f"{'−∞' if low is None else number(low)} to {'∞' if high is None else number(high)}"
-    ends = f"κ = {number(interval['kappa'])}, as good from {bounds}"
+    extent = "locally as good" if interval.get("local", True) else "as good"
+    ends = f"κ = {number(interval['kappa'])}, {extent} from {bounds}"
     return ends if interval["identified"] else f"{ends}; its sign is not determined"
 
 

@@ -226,14 +226,20 @@ def _classified(summary: dict[str, Any]) -> str:
 
 def _meaning(curvatures: list[float], summary: dict[str, Any]) -> str:
     """The meaning of the curvatures' signs, with a warning if the other sign fits equally well."""
-    intervals = summary.get("curvature_intervals")
-    known = [each for each in intervals if isinstance(each, dict)] if isinstance(intervals, list) else []
+    known = [each for each in intervals_of(summary) if isinstance(each, dict)]
     unsure = sum(not each.get("identified", True) for each in known)
     if not unsure:
         return _shape(curvatures)
     undetermined = "the curvature" if len(known) == 1 else f"{unsure} of the {len(known)} curvatures"
     doubt = f"The sign of {undetermined} is not determined by this graph: the other sign would fit as well."
     return doubt if unsure == len(known) else f"{_shape(curvatures)} {doubt}"
+
+
+def intervals_of(summary: dict[str, Any]) -> list[Any]:
+    """Intervals of the curvatures; none for a run that ended before it had converged."""
+    intervals = summary.get("curvature_intervals")
+    ended = [each.get("stopped_by") for each in (summary, *summary.get("records", [])) if isinstance(each, dict)]
+    return intervals if isinstance(intervals, list) and not {"epochs", "interrupted"} & set(ended) else []
 
 
 def _shape(curvatures: list[float]) -> str:
