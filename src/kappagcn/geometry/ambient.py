@@ -95,7 +95,7 @@ def lower(e: Tensor, *, k: Scalar, on_edge: str = "raise") -> Tensor:
     >>> lower(lift(torch.tensor([0.3, 0.4]), k=-1.0), k=-1.0)
     tensor([0.3000, 0.4000])
     >>> lower(torch.tensor([2.0, 0.0, 1.0], dtype=torch.float64), k=-1.0, on_edge="cap")
-    tensor([17.3287,  0.0000], dtype=torch.float64)
+    tensor([8.8376, 0.0000], dtype=torch.float64)
     """
     read_vectors(e=e)
     k = as_curvature(k, e)
