@@ -21,7 +21,7 @@ import torch
 
 from kappagcn.classification.evaluation import final_evaluation, run_record
 from kappagcn.classification.fitting import fit
-from kappagcn.errors import DivergedError, KappaGCNError, PrecisionWarning, RecordError
+from kappagcn.errors import CheckpointError, DivergedError, KappaGCNError, PrecisionWarning
 from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.paper.experiment import Experiment
 from kappagcn.paper.machine import made_by
@@ -190,7 +190,7 @@ class RecordFile:
                 record: Record = json.loads(line)
                 yield self.kind.from_record(record).key, record
             except (KappaGCNError, KeyError, TypeError, ValueError):
-                raise RecordError(
+                raise CheckpointError(
                     f"{where}: expected one record a line, found {line[:40]!r}. Remove the line; its run is then "
                     "repeated."
                 ) from None
@@ -203,7 +203,7 @@ class RecordFile:
                 if file.tell():
                     file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
         except OSError as problem:
-            raise RecordError(f"{self.path}: cannot be written ({problem.strerror}).") from None
+            raise CheckpointError(f"{self.path}: cannot be written ({problem.strerror}).") from None
 
     def append(self, record: Record) -> None:
         """Add a record in one write."""
@@ -212,7 +212,7 @@ class RecordFile:
             with self.path.open("ab") as file:
                 file.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
         except OSError as problem:
-            raise RecordError(f"{self.path}: cannot be written ({problem.strerror}).") from None
+            raise CheckpointError(f"{self.path}: cannot be written ({problem.strerror}).") from None
 
 
 def record_lines(path: Path) -> Iterator[tuple[str, str]]:
@@ -223,7 +223,7 @@ def record_lines(path: Path) -> Iterator[tuple[str, str]]:
         try:
             text = (lzma.decompress(each.read_bytes()) if each.suffix == ".xz" else each.read_bytes()).decode()
         except (OSError, lzma.LZMAError, UnicodeDecodeError) as problem:
-            raise RecordError(f"{each}: expected records, found {problem}.") from None
+            raise CheckpointError(f"{each}: expected records, found {problem}.") from None
         lines = text.split("\n")[:-1]  # after the last newline is nothing, or an incomplete line of a killed process
         yield from ((f"{each}, line {number}", line) for number, line in enumerate(lines, 1) if line)
 
