@@ -8,10 +8,11 @@ from kappagcn.errors import GraphError
 from kappagcn.graphs import path
 
 
-def test_weights_are_inverse_squares_and_give_the_lengths_again():
+def test_weights_are_inverse_squares_of_the_lengths():
     distances = GraphDistances.of(path(4))
     lengths = (torch.arange(4.0)[:, None] - torch.arange(4.0)).abs()
-    assert torch.allclose(distances.lengths(), lengths.double(), atol=1e-6)
+    assert torch.equal(distances.lengths.float(), lengths)
+    assert torch.allclose(distances.weights, torch.where(lengths > 0, lengths, torch.inf) ** -2)
     assert (distances.pairs, distances.longest, distances.unreachable_pairs) == (12, 3.0, 0)
     assert distances.squares == float(lengths.square().sum())
 

@@ -1,14 +1,15 @@
 """Distortion of points that are known: average, relative, worst-case, over all pairs and over sources."""
 
 import contextlib
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from kappagcn.embedding.graph_distances import GraphDistances
 from kappagcn.embedding.near_pairs import NearPairs
-from kappagcn.embedding.quality import measure
-from kappagcn.errors import GraphError
+from kappagcn.embedding.quality import RATIO_EDGES, best_scale, check_result, measure
+from kappagcn.errors import EmbeddingFailedError, GraphError
 from kappagcn.geometry import ProductManifold
 from kappagcn.graphs import balanced_tree, from_scipy, path
 from kappagcn.graphs.io.undirected import adjacency
@@ -17,6 +18,8 @@ from kappagcn.kernels.dispatch import torch_only
 PATHS = pytest.mark.parametrize("kernels", [contextlib.nullcontext, torch_only], ids=["compiled", "torch"])
 LINE = torch.tensor([[0.0], [0.5], [1.5]], dtype=torch.float64)  # of the plane, at half its distance from the origin
 FLAT = ProductManifold.from_signature("E1")
+PATH = GraphDistances.of(path(4))
+PLACES = torch.arange(4.0, dtype=torch.float64)[:, None] / 2
 
 
 @PATHS
@@ -58,3 +61,31 @@ def test_near_pairs_are_for_training_alone():
     distances = GraphDistances.of(tree, [0, 1], NearPairs.of(tree, per_node=4))
     with pytest.raises(GraphError, match="expected distances of all pairs or of sources"):
         measure(torch.zeros(tree.num_nodes, 1), FLAT, distances)
+
+
+def test_ratios_are_counted_over_all_pairs_and_the_last_bin_is_open():
+    counts = measure(PLACES * 1.01, FLAT, PATH).ratio_counts
+    assert counts.sum() == PATH.pairs == counts[(RATIO_EDGES[:-1] < 1.01).nonzero()[0][-1]]
+    assert measure(100 * PLACES, FLAT, PATH).ratio_counts[-1] == PATH.pairs
+
+
+def test_the_best_scale_undoes_a_factor():
+    assert best_scale(4 * PLACES, FLAT, PATH) == pytest.approx(0.25, rel=1e-6)
+    assert best_scale(0 * PLACES, FLAT, PATH) == 1.0
+
+
+def test_nodes_at_one_place_are_named():
+    places = PLACES.clone()
+    places[3] = places[1]
+    assert measure(places, FLAT, PATH).coincident_nodes.tolist() == [1, 3]
+    assert measure(PLACES, FLAT, PATH).coincident_nodes.tolist() == []
+
+
+@pytest.mark.parametrize(("objective", "fails"), [("distortion", True), ("relative", True), ("neighbours", False)])
+def test_a_result_no_better_than_one_place_is_an_error(objective, fails):
+    result = SimpleNamespace(objective=objective, distortion_=0.75, d_avg_=1.0, space="E1")
+    if fails:
+        with pytest.raises(EmbeddingFailedError, match="better than all points at one place"):
+            check_result(result, SimpleNamespace(distances=PATH))
+    else:
+        check_result(result, SimpleNamespace(distances=PATH))

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.nn import GCNConv
 
+from calls import Calls, count_layer
 from graph_samples import BOTH, DOUBLE, EDGES, X, draw, random_graph, space, tangents
 from kappagcn import KappaGCNConv
 from kappagcn import geometry as G
@@ -449,3 +450,12 @@ def test_edge_weights_of_zero_have_finite_gradients():
     edges = torch.tensor([[0, 1, 1, 2, 3, 2], [1, 0, 2, 0, 2, 3]])
     KappaGCNConv(3, 2, manifold=-1.0, add_self_loops=False)(X, edges, weight).sum().backward()
     assert torch.isfinite(weight.grad).all()
+
+
+def test_a_call_decides_what_to_do_once():
+    """Functions of the project above the loops in a forward and backward pass: questions are not asked again below."""
+    calls = Calls()
+    count_layer(calls)
+    above = {name: n for name, n in calls.counts.items() if not name[0].startswith("kernels")}
+    assert sum(above.values()) <= 45
+    assert len({file for file, _ in above}) <= 12

@@ -20,9 +20,8 @@ from kappagcn.embedding.curvature_profile import embedding_intervals
 from kappagcn.embedding.files import export_vectors, restore, save_embedder, summary_of, write_run
 from kappagcn.embedding.film_recorder import FilmRecorder
 from kappagcn.embedding.graph_distances import GraphDistances
-from kappagcn.embedding.measures import best_scale, check_result, coincident_nodes, ratio_histogram
 from kappagcn.embedding.neighbour_precision import mean_average_precision
-from kappagcn.embedding.quality import measure
+from kappagcn.embedding.quality import RATIO_EDGES, Distortion, best_scale, check_result, measure
 from kappagcn.embedding.run import AUTO, EmbeddingRun, curvature_values, curvatures_of
 from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.embedding.space_choice import SpaceChoice, first_trial, unfinished_choice
@@ -127,7 +126,7 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
             communicator.run_on_rank0(lambda: run.open(resume=resume))
             try:
                 self.choice_, trial = first_trial(run)
-                with self.progress("embedding", communicator) as callbacks:
+                with self.progress("embedding", communicator, run.epochs) as callbacks:
                     result = trial.finish(run.identity(), callbacks=callbacks)
             except KeyboardInterrupt as stop:
                 raise self._interrupted(run, stop) from None
@@ -154,9 +153,9 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         """Measure the points, and write them where there is a folder, with the film of their training."""
         points: Any = trial.trainer.model.cpu()
         self.result_, self.history_ = result, result.history
-        v = self._keep(points, run)
+        quality = self._keep(points, run)
         if run.folder is not None and trial.film is not None:
-            write_run(self, run.folder, run, ratio_histogram(v, points.manifold, run.distances))
+            write_run(self, run.folder, run, (quality.ratio_counts, RATIO_EDGES))
             trial.copy_metrics(run.folder)
             trial.film.finish(run.folder, self.tangent_, self.curvatures_, result)
 
@@ -206,8 +205,8 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
             parse_signature(self.space)
 
     @torch.no_grad()
-    def _keep(self, points: FreePoints | NetworkPoints, run: EmbeddingRun) -> torch.Tensor:
-        """Measure the points and keep them in the graph's unit of length; returns them in the run's unit of length."""
+    def _keep(self, points: FreePoints | NetworkPoints, run: EmbeddingRun) -> Distortion:
+        """Measure the points, and keep them in the graph's unit of length."""
         data, unit = run.data, run.unit
         manifold = points.manifold
         v: torch.Tensor = points().detach().double()
@@ -220,7 +219,7 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         self.worst_distortion_, self.distortion_std_error_ = quality.worst_distortion, quality.distortion_std_error
         self.unreachable_pairs_ = data.num_nodes**2 - connected_pairs
         self.map_ = mean_average_precision(v, manifold, data, run.measured)
-        self.coincident_nodes_ = coincident_nodes(v, manifold, run.distances)
+        self.coincident_nodes_ = quality.coincident_nodes
         self._asked = parse_signature(run.settings.space)
         kappas = [kappa / unit**2 for kappa in curvature_values(manifold)]
         self._place(manifold.dims, kappas, unit * v)
@@ -230,7 +229,7 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
                 "between them and did not count: distances between components are arbitrary.",
                 stacklevel=5,
             )
-        return v
+        return quality
 
     def _rescale(self, manifold: ProductManifold, v: torch.Tensor, factor: float) -> torch.Tensor:
         """The points after all distances are multiplied by a factor."""

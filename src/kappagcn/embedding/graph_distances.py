@@ -32,6 +32,7 @@ class GraphDistances:
         near: Near pairs, listed apart and not taken from the sources' rows.
 
     Attributes:
+        lengths: As given.
         weights: 1/d², float32, (N, N) or (S, N), and 0 for pairs that do not count.
         sources: Source nodes, (S,); None for all.
         pairs: Number of ordered pairs i ≠ j that count.
@@ -56,7 +57,7 @@ class GraphDistances:
         diagonal = places, places if sources is None else sources
         if int(torch.count_nonzero(lengths)) < lengths.numel() - int((lengths[diagonal] == 0).sum()):
             raise GraphError("expected distances above 0 between different nodes, found 0.")
-        self.sources, self.near, self.weights = sources, near, _weights(lengths)
+        self.sources, self.near, self.lengths, self.weights = sources, near, lengths, _weights(lengths)
         self.weights[diagonal] = 0
         if sources is None and not torch.equal(self.weights, self.weights.T):
             raise GraphError(
@@ -91,13 +92,6 @@ class GraphDistances:
 
     def __len__(self) -> int:
         return self.weights.shape[1]
-
-    def lengths(self) -> Tensor:
-        """The distances, recomputed from the weights, float64; 0 for pairs that do not count."""
-        lengths = torch.empty(self.weights.shape, dtype=torch.float64)
-        for weights, rows in zip(_blocks(self.weights), _blocks(lengths), strict=True):
-            rows.copy_(torch.where(weights > 0, weights.double().rsqrt(), 0))
-        return lengths
 
     def row_norm(self, objective: str) -> float:
         """The divisor of a row's sum, on average: N for the distortion, pairs or Σd² per row for the others."""

@@ -1,21 +1,27 @@
-"""How well distances in the space follow those in the graph: average, relative and worst-case distortion."""
+"""How well distances in the space follow those in the graph: distortions, the histogram of d/d_G, coincident nodes."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from kappagcn.embedding.graph_distances import GraphDistances
-from kappagcn.embedding.pair_objectives import checked_points, pair_sums
-from kappagcn.errors import GraphError
+from kappagcn.embedding.pair_objectives import checked_points
+from kappagcn.errors import EmbeddingFailedError, GraphError
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.nn.point_distances import distances_from
 
-__all__ = ["Distortion", "measure"]
+__all__ = ["RATIO_EDGES", "Distortion", "best_scale", "check_result", "measure"]
 
+Array = NDArray[Any]
 MEASURED = 2**22  # pairs whose distances are computed at a time
+COINCIDENT = 1e-3  # d/d_G below which two nodes coincide
+RATIO_EDGES = np.linspace(0, 2, 51)  # borders of the bins of the histogram of d/d_G, the last of which is open
 
 
 class Distortion(NamedTuple):
@@ -27,6 +33,8 @@ class Distortion(NamedTuple):
         worst_distortion: Largest d/d_G over the smallest, of all pairs that were measured.
         unreachable_pairs: Ordered pairs without a path, which do not count.
         distortion_std_error: Standard error of `distortion` over sampled sources; 0 over all pairs.
+        coincident_nodes: Numbers of the nodes that coincide with another one, among those measured from, (C,).
+        ratio_counts: Number of pairs in each bin of d/d_G with the borders `RATIO_EDGES`, (B,).
 
     >>> Distortion(distortion=0.02, d_avg=0.05, worst_distortion=1.5, unreachable_pairs=0).distortion_std_error
     0.0
@@ -37,11 +45,13 @@ class Distortion(NamedTuple):
     worst_distortion: float
     unreachable_pairs: int
     distortion_std_error: float = 0.0
+    coincident_nodes: Array = np.zeros(0, np.int64)
+    ratio_counts: Array = np.zeros(len(RATIO_EDGES) - 1, np.int64)
 
 
 @torch.no_grad()
 def measure(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Distortion:
-    """Average and worst-case distortion, over all pairs or those with some sources.
+    """All measures in one pass over all pairs, or those with some sources.
 
     >>> from kappagcn.geometry import ProductManifold
     >>> from kappagcn.graphs import cycle
@@ -50,35 +60,55 @@ def measure(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Distort
     >>> round(measure(square / 2, space, distances).worst_distortion, 3)  # sides are √2 too long
     1.414
     """
-    k, dims = checked_points(v, manifold, distances)
+    checked_points(v, manifold, distances)
     if distances.near is not None:
         raise GraphError("expected distances of all pairs or of sources to measure, found near pairs beside them.")
-    if distances.sources is None:
-        (total, least, most, _), *_ = pair_sums(v, k, dims, distances, "distortion", slopes=False)
-        (relative, *_), *_ = pair_sums(v, k, dims, distances, "relative", slopes=False)
-        d_avg = 2 * relative / distances.pairs if distances.pairs else 0.0
-        worst = _worst(least, most, distances.pairs)
-        return Distortion(2 * total / max(len(v), 1) ** 2, d_avg, worst, distances.unreachable_pairs)
-    rows, relative, least, most = [], 0.0, float("inf"), 0.0
-    for places in torch.arange(len(distances.sources)).split(max(1, MEASURED // max(1, len(v)))):
-        weights = distances.weights[places].to(v.device)
-        ratio = distances_from(v, manifold, distances.sources[places]).square() * weights
-        rows.append(torch.where(weights > 0, ratio - 1, 0).square().mean(1))
-        counted = ratio[weights > 0]
-        if len(counted):
-            least, most = min(least, float(counted.min())), max(most, float(counted.max()))
-            relative += float((counted.sqrt() - 1).abs().sum())
-    averages = torch.cat(rows) if rows else torch.zeros(0)
-    error = float(averages.std() / len(averages) ** 0.5) if len(averages) > 1 else float("nan")
+    rows, coincident = [torch.zeros(0, dtype=torch.float64)], [torch.zeros(0, dtype=torch.long)]
+    relative, least, most, counts = 0.0, float("inf"), 0.0, np.zeros(len(RATIO_EDGES) - 1, np.int64)
+    for sources, ratio, counted in _ratios(v, manifold, distances):
+        rows.append(torch.where(counted, ratio.square() - 1, 0).square().mean(1))
+        coincident.append(sources[(counted & (ratio < COINCIDENT)).any(1)])
+        known = ratio[counted]
+        counts += np.histogram(known.clamp(max=RATIO_EDGES[-1]).numpy(), RATIO_EDGES)[0]
+        if len(known):
+            relative += float((known - 1).abs().sum())
+            least, most = min(least, float(known.min())), max(most, float(known.max()))
+    averages, known_pairs = torch.cat(rows), max(1, distances.pairs)
+    error = 0.0 if distances.sources is None else float("nan")
+    if distances.sources is not None and len(averages) > 1:
+        error = float(averages.std() / len(averages) ** 0.5)
     return Distortion(
-        float(averages.mean()),
-        relative / max(1, distances.pairs),
-        _worst(least, most, distances.pairs),
+        float(averages.mean()) if len(averages) or distances.sources is not None else 0.0,
+        relative / known_pairs,
+        most / least if 0 < least <= most else float("inf" if distances.pairs else "nan"),
         distances.unreachable_pairs,
         error,
+        torch.cat(coincident).numpy(),
+        counts,
     )
 
 
-def _worst(least: float, most: float, pairs: int) -> float:
-    """The worst-case distortion from the least and the largest (d/d_G)²."""
-    return float((most / least) ** 0.5) if 0 < least <= most else float("inf" if pairs else "nan")
+@torch.no_grad()
+def best_scale(v: Tensor, manifold: Manifold, distances: GraphDistances) -> float:
+    """The factor c that minimises the mean of (c d/d_G − 1)²; for points whose objective has no unit of length."""
+    once, twice = 0.0, 0.0
+    for _, ratio, counted in _ratios(v, manifold, distances):
+        once, twice = once + float(ratio[counted].sum()), twice + float(ratio[counted].square().sum())
+    return once / twice if twice > 0 else 1.0
+
+
+def _ratios(v: Tensor, manifold: Manifold, distances: GraphDistances) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Some sources at a time, their d/d_G to all nodes, and which of these pairs count."""
+    sources = torch.arange(len(distances)) if distances.sources is None else distances.sources
+    for places in torch.arange(len(sources)).split(max(1, MEASURED // max(1, len(distances)))):
+        weights = distances.weights[places].double()
+        yield sources[places], distances_from(v, manifold, sources[places]).cpu() * weights.sqrt(), weights > 0
+
+
+def check_result(embedder: Any, run: Any) -> None:
+    """Refuse an embedding that is no better than all points at one place."""
+    trivial = run.distances.pairs / max(1, run.distances.weights.numel())
+    if embedder.objective == "distortion" and trivial > 0 and not embedder.distortion_ < trivial:
+        raise EmbeddingFailedError("average distortion", embedder.distortion_, trivial, embedder.space)
+    if embedder.objective in ("relative", "stress") and not embedder.d_avg_ < 1:
+        raise EmbeddingFailedError("D_avg", embedder.d_avg_, 1.0, embedder.space)

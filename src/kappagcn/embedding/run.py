@@ -20,7 +20,7 @@ from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.embedding.start import Scaling, Start, in_units, scaled, starts
 from kappagcn.embedding.tasks import EmbeddingTask, RankingTask, SampledEmbeddingTask, SharedEmbeddingTask
 from kappagcn.embedding.trials import TRIALS, MakeFilm, Trial, best_trial
-from kappagcn.errors import ConfigError, GraphError, TrainingError
+from kappagcn.errors import ConfigError, GraphError
 from kappagcn.geometry import Curvature, ProductManifold
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.models.points import FreePoints, NetworkPoints
@@ -41,8 +41,9 @@ SOURCES = 64
 WATCHED = 16  # sources whose objective decides which epoch's points are kept
 MEASURED = 256  # further sources for the final distortion, and nodes for the mAP, of a large graph
 OTHER = 0x9E3779B97F4A7C15  # added to the seed, so that other nodes are drawn than in training
-TRIAL, TRIAL_SHARE = 30, 1 / 20  # trial epochs of each start: at least TRIAL, and a share of all epochs
-MOST_TRIED = 1 / 2  # share of all epochs after which starts are not compared any more
+EPOCHS, MOST_STEPS = 2000, 5000  # epochs by default: of Adam, and at most of L-BFGS, which ends by itself
+TRIAL, TRIAL_SHARE = 30, 1 / 20  # trial epochs of each start: at least TRIAL, and a share of all epochs up to EPOCHS
+MOST_TRIED = 1 / 2  # share of these epochs after which starts are not compared any more
 FIXED_SHARE = 1 / 3  # largest share of a trial in which curvatures may be fixed
 POINT_LR, CURVATURE_LR = (
     0.003,
@@ -67,6 +68,7 @@ class EmbeddingRun:
         unit: Mean length of the edges in the graph's own unit.
         distances: Distances between all nodes, or from the nodes of the final measurement.
         measured: Nodes of the final measurement; None for all.
+        epochs: Maximum number of epochs.
     """
 
     def __init__(
@@ -85,6 +87,8 @@ class EmbeddingRun:
         self.device = resolve_device(settings.device, on_cpu=alone)
         self.data, self.unit = in_units(graph)
         self.sources = source_count(settings, self.data.num_nodes)
+        descends = settings.method == "free" and not self.sources
+        self.epochs = int(settings.epochs) if settings.epochs != "auto" else MOST_STEPS if descends else EPOCHS
         drawn = held_out(self.data.num_nodes, settings.random_state) if self.sources else None
         self.watched = None if drawn is None else drawn[:WATCHED]
         self.measured = None if drawn is None else drawn[WATCHED:]
@@ -93,7 +97,7 @@ class EmbeddingRun:
         self.scaling = Scaling(self.distances)
         self.space = settings.space if settings.space == AUTO else scaled(settings.space, self.unit)
         if communicator.world_size > 1 and not self.sources:
-            raise TrainingError(
+            raise ConfigError(
                 "sources: expected sampled pairs for several processes, found all pairs. Set a number of sources."
             )
 
@@ -109,7 +113,7 @@ class EmbeddingRun:
         """Write the configuration to the run folder, if there is one; that of a run to resume must be the same."""
         if self.folder is None:
             if resume:
-                raise TrainingError("resume: expected the folder of the run to continue, found none.")
+                raise ConfigError("resume: expected the folder of the run to continue, found none.")
         elif not should_resume(self.folder, self.identity(), resume=resume):
             save_json(self.folder / "config.json", self.identity())
 
@@ -126,9 +130,13 @@ class EmbeddingRun:
             name: value if getattr(settings, name) == "auto" else getattr(settings, name)
             for name, value in usual.items()
         }
-        epochs = settings.epochs
         return TrainingSettings(
-            epochs=epochs, patience=epochs, **rates, l2=0.0, decay="cosine", random_state=settings.random_state
+            epochs=self.epochs,
+            patience=self.epochs,
+            **rates,
+            l2=0.0,
+            decay="cosine",
+            random_state=settings.random_state,
         )
 
     def identity(self) -> dict[str, Any]:
@@ -145,7 +153,7 @@ class EmbeddingRun:
     def trial(self) -> Trial:
         """Training from the best of the starts, after their trials."""
         shown = bool(self.settings.verbose)
-        return self._best(self.trial_epochs, int(MOST_TRIED * self.settings.epochs), shown=shown)
+        return self._best(self.trial_epochs, int(MOST_TRIED * min(self.epochs, EPOCHS)), shown=shown)
 
     def short_trial(self) -> Trial:
         """Training from the start that is best after the shortest trial."""
@@ -172,10 +180,10 @@ class EmbeddingRun:
     @property
     def trial_epochs(self) -> int:
         """Epochs after which starts are compared for the first time."""
-        return max(TRIAL, int(TRIAL_SHARE * self.settings.epochs))
+        return max(TRIAL, int(TRIAL_SHARE * min(self.epochs, EPOCHS)))
 
     def _needs_trials(self, candidates: dict[int, Start]) -> bool:
-        return len(candidates) > 1 and self.settings.epochs > TRIAL and not self.sources
+        return len(candidates) > 1 and self.epochs > TRIAL and not self.sources
 
     def _trials(self, candidates: dict[int, Start]) -> Iterator[Trial]:
         """A trial of each start, without those that are not better than the first one from the outset."""

@@ -20,6 +20,13 @@ class EmbeddingSettings(Settings):
     """
 
     space: str = setting("H10", f"{SPACE}; auto tries several of dimension --dim.", kw_only=False, common=True)
+    epochs: int | str = setting(  # type: ignore[assignment]
+        "auto",
+        "Maximum number of training epochs; auto: until convergence, at most 5000 steps of L-BFGS, which trains points "
+        "on all pairs, or 2000 of Adam, which trains the others.",
+        range="[1, inf)",
+        common=True,
+    )
     dim: int = setting(
         10, "Dimension of the spaces that --space auto tries.", range="[1, inf)", common=True, only={"space": ("auto",)}
     )

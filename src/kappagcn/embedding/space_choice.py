@@ -9,8 +9,8 @@ from typing import Any
 from kappagcn.embedding.neighbour_precision import mean_average_precision
 from kappagcn.embedding.quality import measure
 from kappagcn.embedding.run import AUTO, TRIAL, EmbeddingRun
-from kappagcn.embedding.trials import Trial
-from kappagcn.errors import SignatureError
+from kappagcn.embedding.trials import Trial, halving
+from kappagcn.errors import GeometryError
 from kappagcn.geometry.signature import parse_signature
 from kappagcn.progress import line
 from kappagcn.run_folder import read_json, save_json
@@ -72,7 +72,7 @@ def candidate_spaces(dim: int) -> list[str]:
     ['E3', 'H3', 'S3', 'H2xS1', 'H2xH1', 'S2xS1', 'H2xE1']
     """
     if dim < 1:
-        raise SignatureError(f"dim: expected a dimension of at least 1, found {dim}.")
+        raise GeometryError(f"dim: expected a dimension of at least 1, found {dim}.")
     single = [f"{letter}{dim}" for letter in "EHS"]
     if dim == 1:
         return single
@@ -97,32 +97,35 @@ def choose_space(run: EmbeddingRun, dim: int, report: Any = None) -> tuple[Space
         The choice, and the training of the chosen candidate, which continues from there; None where a run of these
         settings compares more starts, or for longer.
     """
-    candidates = [Candidate(space) for space in candidate_spaces(dim)]
-    trials: dict[str, Trial] = {}
-    left = list(candidates)
-    for number, epochs in enumerate(ROUNDS):
-        for candidate in left:
-            own = run.in_space(candidate.space, candidate=True)
-            if candidate.space not in trials:
-                trials[candidate.space] = own.short_trial()
-            trials[candidate.space].run(min(epochs, run.settings.epochs))
-            _measure(candidate, trials[candidate.space].trainer, own)
-            if report is not None:
-                report(f"{candidate.space}: D_avg {candidate.d_avg:.4f} after {candidate.epochs} epochs")
-        left.sort(key=lambda each: each.d_avg)
-        if epochs >= run.settings.epochs or number == len(ROUNDS) - 1:
-            break
-        left = _best_of_each_shape(left) if number == 0 else left[:FINALISTS]
-        trials = {each.space: trials[each.space] for each in left}
-        run.trials[:] = trials.values()
-    flat = candidates[0]
+    candidates = {space: Candidate(space) for space in candidate_spaces(dim)}
+    rounds = sorted({min(epochs, run.epochs) for epochs in ROUNDS})
+
+    def train(trial: Trial, epochs: int) -> None:
+        trial.run(epochs)
+        candidate = candidates[trial.space]
+        _measure(candidate, trial.trainer, run.in_space(trial.space))
+        if report is not None:
+            report(f"{trial.space}: D_avg {candidate.d_avg:.4f} after {candidate.epochs} epochs")
+
+    def ranked(trials: list[Trial], epochs: int) -> list[Trial]:
+        return sorted(trials, key=lambda trial: candidates[trial.space].d_avg)
+
+    def remaining(trials: list[Trial], epochs: int) -> list[Trial]:
+        run.trials[:] = _best_of_each_shape(trials) if epochs == rounds[0] else trials[:FINALISTS]
+        return list(run.trials)
+
+    trials = halving(
+        (run.in_space(s, candidate=True).short_trial() for s in candidates), rounds, train, ranked, remaining
+    )
+    left = [candidates[trial.space] for trial in trials]
+    flat = next(iter(candidates.values()))
     close = [each for each in left if each.d_avg <= CLOSE * left[0].d_avg]
     best = min(close, key=lambda each: (each.space.count("x") + each.space.count("^"), each.d_avg))
     if flat.d_avg <= PERFECT:
         best = flat
-    ranked = sorted(candidates, key=lambda each: (each is not best, -each.epochs, each.d_avg))
-    chosen = trials.get(best.space) if run.trial_epochs == TRIAL else None
-    return SpaceChoice(best.space, ranked, _reason(best, ranked)), chosen
+    order = sorted(candidates.values(), key=lambda each: (each is not best, -each.epochs, each.d_avg))
+    chosen = next((trial for trial in trials if trial.space == best.space), None) if run.trial_epochs == TRIAL else None
+    return SpaceChoice(best.space, order, _reason(best, order)), chosen
 
 
 def first_trial(run: EmbeddingRun) -> tuple[SpaceChoice | None, Trial]:
@@ -159,9 +162,9 @@ def unfinished_choice(run: EmbeddingRun, trial: Trial) -> SpaceChoice:
     return SpaceChoice(trial.space, [candidate], "Interrupted before all candidates were compared.")
 
 
-def _best_of_each_shape(ranked: list[Candidate]) -> list[Candidate]:
-    """The first candidate of each shape: learned curvatures may change sign, so the others would end alike."""
-    best: dict[tuple[tuple[bool, int], ...], Candidate] = {}
+def _best_of_each_shape(ranked: list[Trial]) -> list[Trial]:
+    """The first trial of each shape: learned curvatures may change sign, so the others would end alike."""
+    best: dict[tuple[tuple[bool, int], ...], Trial] = {}
     for each in ranked:
         shape = tuple(sorted((factor.letter == "E", factor.dim) for factor in parse_signature(each.space)))
         best.setdefault(shape, each)

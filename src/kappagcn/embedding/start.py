@@ -93,11 +93,8 @@ class Scaling:
     @cached_property
     def lengths(self) -> Array:
         """All distances; nodes without a path between them get the largest distance of those with one."""
-        sources, lengths = self.distances.sources, self.distances.lengths().numpy()
-        rows = np.arange(len(lengths))
-        apart = lengths == 0
-        apart[rows, rows if sources is None else sources.numpy()] = False
-        lengths[apart] = self.distances.longest
+        lengths: Array = self.distances.lengths.double().numpy().copy()
+        lengths[(lengths < 0) | ~np.isfinite(lengths)] = self.distances.longest
         return lengths
 
     @cached_property

@@ -1,13 +1,14 @@
-"""Trials of an embedding's starts by successive halving: the more promising half continues, the best to the end."""
+"""Trials of starts and spaces by successive halving: the more promising ones continue, the best to the end."""
 
 from __future__ import annotations
 
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from kappagcn.training.quasi_newton import QuasiNewtonTrainer
 from kappagcn.training.run import Callback, RunOptions, TrainingResult, on_all_ranks, run_training, train
 from kappagcn.training.trainer import Record, Trainer
 
-__all__ = ["TRIALS", "MakeFilm", "Trial", "best_trial"]
+__all__ = ["TRIALS", "MakeFilm", "Trial", "best_trial", "halving"]
 
 MakeFilm = Callable[[Any, Path], Any]  # from the trained points and a folder to a callback that records them there
 TRIALS = "trials"  # folder inside a run folder, with a folder for each trial
@@ -128,6 +129,36 @@ class Trial:
         return lowest[-1] ** 2 / lowest[len(lowest) // 2 - 1]
 
 
+def halving(
+    trials: Iterable[Trial],
+    rounds: Sequence[int],
+    train: Callable[[Trial, int], None],
+    ranked: Callable[[list[Trial], int], list[Trial]],
+    remaining: Callable[[list[Trial], int], list[Trial]],
+) -> list[Trial]:
+    """The trials of the last round, best first: in each round all that remain are trained further, and ranked.
+
+    Args:
+        trials: At least one trial; each is trained before the next one is made.
+        rounds: Epochs after which the trials are compared.
+        train: Trains a trial until an epoch.
+        ranked: The trials from the best to the worst after these epochs.
+        remaining: Those of the ranked trials that go on.
+    """
+    left: list[Trial] = []
+    for number, epochs in enumerate(rounds):
+        if number:
+            trials = remaining(left, rounds[number - 1])
+            if len(trials) == 1:
+                return trials
+        left = []
+        for trial in trials:
+            train(trial, epochs)
+            left.append(trial)
+        left = ranked(left, epochs)
+    return left
+
+
 def best_trial(trials: Iterable[Trial], epochs: int, most: int, *, shown: bool = False) -> Trial:
     """The trial with the lowest expected loss, or the first that is solved.
 
@@ -141,26 +172,30 @@ def best_trial(trials: Iterable[Trial], epochs: int, most: int, *, shown: bool =
         most: Epochs after which no trials are compared any more.
         shown: Whether to show the progress of each trial on standard error, and its result in a line.
     """
-    left = []
-    for trial in trials:
-        _run(trial, epochs, shown)
-        if trial.is_solved(epochs):
-            return trial
-        left.append(trial)
-    while len(left) > 1:
-        left.sort(key=lambda trial: trial.expected(epochs))
+    rounds = [epochs]
+    while 2 * rounds[-1] <= most:
+        rounds.append(2 * rounds[-1])
+
+    def ranked(left: list[Trial], epochs: int) -> list[Trial]:
+        return sorted(left, key=lambda trial: (not trial.is_solved(epochs), trial.expected(epochs)))
+
+    def until_solved() -> Iterator[Trial]:
+        for trial in trials:
+            yield trial
+            if trial.is_solved(epochs):
+                return
+
+    def remaining(left: list[Trial], epochs: int) -> list[Trial]:
+        if left[0].is_solved(epochs):
+            return left[:1]
         lowest = min(left, key=lambda trial: trial.lowest(epochs)[-1])
-        epochs *= 2
-        if epochs > most:
-            return left[0]
         half = (len(left) + 1) // 2
-        left = [trial for place, trial in enumerate(left) if place < half or trial is lowest]
-        for trial in left if len(left) > 1 else []:
-            _run(trial, epochs, shown)
-    return left[0]
+        return [trial for place, trial in enumerate(left) if place < half or trial is lowest]
+
+    return halving(until_solved(), rounds, partial(_run, shown=shown), ranked, remaining)[0]
 
 
-def _run(trial: Trial, epochs: int, shown: bool) -> None:
+def _run(trial: Trial, epochs: int, *, shown: bool) -> None:
     trial.run(epochs, shown=shown)
     if shown and trial.trainer.communicator.rank == 0:
         records = trial.history[:epochs]

@@ -136,8 +136,7 @@ class NodeClassifier(nn.Module):
         ('symmetric', 1.0)
         """
         layer = getattr(self, "propagation", self.hidden[0])
-        loops = getattr(layer, "add_self_loops", True)
-        return layer.normalize, (2.0 if getattr(layer, "improved", False) else 1.0) if loops else None
+        return layer.normalize, layer.loop_weight
 
     def steps(self) -> list[Step]:
         """The network as steps: its hidden layers, then, where it has classes, its output.

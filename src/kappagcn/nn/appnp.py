@@ -14,6 +14,7 @@ from kappagcn.nn.inputs import Adjacency, Space, as_manifold, check_rows
 from kappagcn.nn.message_passing import NormalizedGraph
 from kappagcn.nn.prepared import cached
 from kappagcn.sparse import Matrix, SparseMatrix
+from kappagcn.tracing import is_concrete
 
 
 class PageRank(Matrix):
@@ -78,7 +79,7 @@ class PageRank(Matrix):
         """Sum of the weights of all nodes in each row, (N,), which takes K products; cached beside those of A."""
         sums = self.steps[0].row_sums()
         is_one_step = all(matrix is self.steps[0] for matrix in self.steps)
-        if self.requires_grad or torch.compiler.is_compiling() or not is_one_step:
+        if self.requires_grad or not is_one_step or not is_concrete(sums) or sums.is_inference():
             return self._summed(sums)
         return cached(sums, (len(self.steps), self.alpha, self.transposed), lambda: self._summed(sums))
 

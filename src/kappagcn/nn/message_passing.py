@@ -49,6 +49,11 @@ class NormalizedGraph(nn.Module):
             raise GraphError(f"expected normalize {', '.join(NORMALIZATIONS)}, found {normalize!r}.")
         self.add_self_loops = self.normalize != "none" if add_self_loops is None else add_self_loops
 
+    @property
+    def loop_weight(self) -> float | None:
+        """Weight of self-loops that are added; None for no self-loops."""
+        return (2.0 if self.improved else 1.0) if self.add_self_loops else None
+
     def adjacency(
         self, x: NodeRows, edge_index: Adjacency, edge_weight: Tensor | None = None, size: Size = None
     ) -> SparseMatrix:
@@ -64,7 +69,7 @@ class NormalizedGraph(nn.Module):
             edge_weight,
             size,
             normalization=str(self.normalize),
-            loop_weight=(2.0 if self.improved else 1.0) if self.add_self_loops else None,
+            loop_weight=self.loop_weight,
             flow=self.flow,
             dtype=dtype,
         )

@@ -10,7 +10,7 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.progress import line, reporting
 from kappagcn.training.devices import resolve_device
 from kappagcn.training.settings import Settings
@@ -47,12 +47,14 @@ class Estimator(SparseCopies, BaseEstimator, Settings):
         return estimator
 
     @contextmanager
-    def progress(self, what: str, communicator: Communicator) -> Iterator[list[Callable[[dict[str, Any]], None]]]:
+    def progress(
+        self, what: str, communicator: Communicator, epochs: int | None = None
+    ) -> Iterator[list[Callable[[dict[str, Any]], None]]]:
         """Callbacks for training that show its progress; none on ranks above 0, or if not verbose."""
         if not self.verbose or communicator.rank > 0:
             yield []
             return
-        with reporting(what, self.epochs) as report:
+        with reporting(what, epochs or self.epochs) as report:
             yield [report]
 
     def say(self, text: str, communicator: Communicator) -> None:
@@ -68,7 +70,7 @@ class Estimator(SparseCopies, BaseEstimator, Settings):
         """Change arguments; the next `fit` uses them."""
         for name, value in params.items():
             if name not in self.get_params():
-                raise TrainingError(f"expected {', '.join(self.get_params())}, found {name!r}.")
+                raise ConfigError(f"expected {', '.join(self.get_params())}, found {name!r}.")
             setattr(self, name, value)
         return self
 
