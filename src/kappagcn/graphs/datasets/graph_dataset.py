@@ -107,7 +107,7 @@ class GraphDataset(InMemoryDataset):
         """
         y, kind = self[0].get("y"), self._protocol()
         if y is None:
-            raise GraphError(f"{self.name}: expected a graph with labels to divide its nodes by, found none.")
+            raise GraphError(f"{self.name}: expected labels to divide its nodes by, found none.")
         if kind == "ppnp":
             return ppnp_split(y, seed)
         if kind == "airport":
