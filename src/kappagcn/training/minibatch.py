@@ -137,7 +137,7 @@ class MiniBatchTrainer(Trainer):
             loss = _BatchLoss(model, task)
             group = self.communicator.group
             self._parallel = DistributedDataParallel(
-                loss, process_group=group, broadcast_buffers=False, find_unused_parameters=True
+                loss, process_group=group, forward_sync_buffers=False, static_graph=True
             )
 
     def _gradients(self, epoch: int) -> float:
