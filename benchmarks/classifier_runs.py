@@ -10,7 +10,8 @@ from typing import Any
 from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.classification.evaluation import final_evaluation
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset, load_benchmark
-from kappagcn.paper.runs import made_by, record_lines
+from kappagcn.paper.machine import made_by
+from kappagcn.paper.runs import record_lines
 from kappagcn.training.labelled import read_labels
 
 RECORDS = Path(__file__).parents[1] / "records"

@@ -24,7 +24,7 @@ from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.embedding.space_choice import candidate_spaces
 from kappagcn.graphs import as_graph, describe
 from kappagcn.graphs import load_graph as load_from
-from kappagcn.paper.runs import peak_memory
+from kappagcn.paper.machine import peak_memory
 
 TRIALS = "halving"  # how starts are compared; rows of an earlier state have none
 # Mean relative error in ten dimensions: overlapping spaces, NeurIPS 2021, Adam with 2000 steps.

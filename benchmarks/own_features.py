@@ -21,7 +21,7 @@ from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.graphs import Split
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset, load_benchmark
 from kappagcn.graphs.measures.homophily import is_heterophilous
-from kappagcn.paper.runs import made_by
+from kappagcn.paper.machine import made_by
 from kappagcn.training.labelled import read_labels
 
 PATH = record.RECORDS / "own_features.jsonl"

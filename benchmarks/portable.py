@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 import record
-from kappagcn.paper.runs import processor
+from kappagcn.paper.machine import processor
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("torch", "numpy", "scipy", "torch_geometric", "numba", "pytest", "hypothesis", "kappagcn")

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from kappagcn.paper.runs import processor
+from kappagcn.paper.machine import processor
 from kappagcn.training.provenance import commit
 
 RECORDS = Path(__file__).parents[1] / "records"

@@ -28,8 +28,9 @@ import torch
 import accuracy
 import record
 from kappagcn.paper.embeddings import EmbeddingJob
+from kappagcn.paper.machine import machine, versions
 from kappagcn.paper.reproduce import plan
-from kappagcn.paper.runs import Record, RecordFile, Run, machine, run_all, versions
+from kappagcn.paper.runs import Record, RecordFile, Run, run_all
 from kappagcn.paper.table1 import VARIANTS
 from kappagcn.paper.tables import accuracy as mean_accuracy
 from kappagcn.training.provenance import commit

@@ -7,24 +7,16 @@ __all__ = [
     "CheckpointError",
     "ConfigError",
     "ConvergenceWarning",
-    "DataMissingError",
     "DivergedError",
     "DownloadError",
+    "EmbeddingFailedError",
     "GeometryError",
     "GraphError",
     "GraphFileError",
     "IntegrityError",
     "KappaGCNError",
     "NonUniqueMeanWarning",
-    "OutsideBallError",
     "PrecisionWarning",
-    "RecordError",
-    "SignatureError",
-    "SplitError",
-    "SplitWarning",
-    "TestNodesError",
-    "TrainingError",
-    "UndefinedMidpointError",
     "WorkerLostError",
 ]
 
@@ -34,65 +26,31 @@ class KappaGCNError(Exception):
 
 
 class GeometryError(KappaGCNError, ValueError):
-    """Wrong arguments of a κ-stereographic operation: shapes, dtypes, NaN."""
-
-
-class OutsideBallError(GeometryError):
-    """Points with 1 + κ|x|² ≤ 0: outside the ball of radius 1/√(−κ)."""
-
-
-class UndefinedMidpointError(GeometryError):
-    """Weights for which the weighted sum of lifted points does not point into the space."""
-
-
-class SignatureError(KappaGCNError, ValueError):
-    """A signature such as ``"H8xS8"`` that cannot be read."""
+    """Wrong arguments of a κ-stereographic operation, points outside its space, or a signature that cannot be read."""
 
 
 class GraphError(KappaGCNError, ValueError):
-    """A graph or its data that cannot be used: numbers that disagree, NaN features, negative weights."""
+    """A graph, its data or a split of it that cannot be used; test nodes outside the final evaluation."""
 
 
 class GraphFileError(GraphError):
     """A file that cannot be read in its format; the message names the file, and the line if there is one."""
 
 
+class ConfigError(KappaGCNError, ValueError):
+    """Settings or arguments that are wrong or contradict each other; raised before training starts."""
+
+
+class DownloadError(KappaGCNError):
+    """A dataset that is neither on this machine nor could be fetched; the message says where to put it."""
+
+
 class IntegrityError(KappaGCNError):
     """A file whose hash differs from that of the catalogue."""
 
 
-class DownloadError(KappaGCNError):
-    """A file that could not be fetched."""
-
-
-class DataMissingError(DownloadError):
-    """A dataset that is neither on this machine nor can be downloaded; the message says where to put it."""
-
-
-class SplitError(KappaGCNError, ValueError):
-    """A split of nodes or edges that is impossible or contradictory."""
-
-
-class TestNodesError(KappaGCNError):
-    """Test nodes used outside the final evaluation."""
-
-    __test__ = False  # pytest would collect a class whose name starts with Test
-
-
-class TrainingError(KappaGCNError, ValueError):
-    """Arguments of training that are wrong; raised before training starts."""
-
-
-class ConfigError(KappaGCNError, ValueError):
-    """Settings of an experiment that cannot be read or contradict each other."""
-
-
-class RecordError(KappaGCNError):
-    """A file of records that cannot be read or written."""
-
-
 class CheckpointError(KappaGCNError):
-    """A run folder that cannot be written, read or resumed."""
+    """A run folder or a file of records that cannot be written, read or resumed."""
 
 
 class DivergedError(KappaGCNError):
@@ -141,10 +99,6 @@ class ConvergenceWarning(UserWarning):
 
 class NonUniqueMeanWarning(UserWarning):
     """The points do not lie in a ball of radius π/(2√κ): their Fréchet mean need not be unique."""
-
-
-class SplitWarning(UserWarning):
-    """A class has no training nodes."""
 
 
 class PrecisionWarning(UserWarning):

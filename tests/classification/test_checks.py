@@ -8,7 +8,7 @@ from torch import nn
 
 from kappagcn.classification.evaluation import final_evaluation, predict
 from kappagcn.classification.fitting import fit
-from kappagcn.errors import SplitError, SplitWarning, TrainingError
+from kappagcn.errors import ConfigError, GraphError
 from kappagcn.graphs import Split, disease
 from kappagcn.models import KappaGCN
 from kappagcn.nn import TangentFeatures
@@ -59,7 +59,7 @@ CASES = {
 def test_what_cannot_be_trained_is_named_before_training_starts(case, data, split, tmp_path):
     change, words = CASES[case]
     spoilt, other = change(data, split)
-    with pytest.raises(TrainingError, match=words):
+    with pytest.raises(ConfigError, match=words):
         fit(network(), spoilt, other, TrainingSettings(epochs=1), folder=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -68,18 +68,18 @@ def test_what_cannot_be_trained_is_named_before_training_starts(case, data, spli
 def test_nan_in_sparse_features_is_found_too(data, split):
     spoilt = with_x(data, spoil)
     spoilt.x = spoilt.x.to_sparse_csr()
-    with pytest.raises(TrainingError, match="1 entries that are NaN"):
+    with pytest.raises(ConfigError, match="1 entries that are NaN"):
         fit(network(), spoilt, split)
 
 
 def test_no_training_nodes(data):
-    with pytest.raises(SplitError, match="expected nodes to train on, found none"):
+    with pytest.raises(GraphError, match="expected nodes to train on, found none"):
         Split([], [0], [1], [2])
     data.train_mask = torch.zeros(200, dtype=torch.bool)
-    with pytest.raises(SplitError, match="expected nodes to train on, found none"):
+    with pytest.raises(GraphError, match="expected nodes to train on, found none"):
         fit(network(), data)
     del data.train_mask
-    with pytest.raises(SplitError, match=r"data\.train_mask, found neither"):
+    with pytest.raises(GraphError, match=r"data\.train_mask, found neither"):
         fit(network(), data)
 
 
@@ -103,7 +103,7 @@ def test_no_training_nodes(data):
     ],
 )
 def test_common_mistakes_end_in_a_sentence(call, words, data, split):
-    with pytest.raises(TrainingError, match=words):
+    with pytest.raises(ConfigError, match=words):
         call(network(), data, split)
 
 
@@ -113,6 +113,6 @@ def test_a_class_without_training_nodes_is_named_and_never_predicted():
     nodes = torch.arange(60)
     split = Split(nodes[:40][graph.y[:40] < 2], nodes[40:50], [], nodes[50:])
     model = KappaGCN(10, 3, "H4")
-    with pytest.warns(SplitWarning, match="found none of class 2, which is then never predicted"):
+    with pytest.warns(UserWarning, match="found none of class 2, which is then never predicted"):
         fit(model, TangentFeatures(0.1)(graph), split, TrainingSettings(epochs=30))
     assert int(predict(model, graph).argmax(1).max()) < 2

@@ -8,7 +8,7 @@ import torch
 from kappagcn import KappaGCNClassifier
 from kappagcn.classification import classifier as classifier_module
 from kappagcn.classification.cross_validation import ClassifierRuns, classify, load_labelled, splits_of
-from kappagcn.errors import CheckpointError, GraphError, SplitError
+from kappagcn.errors import CheckpointError, GraphError
 from kappagcn.graphs import disease, random_split
 from kappagcn.training import labelled as labelled_module
 
@@ -47,7 +47,7 @@ def test_masks_of_a_file_are_its_one_split():
     data.test_mask = ~data.train_mask
     (split,) = splits_of("mine.npz", data, 1)
     assert split.final_test_nodes().tolist() == list(range(100, 200))
-    with pytest.raises(SplitError, match="expected 1 split, the one of its masks"):
+    with pytest.raises(GraphError, match="expected 1 split, the one of its masks"):
         splits_of("mine.npz", data, 2)
     data.y = None
     with pytest.raises(GraphError, match="expected a graph with labels to learn from"):

@@ -48,8 +48,8 @@ def test_without_validation_nodes_there_is_no_range(classifier):
 
 
 def test_a_loaded_classifier_has_no_graph_to_measure_on(classifier, tmp_path):
-    from kappagcn.errors import TrainingError
+    from kappagcn.errors import ConfigError
 
     classifier.save(tmp_path / "model.safetensors")
-    with pytest.raises(TrainingError, match="has no graph"):
+    with pytest.raises(ConfigError, match="has no graph"):
         KappaGCNClassifier.load(tmp_path / "model.safetensors").curvature_intervals()

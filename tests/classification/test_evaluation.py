@@ -6,7 +6,7 @@ import torch
 
 from kappagcn.classification.evaluation import final_evaluation, predict
 from kappagcn.classification.fitting import fit
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.graphs import Split
 from kappagcn.models import KappaGCN
 from kappagcn.training.checkpoint import load_model
@@ -35,7 +35,7 @@ def test_the_final_evaluation_counts_right(data, split):
         f1.append(2 * hit / (int((labels == c).sum()) + int((truth == c).sum())))
     assert metrics["accuracy"] == pytest.approx(float((labels == truth).float().mean()))
     assert metrics["macro_f1"] == pytest.approx(sum(f1) / 2)
-    with pytest.raises(TrainingError, match="test nodes for the final evaluation, found none"):
+    with pytest.raises(ConfigError, match="test nodes for the final evaluation, found none"):
         final_evaluation(model, data, Split([0], [], [], []))
 
 

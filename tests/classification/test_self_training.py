@@ -11,7 +11,7 @@ from kappagcn.classification.minibatch import MiniBatch
 from kappagcn.classification.parts import Partitioned
 from kappagcn.classification.task import NodeClassification, SelfTraining
 from kappagcn.distributed import Communicator
-from kappagcn.errors import CheckpointError, TrainingError
+from kappagcn.errors import CheckpointError, ConfigError
 from kappagcn.graphs import Split
 from kappagcn.training.run import train
 from kappagcn.training.settings import TrainingSettings
@@ -110,11 +110,11 @@ def test_rounds_count_as_epochs(data, split):
 
 @pytest.mark.parametrize("strategy", [MiniBatch(50), Partitioned(Communicator())], ids=["batches", "parts"])
 def test_other_strategies_refuse_it(data, split, strategy):
-    with pytest.raises(TrainingError, match="self_training: expected training on the whole graph in one process"):
+    with pytest.raises(ConfigError, match="self_training: expected training on the whole graph in one process"):
         fit(network(), data, split, CONFIG, strategy=strategy)
 
 
 def test_a_graph_whose_nodes_all_train_or_stop_is_refused(data):
     nodes = torch.arange(200)
-    with pytest.raises(TrainingError, match="expected nodes that neither train nor stop"):
+    with pytest.raises(ConfigError, match="expected nodes that neither train nor stop"):
         fit(network(), data, Split(nodes[:150], nodes[150:], [], []), CONFIG)

@@ -17,7 +17,7 @@ def test_classify_then_predict_for_the_same_and_for_new_nodes(tmp_path):
     folder = tmp_path / "run"
     options = ["--features", str(tmp_path / "old-features.csv"), "--labels", str(tmp_path / "old-labels.csv")]
     output = run(
-        "classify", str(tmp_path / "old.csv"), *options, "--space", "H4", "--splits", "2", "--runs", "2",
+        "classify", str(tmp_path / "old.csv"), *options, "--space", "H4", "--splits", "2", "--set", "runs=2",
         "--epochs", "100", "--out", str(folder), "--json",
     )  # fmt: skip
     summary = json.loads(output.stdout)

@@ -10,7 +10,7 @@ import torch.distributed as dist
 from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.distributed import Communicator
 from kappagcn.embedding.embedder import GraphEmbedder
-from kappagcn.errors import CheckpointError, TrainingError
+from kappagcn.errors import CheckpointError, ConfigError
 from kappagcn.graphs import disease, torus
 
 TIMEOUT = 5  # seconds after which an operation that other processes do not join fails
@@ -53,7 +53,7 @@ def shared(rank, over):
 def refused(group):
     try:
         Communicator(group)
-    except TrainingError as problem:
+    except ConfigError as problem:
         return str(problem)
 
 

@@ -10,7 +10,7 @@ import group_worker
 import workers
 from kappagcn.distributed import Communicator
 from kappagcn.embedding.embedder import GraphEmbedder
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.graphs import torus
 
 
@@ -87,5 +87,5 @@ def test_a_single_process_is_the_default():
 
 @pytest.mark.parametrize("group", ["world", 2, object()])
 def test_what_is_no_group_is_refused(group):
-    with pytest.raises(TrainingError, match=r"group: expected a torch\.distributed\.ProcessGroup"):
+    with pytest.raises(ConfigError, match=r"group: expected a torch\.distributed\.ProcessGroup"):
         GraphEmbedder("H2", verbose=False).fit(torus(20), group=group)

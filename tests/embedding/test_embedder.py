@@ -14,14 +14,7 @@ from torch_geometric.data import Data
 from kappagcn import GraphEmbedder
 from kappagcn.embedding.graph_distances import GraphDistances
 from kappagcn.embedding.quality import measure
-from kappagcn.errors import (
-    CheckpointError,
-    ConfigError,
-    EmbeddingFailedError,
-    GraphError,
-    SignatureError,
-    TrainingError,
-)
+from kappagcn.errors import CheckpointError, ConfigError, EmbeddingFailedError, GeometryError, GraphError
 from kappagcn.geometry.signature import parse_signature
 from kappagcn.graphs import as_graph, balanced_tree, cycle, from_networkx, path, shortest_paths, star
 from kappagcn.models import FreePoints
@@ -249,7 +242,7 @@ def test_arguments_as_scikit_learn_asks_for_them():
     embedder = GraphEmbedder("S2", method="kappa-gcn")
     assert embedder.get_params()["method"] == "kappa-gcn"
     assert repr(embedder.set_params(epochs=5)) == "GraphEmbedder(space='S2', epochs=5, method='kappa-gcn')"
-    with pytest.raises(TrainingError, match="found 'colour'"):
+    with pytest.raises(ConfigError, match="found 'colour'"):
         embedder.set_params(colour=1)
 
 
@@ -258,7 +251,7 @@ def test_arguments_as_scikit_learn_asks_for_them():
     [
         (7, {}, GraphError, "expected PyG's Data, a SciPy or NumPy adjacency matrix, .* found int"),
         (nx.empty_graph(0), {}, GraphError, "expected a graph with nodes, found none"),
-        (TREE, {"space": "X3"}, SignatureError, "found 'X'"),
+        (TREE, {"space": "X3"}, GeometryError, "found 'X'"),
         (TREE, {"method": "gcn"}, ConfigError, "method: expected free, kappa-gcn, found 'gcn'"),
         (TREE, {"start": "zero"}, ConfigError, "start: expected graph, paper, found 'zero'"),
         (TREE, {"epochs": 0}, ConfigError, "epochs: expected a whole number in .*, found 0"),
@@ -397,7 +390,7 @@ def test_nodes_that_share_a_place_are_counted():
 
 def test_an_embedder_that_was_not_fitted_has_no_results():
     for ask in (lambda e: e.curvatures_, lambda e: e.distances(), lambda e: e.summary()):
-        with pytest.raises(TrainingError, match="Call fit first"):
+        with pytest.raises(ConfigError, match="Call fit first"):
             ask(GraphEmbedder())
 
 

@@ -6,7 +6,7 @@ from pyarrow import parquet
 
 from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.embedding.embedder import GraphEmbedder
-from kappagcn.errors import CheckpointError, ConfigError, GraphError, TrainingError
+from kappagcn.errors import CheckpointError, ConfigError, GraphError
 from kappagcn.graphs import load_graph, path
 
 
@@ -56,7 +56,7 @@ def test_what_cannot_be_exported_is_refused(embedder, tmp_path):
         embedder.export(tmp_path / "points.xlsx")
     with pytest.raises(ConfigError, match="expected points or tangent"):
         embedder.export(tmp_path / "points.csv", vectors="all")
-    with pytest.raises(TrainingError, match="Call fit first"):
+    with pytest.raises(ConfigError, match="Call fit first"):
         GraphEmbedder().export(tmp_path / "points.csv")
 
 

@@ -6,7 +6,7 @@ from kappagcn import GraphEmbedder
 from kappagcn.distributed import Communicator
 from kappagcn.embedding.run import EmbeddingRun
 from kappagcn.embedding.space_choice import Candidate, SpaceChoice, _reason, candidate_spaces, choose_space
-from kappagcn.errors import SignatureError
+from kappagcn.errors import GeometryError
 from kappagcn.geometry.signature import parse_signature
 from kappagcn.graphs import balanced_tree, cycle, path
 
@@ -19,7 +19,7 @@ def test_candidates_have_the_dimension_that_is_asked_for(dim):
 
 
 def test_no_dimension_is_refused():
-    with pytest.raises(SignatureError, match="dim: expected"):
+    with pytest.raises(GeometryError, match="dim: expected"):
         candidate_spaces(0)
 
 

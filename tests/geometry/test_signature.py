@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kappagcn.errors import SignatureError
+from kappagcn.errors import GeometryError
 from kappagcn.geometry.signature import Factor, format_signature, parse_signature
 
 
@@ -49,7 +49,7 @@ def test_reads(signature, factors):
     ],
 )
 def test_refuses_and_names_the_part(signature, message):
-    with pytest.raises(SignatureError, match=message):
+    with pytest.raises(GeometryError, match=message):
         parse_signature(signature)
 
 
@@ -65,5 +65,5 @@ def test_round_trip(actual):
 
 @given(st.text(alphabet="HSEUx^()-.0123456789 ", max_size=12))
 def test_no_text_raises_anything_else(text):
-    with contextlib.suppress(SignatureError):
+    with contextlib.suppress(GeometryError):
         assert all(f.dim >= 1 for f in parse_signature(text))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kappagcn.errors import SplitError
+from kappagcn.errors import GraphError
 from kappagcn.graphs import NegativeSampler, classic, negatives, star
 from kappagcn.graphs.negatives import pair_keys
 
@@ -48,7 +48,7 @@ def test_a_graph_with_one_pair_left_gives_that_pair(distribution):
     sampler = NegativeSampler(edges, 20, distribution)
     assert sampler.sample(5).unique(dim=1).tolist() == [[0], [1]]
     assert sampler.distinct(1).tolist() == [[0], [1]]
-    with pytest.raises(SplitError, match="expected 2 pairs of nodes without an edge, found 1"):
+    with pytest.raises(GraphError, match="expected 2 pairs of nodes without an edge, found 1"):
         sampler.distinct(2)
 
 
@@ -60,9 +60,9 @@ def test_a_star_has_pairs_of_leaves_alone():
 
 
 def test_a_complete_graph_has_none():
-    with pytest.raises(SplitError, match="every two are linked"):
+    with pytest.raises(GraphError, match="every two are linked"):
         NegativeSampler(torch.triu_indices(5, 5, 1), 5)
-    with pytest.raises(SplitError, match="expected uniform or degree, found 'odd'"):
+    with pytest.raises(GraphError, match="expected uniform or degree, found 'odd'"):
         NegativeSampler(torch.triu_indices(5, 5, 1), 6, "odd")
 
 

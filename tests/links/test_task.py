@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import link_worker
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.graphs import EdgeSplit, LabelledPairs
 from kappagcn.graphs.negatives import pair_keys
 from kappagcn.links.fitting import fit_links, link_task
@@ -95,7 +95,7 @@ def test_an_epoch_of_batches_meets_every_edge_once(data, split):
     task = LinkBatches(link_worker.model(), data, split, batch_size=50, num_neighbors=3)
     met = [task._batch[0] for _ in task.batches(seed=1, epoch=2)]
     assert sorted(pair_keys(torch.cat(met, 1), 200).tolist()) == sorted(pair_keys(split.train, 200).tolist())
-    with pytest.raises(TrainingError, match="expected a current batch"):
+    with pytest.raises(ConfigError, match="expected a current batch"):
         LinkBatches(link_worker.model(), data, split).loss()
 
 
@@ -140,11 +140,11 @@ def test_the_final_evaluation_has_all_metrics(data, split):
 def test_wrong_arguments(data, split):
     none = torch.empty(2, 0, dtype=torch.int64)
     bare = EdgeSplit(split.train, LabelledPairs(none, none), LabelledPairs(none, none), 200)
-    with pytest.raises(TrainingError, match="expected validation edges"):
+    with pytest.raises(ConfigError, match="expected validation edges"):
         LinkPrediction(link_worker.model(), data, bare)
-    with pytest.raises(TrainingError, match="expected a LinkPredictor, found KappaGCN"):
+    with pytest.raises(ConfigError, match="expected a LinkPredictor, found KappaGCN"):
         link_task(KappaGCN(10, None, "H4"), data, split)
-    with pytest.raises(TrainingError, match="expected 200 free points, found 7"):
+    with pytest.raises(ConfigError, match="expected 200 free points, found 7"):
         link_task(LinkPredictor(FreePoints(7, "H4")), data, split)
-    with pytest.raises(TrainingError, match="folds: expected a whole number from 1"):
+    with pytest.raises(ConfigError, match="folds: expected a whole number from 1"):
         LinkPrediction(link_worker.model(), data, split, folds=0)

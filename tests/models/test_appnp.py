@@ -5,7 +5,7 @@ import torch
 from torch_geometric.nn import APPNP as Propagation
 
 from kappagcn.classification.minibatch import MiniBatches
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.graphs import disease, random_split
 from kappagcn.models import APPNP
 from kappagcn.training.layer_by_layer import layerwise
@@ -64,7 +64,7 @@ def test_curvatures_are_trained(data):
 
 def test_it_takes_the_whole_graph_alone(data):
     model = APPNP(10, 2, "H4")
-    with pytest.raises(TrainingError, match="found appnp"):
+    with pytest.raises(ConfigError, match="found appnp"):
         MiniBatches(model, data, random_split(data.y, 0))
-    with pytest.raises(TrainingError, match="found appnp"):
+    with pytest.raises(ConfigError, match="found appnp"):
         layerwise(model, data.x, data.edge_index)

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import kappagcn.geometry as G
-from kappagcn.errors import GeometryError, TrainingError
+from kappagcn.errors import ConfigError, GeometryError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
 from kappagcn.optim import ManifoldParameter, RiemannianAdam, RiemannianSGD
 
@@ -194,16 +194,16 @@ def test_loaded_states_continue_training(build, signature):
 
 def test_what_is_refused():
     w = nn.Parameter(torch.zeros(2))
-    with pytest.raises(TrainingError, match="lr: expected a number that is not negative, found -1"):
+    with pytest.raises(ConfigError, match="lr: expected a number that is not negative, found -1"):
         RiemannianSGD([w], lr=-1)
-    with pytest.raises(TrainingError, match="momentum: expected a number that is not negative"):
+    with pytest.raises(ConfigError, match="momentum: expected a number that is not negative"):
         RiemannianSGD([w], momentum=-0.1)
-    with pytest.raises(TrainingError, match=r"nesterov: expected a momentum and no dampening, found momentum=0\.0"):
+    with pytest.raises(ConfigError, match=r"nesterov: expected a momentum and no dampening, found momentum=0\.0"):
         RiemannianSGD([w], nesterov=True)
-    with pytest.raises(TrainingError, match=r"betas: .* found 1\.0 in position 1"):
+    with pytest.raises(ConfigError, match=r"betas: .* found 1\.0 in position 1"):
         RiemannianAdam([w], betas=(0.9, 1.0))
     w.grad = torch.zeros(2).to_sparse()
-    with pytest.raises(TrainingError, match=r"dense gradients, found torch\.sparse_coo"):
+    with pytest.raises(ConfigError, match=r"dense gradients, found torch\.sparse_coo"):
         RiemannianAdam([w]).step()
     x = ManifoldParameter(torch.zeros(2), manifold=Stereographic(-1.0))
     x.grad = torch.tensor([torch.nan, 0.0])

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from kappagcn.classification.settings import ClassificationSettings
-from kappagcn.errors import GraphError, RecordError
+from kappagcn.errors import CheckpointError, GraphError
 from kappagcn.graphs import Split
 from kappagcn.paper import Experiment, Job, RecordFile, run, run_all, runs
 from kappagcn.paper.embeddings import EmbeddingExperiment, EmbeddingJob
@@ -111,14 +111,14 @@ def test_a_damaged_line_is_named(tmp_path):
     file = RecordFile(tmp_path / "records.jsonl")
     for damaged in ("nonsense", "[1]", '{"a": 1}'):
         file.path.write_text(f"{damaged}\n")
-        with pytest.raises(RecordError, match=r"records.jsonl, line 1: expected one record a line, found"):
+        with pytest.raises(CheckpointError, match=r"records.jsonl, line 1: expected one record a line, found"):
             file.records()
 
 
 def test_a_place_that_cannot_be_written_is_found_before_the_run(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(runs, "run", lambda *_: pytest.fail("ran first"))
-    with pytest.raises(RecordError, match="cannot be written"):
+    with pytest.raises(CheckpointError, match="cannot be written"):
         run_all([(Job(CURVED, 0), RecordFile(tmp_path / "file" / "below.jsonl"))])
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kappagcn import Curvature, KappaGCN, ProductManifold
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.nn import KappaGCNConv, KappaLogits
 from kappagcn.optim import ManifoldParameter, RiemannianAdam
 from kappagcn.training.groups import parameter_groups
@@ -62,5 +62,5 @@ def test_rates_and_chosen_weights():
 
 @pytest.mark.parametrize("wrong", [{"lr": -1.0}, {"curvature_lr": -0.1}, {"weight_decay": float("nan")}])
 def test_wrong_numbers_are_refused(wrong):
-    with pytest.raises(TrainingError, match="expected a number from 0"):
+    with pytest.raises(ConfigError, match="expected a number from 0"):
         parameter_groups(torch.nn.Linear(2, 2), **wrong)

@@ -6,7 +6,7 @@ from torch_geometric.data import Data
 
 from kappagcn.classification.fitting import fit
 from kappagcn.classification.minibatch import MiniBatch, MiniBatches
-from kappagcn.errors import GraphError, TrainingError
+from kappagcn.errors import ConfigError, GraphError
 from kappagcn.models import GCN, HGCN, MLP, KappaGCN
 from kappagcn.nn import SparseMatrix
 from kappagcn.sparse import NeighbourSampler
@@ -119,14 +119,14 @@ def test_only_what_the_nodes_need_is_looked_at(data):
 def test_other_wrong_input(data, split):
     with pytest.raises(GraphError, match=r"blocks: expected 2, .* found 0"):
         network().forward_blocks(data.x, [])
-    with pytest.raises(TrainingError, match="batch_size"):
+    with pytest.raises(ConfigError, match="batch_size"):
         layerwise(network(), data.x, data.edge_index, batch_size=0)
-    with pytest.raises(TrainingError, match="nodes: expected 0 to 199, found 3 to 200"):
+    with pytest.raises(ConfigError, match="nodes: expected 0 to 199, found 3 to 200"):
         layerwise(network(), data.x, data.edge_index, nodes=torch.tensor([3, 200]))
-    with pytest.raises(TrainingError, match="nodes: expected numbers of nodes"):
+    with pytest.raises(ConfigError, match="nodes: expected numbers of nodes"):
         layerwise(network(), data.x, data.edge_index, nodes=[3])
-    with pytest.raises(TrainingError, match="expected a current batch"):
+    with pytest.raises(ConfigError, match="expected a current batch"):
         MiniBatches(network(), data, split).loss()
-    with pytest.raises(TrainingError, match="expected features"):
+    with pytest.raises(ConfigError, match="expected features"):
         fit(network(), Data(edge_index=data.edge_index, y=data.y), split, strategy=MiniBatch())
     assert torch.equal(take_rows(data.x, torch.tensor([3])), data.x[3:4])

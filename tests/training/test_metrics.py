@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.training.metrics import average_precision, roc_auc
 
 
@@ -29,7 +29,7 @@ def test_average_precision_by_hand():
 
 
 def test_nothing_to_compare_is_refused():
-    with pytest.raises(TrainingError, match="at least one edge"):
+    with pytest.raises(ConfigError, match="at least one edge"):
         roc_auc([], [1.0])
-    with pytest.raises(TrainingError, match="finite"):
+    with pytest.raises(ConfigError, match="finite"):
         roc_auc([np.nan], [1.0])

@@ -10,7 +10,7 @@ import training_worker
 from kappagcn.classification.evaluation import final_evaluation
 from kappagcn.classification.fitting import fit
 from kappagcn.classification.minibatch import MiniBatch, MiniBatches
-from kappagcn.errors import DivergedError, PrecisionWarning, TrainingError
+from kappagcn.errors import ConfigError, DivergedError, PrecisionWarning
 from kappagcn.graphs import Split
 from kappagcn.models import GCN, HGCN, MLP, KappaGCN
 from kappagcn.training.checkpoint import load_model
@@ -252,12 +252,12 @@ def test_workers_end_with_the_same_weights(data, split, tmp_path):
     ],
 )
 def test_wrong_arguments(options, message, data, split):
-    with pytest.raises(TrainingError, match=message):
+    with pytest.raises(ConfigError, match=message):
         fit_minibatch(network(), data, split, **{"config": TrainingSettings(epochs=1), **options})
 
 
 def test_attention_needs_all_neighbours(data, split):
     config = TrainingSettings(epochs=2)
-    with pytest.raises(TrainingError, match="without attention, whose weights need all neighbours"):
+    with pytest.raises(ConfigError, match="without attention, whose weights need all neighbours"):
         fit_minibatch(HGCN(10, 2, attention=True), data, split, config, num_neighbors=10)
     assert fit_minibatch(HGCN(10, 2, attention=True), data, split, config, num_neighbors=-1).epochs == 2

@@ -5,14 +5,14 @@ from dataclasses import fields
 import pytest
 
 from kappagcn.classification.settings import ClassificationSettings
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.training.setting_field import check_count, description
 
 
 @pytest.mark.parametrize("value", [0, 2.5, True, "3"])
 def test_counts_are_whole_numbers(value):
     assert check_count("folds", 3) == 3
-    with pytest.raises(TrainingError, match="folds: expected a whole number from 1"):
+    with pytest.raises(ConfigError, match="folds: expected a whole number from 1"):
         check_count("folds", value)
 
 

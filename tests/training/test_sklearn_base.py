@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator, estimator_checks_gen
 
 from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.embedding.embedder import GraphEmbedder
-from kappagcn.errors import GraphError, TrainingError
+from kappagcn.errors import ConfigError, GraphError
 from kappagcn.graphs import balanced_tree, load_graph
 from kappagcn.links.predictor import KappaGCNLinkPredictor
 from kappagcn.training.graph_nodes import GraphNodes
@@ -47,7 +47,7 @@ def test_they_are_scikit_learns():
         with pytest.raises(NotFittedError, match="Call fit first"):
             each.score(balanced_tree(2, 2))
     assert issubclass(NotFittedError, ValueError)
-    with pytest.raises(TrainingError):
+    with pytest.raises(ConfigError):
         classifier.predict()
 
 

@@ -12,7 +12,7 @@ from kappagcn.classification.task import NodeClassification
 from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.embedding.graph_distances import GraphDistances
 from kappagcn.embedding.tasks import EmbeddingTask
-from kappagcn.errors import DivergedError, TrainingError
+from kappagcn.errors import ConfigError, DivergedError
 from kappagcn.graphs import balanced_tree, cycle
 from kappagcn.models import FreePoints, KappaGCN
 from kappagcn.training.checkpoint import CheckpointFolder
@@ -262,7 +262,7 @@ def test_a_training_of_ones_own(tmp_path):
     assert torch.equal(other.slope, model.slope)
     for parameter in model.parameters():
         parameter.requires_grad_(False)
-    with pytest.raises(TrainingError, match="expected parameters to train, found none"):
+    with pytest.raises(ConfigError, match="expected parameters to train, found none"):
         Trainer(model, Task(model), TrainingSettings())
 
 

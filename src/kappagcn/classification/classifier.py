@@ -21,7 +21,7 @@ from kappagcn.classification.files import restore_classifier, save_classifier
 from kappagcn.classification.fitting import FullGraph, Strategy
 from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.distributed import Communicator
-from kappagcn.errors import ConfigError, GraphError, SplitError, TrainingError
+from kappagcn.errors import ConfigError, GraphError
 from kappagcn.geometry.signature import Factor, learned_signature, parse_signature
 from kappagcn.graphs import Split
 from kappagcn.graphs.io.node_data import compact_features, one_hot
@@ -191,7 +191,7 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         """The range of each curvature in which the validation cross-entropy rises by at most 1 %, weights fixed."""
         model = self._fitted()
         if self._data is None:
-            raise TrainingError("expected a classifier that was fitted, found one that was loaded: it has no graph.")
+            raise ConfigError("expected a classifier that was fitted, found one that was loaded: it has no graph.")
         data = self._data
         with threads_for_graph(data):
             adjacency = model.adjacency(data.x, data.edge_index, data.get("edge_weight"))
@@ -224,7 +224,7 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         self._fitted()
         if graph is None:
             if self._data is None:
-                raise TrainingError("expected a graph, which a saved classifier does not hold, found none.")
+                raise ConfigError("expected a graph, which a saved classifier does not hold, found none.")
             if x is not None:
                 raise GraphError("expected a graph with the features x, found features alone.")
             return self._data, None if y is None else labelled.node_labels(y, node_index(self._data))
@@ -324,7 +324,7 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         elif data.get("test_mask") is not None:
             where = data.test_mask.nonzero().flatten().numpy()
         elif graph is None:
-            raise SplitError("expected nodes that did not train, as nodes= or data.test_mask, found neither.")
+            raise GraphError("expected nodes that did not train, as nodes= or data.test_mask, found neither.")
         else:
             where = np.flatnonzero(~labelled.unlabelled(labels, self.classes_))
         if not len(where) or labelled.unlabelled(labels, self.classes_)[where].any():

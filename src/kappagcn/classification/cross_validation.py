@@ -16,7 +16,7 @@ from kappagcn.classification.baselines import verdict
 from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.classification.evaluation import covered, mean_accuracy, paired_difference, run_metrics, run_record
 from kappagcn.distributed import Communicator
-from kappagcn.errors import CheckpointError, GraphError, PrecisionWarning, SplitError
+from kappagcn.errors import CheckpointError, GraphError, PrecisionWarning
 from kappagcn.graphs import BUILT_IN, TEST_SEEDS, Split, catalogue, random_split
 from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.run_folder import Embedded
@@ -62,7 +62,7 @@ def splits_of(graph: str, data: Data, count: int, root: str | Path | None = None
         masks = data.train_mask.shape[1] if data.train_mask.dim() == 2 else 1
         if count > masks:
             own = "1 split, the one of its masks" if masks == 1 else f"at most {masks} splits, those of its masks"
-            raise SplitError(f"{graph}: expected {own}, found {count} asked for.")
+            raise GraphError(f"{graph}: expected {own}, found {count} asked for.")
         return [Split.from_masks(data, number) for number in range(count)]
     return [random_split(data.y, seed) for seed in TEST_SEEDS[:count]]
 

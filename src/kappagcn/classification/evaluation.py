@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
 from kappagcn.classification.checks import check_labels
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.training.checks import check_graph
@@ -72,12 +72,12 @@ def evaluate_scores(scores: Tensor, data: Data, split: Split) -> dict[str, float
     """`final_evaluation` from logits of all nodes, (N, C)."""
     nodes = split.final_test_nodes()
     if not len(nodes):
-        raise TrainingError(f"{split.name}: expected test nodes for the final evaluation, found none.")
+        raise ConfigError(f"{split.name}: expected test nodes for the final evaluation, found none.")
     check_labels(data)
     scores = scores[nodes]
     truth, predicted, classes = data.y[nodes], scores.argmax(1), scores.shape[1]
     if not 0 <= int(truth.min()) <= int(truth.max()) < classes:
-        raise TrainingError(
+        raise ConfigError(
             f"{split.name}: expected test nodes of classes 0 to {classes - 1}, found {int(truth.min())} to "
             f"{int(truth.max())}."
         )

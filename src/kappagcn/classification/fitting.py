@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from kappagcn.classification.checks import check_training
 from kappagcn.classification.task import NodeClassification, SelfTraining
-from kappagcn.errors import PrecisionWarning, TrainingError
+from kappagcn.errors import ConfigError, PrecisionWarning
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.training.checkpoint import fingerprint
@@ -78,7 +78,7 @@ def fit(
     """
     config = TrainingSettings() if config is None else config
     if not isinstance(config, TrainingSettings):
-        raise TrainingError(f"config: expected a TrainingSettings, found {type(config).__name__}.")
+        raise ConfigError(f"config: expected a TrainingSettings, found {type(config).__name__}.")
     if split is None:
         check_graph(model, data)
         split = Split.from_masks(data)

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from kappagcn.classification.task import NodeClassification
 from kappagcn.distributed import Communicator
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.nn.inputs import Features
@@ -60,7 +60,7 @@ class MiniBatches(NodeClassification):
         communicator: Communicator | None = None,
     ) -> None:
         if model.needs_whole_graph:
-            raise TrainingError(f"expected a network that takes mini-batches, found {model.name}. Use the whole graph.")
+            raise ConfigError(f"expected a network that takes mini-batches, found {model.name}. Use the whole graph.")
         self.batch_size = check_count("batch_size", batch_size)
         super().__init__(model, data, split, communicator)
         self.network = SampledNetwork(model, self.x, self.adjacency, num_neighbors, inference_batch_size)
@@ -80,7 +80,7 @@ class MiniBatches(NodeClassification):
     def loss(self) -> Tensor:
         """Cross-entropy of the current batch; those of all ranks add up to its mean."""
         if self._batch is None:
-            raise TrainingError("expected a current batch, found none: iterate over batches() first.")
+            raise ConfigError("expected a current batch, found none: iterate over batches() first.")
         seeds, share = self._batch
         return share * cross_entropy(self.network.sampled(seeds), self.labels[seeds].long(), reduction="sum")
 

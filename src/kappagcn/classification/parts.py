@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from kappagcn.classification.task import NodeClassification
 from kappagcn.distributed import Communicator, PartMatrix, cut, part_matrix
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.graphs.partition import assign_parts
 from kappagcn.models import NodeClassifier
@@ -93,7 +93,7 @@ class Partitioned:
     def trainer(self, model: NodeClassifier, data: Data, split: Split, config: TrainingSettings) -> Trainer:
         """A trainer on the part of this rank."""
         if not 0 < self.boundary <= 1:
-            raise TrainingError(f"boundary: expected a share above 0 and up to 1, found {self.boundary}.")
+            raise ConfigError(f"boundary: expected a share above 0 and up to 1, found {self.boundary}.")
         communicator = Communicator.of(self.group)
         # Computed on every rank, which takes no longer than on one.
         owner = node_owners(data, communicator.world_size, self.method)
@@ -115,7 +115,7 @@ class HaloClassification(PartClassification):
     def __init__(self, model: NodeClassifier, data: Data, split: Split, communicator: Communicator) -> None:
         offsets = data.parts or [0, data.num_nodes]
         if len(offsets) != communicator.world_size + 1:
-            raise TrainingError(
+            raise ConfigError(
                 f"expected as many processes as the folder has parts, {len(offsets) - 1}, found "
                 f"{communicator.world_size}. Convert it again with --parts {communicator.world_size}."
             )

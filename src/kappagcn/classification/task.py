@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.training.tasks import inputs, versions
@@ -150,7 +150,7 @@ class SelfTraining(NodeClassification):
         is_free = torch.ones(len(self.labels), dtype=torch.bool, device=self.labels.device)
         self.unlabelled = is_free.index_fill(0, labelled.to(is_free.device), False).nonzero().flatten()
         if not len(self.unlabelled):
-            raise TrainingError("self_training: expected nodes that neither train nor stop, found none.")
+            raise ConfigError("self_training: expected nodes that neither train nor stop, found none.")
         self.targets: Tensor | None = None
 
     @torch.no_grad()

@@ -92,7 +92,8 @@ def _convert(graph: str, out: Path, half: bool, memory: float, files: FileOption
     from kappagcn.graphs.io.convert import convert_table, is_streamed
     from kappagcn.graphs.io.edge_table import EdgeColumns
 
-    if out.suffix or not is_streamed(Path(graph)):
+    by_number = any(file is not None and Path(file).suffix == ".npy" for file in (files.features, files.labels))
+    if out.suffix or not (by_number or is_streamed(Path(graph))):
         for note in save_graph(files.load(graph), out, half=half):
             say(note)
         return

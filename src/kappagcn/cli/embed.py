@@ -20,9 +20,7 @@ HIDDEN = ("features", "labels", "label", "weight", *RARE)
 NAMED = 5  # largest number of coincident nodes that are printed by name
 
 
-@command(
-    "kappagcn embed karate --space H2xS2 --epochs 200 --out karate-run", hidden=("features", "labels", "label", *RARE)
-)
+@command("kappagcn embed karate --space H2xS2 --epochs 200 --out karate-run", hidden=HIDDEN)
 def embed(
     context: typer.Context,
     graph: Graph,

@@ -91,7 +91,7 @@ def reproduce(
 
 def _figures(names: list[str], out: Path, data: Path | None) -> list[Path]:
     """Draw the paper's figures of these names; without names all that have records."""
-    from kappagcn.errors import DownloadError, RecordError
+    from kappagcn.errors import CheckpointError, DownloadError
     from kappagcn.paper.figures.catalogue import FIGURES, draw_paper_figure
     from kappagcn.paper.histograms import histograms
 
@@ -105,7 +105,7 @@ def _figures(names: list[str], out: Path, data: Path | None) -> list[Path]:
             if name in ("curvatures", "degrees"):
                 histograms(out, data)
             paths = draw_paper_figure(name, out / "figures", out)
-        except (RecordError, DownloadError) as error:
+        except (CheckpointError, DownloadError) as error:
             if names:
                 raise
             say(f"{name}: left out. {error}")

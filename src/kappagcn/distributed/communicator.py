@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from kappagcn.errors import KappaGCNError, TrainingError
+from kappagcn.errors import ConfigError, KappaGCNError
 
 __all__ = ["Communicator"]
 
@@ -44,7 +44,7 @@ class Communicator:
         if group is None:
             return
         if not isinstance(group, dist.ProcessGroup) or dist.get_rank(group) < 0:
-            raise TrainingError(
+            raise ConfigError(
                 "group: expected a torch.distributed.ProcessGroup that this process is a member of, such as "
                 f"torch.distributed.group.WORLD, found {group!r}. Leave it out to work in one process."
             )

@@ -44,14 +44,6 @@ class Exchange:
         """Number of rows of other ranks that are needed here."""
         return sum(self.receives)
 
-    def any_rank(self, condition: bool) -> bool:
-        """Whether a condition holds on any rank."""
-        return self.communicator.any_rank(condition)
-
-    def sum_over_ranks(self, *values: Tensor | float) -> list[float]:
-        """The sum of each number over all ranks."""
-        return self.communicator.all_reduce_sum(*values)
-
     def gather_forward(self, x: Tensor) -> Tensor:
         """Own rows, then those of other ranks: (own, D) → (own + halo, D)."""
         mine = x.detach()[self.sent_rows]

@@ -52,11 +52,11 @@ class PartMatrix(SparseMatrix):
 
     def any_rank(self, condition: bool) -> bool:
         """Whether a condition holds on any rank."""
-        return self.exchange.any_rank(condition)
+        return self.exchange.communicator.any_rank(condition)
 
     def mean_over_ranks(self, values: Tensor) -> Tensor:
         """The mean of one number for each of this rank's nodes, over those of all ranks."""
-        total, count = self.exchange.sum_over_ranks(values.sum(), len(values))
+        total, count = self.exchange.communicator.all_reduce_sum(values.sum(), len(values))
         return values.new_tensor(total / count)
 
     def check(self, x: Tensor) -> None:

@@ -20,7 +20,7 @@ from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.embedding.start import Scaling, Start, in_units, scaled, starts
 from kappagcn.embedding.tasks import EmbeddingTask, RankingTask, SampledEmbeddingTask, SharedEmbeddingTask
 from kappagcn.embedding.trials import TRIALS, MakeFilm, Trial, best_trial
-from kappagcn.errors import ConfigError, GraphError, TrainingError
+from kappagcn.errors import ConfigError, GraphError
 from kappagcn.geometry import Curvature, ProductManifold
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.models.points import FreePoints, NetworkPoints
@@ -97,7 +97,7 @@ class EmbeddingRun:
         self.scaling = Scaling(self.distances)
         self.space = settings.space if settings.space == AUTO else scaled(settings.space, self.unit)
         if communicator.world_size > 1 and not self.sources:
-            raise TrainingError(
+            raise ConfigError(
                 "sources: expected sampled pairs for several processes, found all pairs. Set a number of sources."
             )
 
@@ -113,7 +113,7 @@ class EmbeddingRun:
         """Write the configuration to the run folder, if there is one; that of a run to resume must be the same."""
         if self.folder is None:
             if resume:
-                raise TrainingError("resume: expected the folder of the run to continue, found none.")
+                raise ConfigError("resume: expected the folder of the run to continue, found none.")
         elif not should_resume(self.folder, self.identity(), resume=resume):
             save_json(self.folder / "config.json", self.identity())
 

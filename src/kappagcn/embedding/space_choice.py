@@ -10,7 +10,7 @@ from kappagcn.embedding.neighbour_precision import mean_average_precision
 from kappagcn.embedding.quality import measure
 from kappagcn.embedding.run import AUTO, TRIAL, EmbeddingRun
 from kappagcn.embedding.trials import Trial, halving
-from kappagcn.errors import SignatureError
+from kappagcn.errors import GeometryError
 from kappagcn.geometry.signature import parse_signature
 from kappagcn.progress import line
 from kappagcn.run_folder import read_json, save_json
@@ -72,7 +72,7 @@ def candidate_spaces(dim: int) -> list[str]:
     ['E3', 'H3', 'S3', 'H2xS1', 'H2xH1', 'S2xS1', 'H2xE1']
     """
     if dim < 1:
-        raise SignatureError(f"dim: expected a dimension of at least 1, found {dim}.")
+        raise GeometryError(f"dim: expected a dimension of at least 1, found {dim}.")
     single = [f"{letter}{dim}" for letter in "EHS"]
     if dim == 1:
         return single

@@ -15,7 +15,7 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from kappagcn.errors import GeometryError, OutsideBallError
+from kappagcn.errors import GeometryError
 from kappagcn.geometry.numerics import LARGEST_NORM, ball_gap, ball_slack
 from kappagcn.geometry.vectors import dot
 
@@ -172,7 +172,7 @@ def inside(square: Tensor, k: Tensor, name: str = "x") -> Tensor:
         )
         demand(
             fine,
-            OutsideBallError,
+            GeometryError,
             f"{name}: expected finite points with 1 + κ|{name}|² > 0, found {{count}} of {{total}} that are NaN or "
             f"outside the ball of radius 1/√(−κ); bring them back with project({name}, k=k), or keep tangent vectors "
             f"and use expmap0, so that points move with κ.",

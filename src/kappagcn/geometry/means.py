@@ -15,7 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kappagcn.errors import GeometryError, UndefinedMidpointError
+from kappagcn.errors import GeometryError
 from kappagcn.geometry.ambient import NO_DIRECTION, project_ray
 from kappagcn.geometry.checks import Scalar, as_curvature, broadcast, conformal_in_double, read_sets, read_vectors
 from kappagcn.geometry.stereographic import expmap, expmap0, logmap, logmap0, scale
@@ -57,7 +57,7 @@ def midpoint(x: Tensor, weights: Tensor | None = None, *, k: Scalar) -> Tensor:
         k: Curvature: a number, or a tensor that broadcasts against the batch shape (...).
 
     Raises:
-        UndefinedMidpointError: The sum of the weighted lifts is not in the space, as for weights that are all zero, for
+        GeometryError: The sum of the weighted lifts is not in the space, as for weights that are all zero, for
             (1, −1) with κ ≤ 0, or for two antipodes of equal weight.
 
     >>> midpoint(torch.tensor([[0.5, 0.1], [-0.3, 0.0], [0.0, 0.2]]), k=-1.0)
@@ -68,7 +68,7 @@ def midpoint(x: Tensor, weights: Tensor | None = None, *, k: Scalar) -> Tensor:
     batch = broadcast({"x": batch, "weights": weights.shape[: -1 if one else -2]})
     lifted, mass, share, kappa = _lifted_sums(weights.unsqueeze(-2) if one else weights, x, k, batch)
     resultant = _resultant(weights.unsqueeze(-1) * share, x.double(), mass, kappa) if one else None
-    point = project_ray(lifted, mass, kappa, UndefinedMidpointError, UNDEFINED, resultant).to(x.dtype)
+    point = project_ray(lifted, mass, kappa, GeometryError, UNDEFINED, resultant).to(x.dtype)
     return point.squeeze(-2) if one else point
 
 
@@ -129,7 +129,7 @@ def matmul_left(a: Tensor, x: Tensor, *, k: Scalar) -> Tensor:
     # A row without weights has no midpoint; since it is multiplied by the sum 0, the origin can be used.
     empty = (lifted == 0).all(-1, keepdim=True) & (mass == 0)
     height = torch.arange(lifted.shape[-1], device=x.device) == lifted.shape[-1] - 1
-    point = project_ray(torch.where(empty & height, 1, lifted), mass, kappa, UndefinedMidpointError, UNDEFINED)
+    point = project_ray(torch.where(empty & height, 1, lifted), mass, kappa, GeometryError, UNDEFINED)
     return scale(mass.squeeze(-1), point, k=kappa.squeeze(-1)).to(x.dtype)
 
 

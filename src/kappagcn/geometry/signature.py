@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from kappagcn.errors import SignatureError
+from kappagcn.errors import GeometryError
 
 STARTS = {"H": -1.0, "S": 1.0, "E": 0.0, "U": 0.0}
 MEANING = "H (hyperbolic), S (spherical), E (Euclidean) or U (free sign, starts flat)"
@@ -36,10 +36,10 @@ def parse_signature(signature: str, *, start: float = 1.0) -> list[Factor]:
     [Factor(letter='H', dim=2, kappa=-1.0), Factor(letter='H', dim=2, kappa=-1.0), Factor(letter='E', dim=3, kappa=0.0)]
     """
     if not isinstance(signature, str) or not signature.strip():
-        raise SignatureError(f'signature: expected factors such as "H8xS8", found {signature!r}.')
+        raise GeometryError(f'signature: expected factors such as "H8xS8", found {signature!r}.')
     parts = re.split(r"\s*[x×*]\s*(?![^(]*\))", signature.strip())
     if not 0 < start < float("inf"):
-        raise SignatureError(f"start: expected a size of curvature above 0, found {start}.")
+        raise GeometryError(f"start: expected a size of curvature above 0, found {start}.")
     return [factor for part in parts for factor in _parse_part(part, signature, start)]
 
 
@@ -47,15 +47,15 @@ def _parse_part(part: str, signature: str, start: float) -> list[Factor]:
     where = f"in {signature!r}" if part != signature else "as a signature"
     match = PART.fullmatch(part)
     if match is None:
-        raise SignatureError(
+        raise GeometryError(
             f'expected a letter and a dimension such as "H8", "H8(-0.5)" or "H2^4", found {part!r} {where}.'
         )
     letter = match["letter"].upper()
     if letter not in STARTS:
-        raise SignatureError(f"expected {MEANING}, found {match['letter']!r} in {part!r} {where}.")
+        raise GeometryError(f"expected {MEANING}, found {match['letter']!r} in {part!r} {where}.")
     dim, power = int(match["dim"]), int(match["power"] or 1)
     if dim < 1 or power < 1:
-        raise SignatureError(f"expected dimension and power of at least 1, found {part!r} {where}.")
+        raise GeometryError(f"expected dimension and power of at least 1, found {part!r} {where}.")
     return [Factor(letter, dim, _start(letter, match["kappa"], start, part, where))] * power
 
 
@@ -65,11 +65,11 @@ def _start(letter: str, kappa: str | None, start: float, part: str, where: str) 
     try:
         value = float(kappa.replace("−", "-"))
     except ValueError:
-        raise SignatureError(f"expected a number in the parentheses of {part!r} {where}, found {kappa!r}.") from None
+        raise GeometryError(f"expected a number in the parentheses of {part!r} {where}, found {kappa!r}.") from None
     fits = {"H": value < 0, "S": value > 0, "E": value == 0, "U": abs(value) < float("inf")}[letter]
     if not fits or abs(value) == float("inf"):
         wanted = {"H": "below 0", "S": "above 0", "E": "of 0", "U": "that is finite"}[letter]
-        raise SignatureError(f"expected a curvature {wanted} for {letter}, found {kappa} in {part!r} {where}.")
+        raise GeometryError(f"expected a curvature {wanted} for {letter}, found {kappa} in {part!r} {where}.")
     return value
 
 

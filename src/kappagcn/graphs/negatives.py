@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kappagcn.errors import SplitError
+from kappagcn.errors import GraphError
 
 __all__ = ["NegativeSampler", "pair_keys"]
 
@@ -43,13 +43,13 @@ class NegativeSampler:
 
     def __init__(self, edges: Tensor, num_nodes: int, distribution: str = "uniform") -> None:
         if distribution not in DISTRIBUTIONS:
-            raise SplitError(f"distribution: expected {' or '.join(DISTRIBUTIONS)}, found {distribution!r}.")
+            raise GraphError(f"distribution: expected {' or '.join(DISTRIBUTIONS)}, found {distribution!r}.")
         self.num_nodes, self.distribution = num_nodes, distribution
         edges = edges[:, edges[0] != edges[1]]
         self.keys = pair_keys(edges, num_nodes).unique()
         self.available = num_nodes * (num_nodes - 1) // 2 - len(self.keys)
         if self.available <= 0:
-            raise SplitError(
+            raise GraphError(
                 f"expected pairs of nodes without an edge, found none among {num_nodes} nodes: every two are linked."
             )
         self._others: Tensor | None = None
@@ -103,10 +103,10 @@ class NegativeSampler:
         """`count` different pairs, (2, count).
 
         Raises:
-            SplitError: There are not that many pairs without an edge.
+            GraphError: There are not that many pairs without an edge.
         """
         if count > self.available:
-            raise SplitError(
+            raise GraphError(
                 f"expected {count} pairs of nodes without an edge, found {self.available}. The graph is too dense to "
                 "compare edges with as many other pairs; use smaller shares for validation and test."
             )

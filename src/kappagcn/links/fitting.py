@@ -10,7 +10,7 @@ from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.graphs import EdgeSplit
 from kappagcn.links.task import LinkBatches, LinkPrediction
 from kappagcn.models import FreePoints, LinkPredictor
@@ -43,10 +43,10 @@ def link_task(
     64
     """
     if not isinstance(model, LinkPredictor):
-        raise TrainingError(f"expected a LinkPredictor, found {type(model).__name__}.")
+        raise ConfigError(f"expected a LinkPredictor, found {type(model).__name__}.")
     if isinstance(model.encoder, FreePoints):
         if len(model.encoder.points) != data.num_nodes:
-            raise TrainingError(f"expected {data.num_nodes} free points, found {len(model.encoder.points)}.")
+            raise ConfigError(f"expected {data.num_nodes} free points, found {len(model.encoder.points)}.")
     else:
         check_graph(model.encoder, data)
     if batch_size is None:

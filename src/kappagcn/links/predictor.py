@@ -15,7 +15,7 @@ from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import GraphError, SplitError, described
+from kappagcn.errors import GraphError, described
 from kappagcn.geometry import Curvature
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import EdgeSplit, edge_split
@@ -235,9 +235,9 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
         """Log-odds of the test edges and of the test non-edges, from messages along training edges alone."""
         self._fitted()
         if self._data is None:
-            raise SplitError("expected a link predictor that was fitted, found a loaded one, without test pairs.")
+            raise GraphError("expected a link predictor that was fitted, found a loaded one, without test pairs.")
         if not self.split_.final_test_pairs().edges.shape[1]:
-            raise SplitError("expected test edges, found none: fitted with test=0.")
+            raise GraphError("expected test edges, found none: fitted with test=0.")
         options = {name: value for name, value in self._options().items() if name != "folds"}
         return test_scores(link_task(self.model_, self._data, self.split_, **options), self.split_)
 

@@ -14,7 +14,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.graphs import EdgeSplit, NegativeSampler
 from kappagcn.graphs.negatives import pair_keys
 from kappagcn.links.metrics import link_metrics
@@ -69,7 +69,7 @@ class LinkPrediction:
         communicator: Communicator | None = None,
     ) -> None:
         if not (split.validation.edges.numel() and split.validation.others.numel()):
-            raise TrainingError(f"{split.name}: expected validation edges and non-edges to stop by, found none.")
+            raise ConfigError(f"{split.name}: expected validation edges and non-edges to stop by, found none.")
         view = split.training_view(data)
         self.model, self.communicator = model, communicator or Communicator()
         self.x: Any = None
@@ -199,7 +199,7 @@ class LinkBatches(LinkPrediction):
     def loss(self) -> Tensor:
         """Cross-entropy of the current batch; those of all ranks add up to its mean."""
         if self._batch is None:
-            raise TrainingError("expected a current batch, found none: iterate over batches() first.")
+            raise ConfigError("expected a current batch, found none: iterate over batches() first.")
         edges, others, count = self._batch
         nodes, places = torch.cat((edges, others), 1).unique(return_inverse=True)
         if not len(nodes):

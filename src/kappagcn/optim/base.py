@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.optim.parameter import ManifoldParameter
 
@@ -118,7 +118,7 @@ class RiemannianOptimizer(torch.optim.Optimizer):
         if grad is None:
             return
         if grad.layout != torch.strided:
-            raise TrainingError(f"expected dense gradients, found {grad.layout}; use sparse=False in the embedding.")
+            raise ConfigError(f"expected dense gradients, found {grad.layout}; use sparse=False in the embedding.")
         grad = -grad if group["maximize"] else grad
         if group["weight_decay"]:
             grad = grad.add(parameter, alpha=group["weight_decay"])
@@ -137,12 +137,12 @@ def check_settings(settings: Group) -> Group:
     """The settings, if they are in their ranges."""
     for name in ("lr", "eps", "weight_decay", "momentum"):
         if not settings.get(name, 0) >= 0:
-            raise TrainingError(f"{name}: expected a number that is not negative, found {settings[name]}.")
+            raise ConfigError(f"{name}: expected a number that is not negative, found {settings[name]}.")
     for i, beta in enumerate(settings.get("betas", ())):
         if not 0 <= beta < 1:
-            raise TrainingError(f"betas: expected numbers from 0 to below 1, found {beta} in position {i}.")
+            raise ConfigError(f"betas: expected numbers from 0 to below 1, found {beta} in position {i}.")
     if settings.get("nesterov") and (not settings["momentum"] or settings["dampening"]):
-        raise TrainingError(
+        raise ConfigError(
             f"nesterov: expected a momentum and no dampening, found momentum={settings['momentum']} and "
             f"dampening={settings['dampening']}."
         )

@@ -14,13 +14,8 @@ from typing import Any
 from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.errors import ConfigError, DivergedError, EmbeddingFailedError
 from kappagcn.graphs import load_graph
-from kappagcn.paper.runs import (
-    Record,
-    canonical,
-    made_by,
-    one_thread,
-    peak_memory,
-)
+from kappagcn.paper.machine import made_by, peak_memory
+from kappagcn.paper.runs import Record, canonical, one_thread
 from kappagcn.training.run import curvature_path, thinned
 
 __all__ = ["EmbeddingExperiment", "EmbeddingJob"]

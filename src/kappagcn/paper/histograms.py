@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from kappagcn.errors import RecordError
+from kappagcn.errors import CheckpointError
 from kappagcn.graphs import largest_component, load_graph, parallelogram_curvature
 from kappagcn.io_atomic import atomic_write
 from kappagcn.paper.cells import DATASETS
-from kappagcn.paper.runs import made_by
+from kappagcn.paper.machine import made_by
 
 __all__ = ["graph_histograms", "histograms"]
 
@@ -41,7 +41,7 @@ def histograms(folder: Path, root: str | Path | None = None) -> Path:
         with atomic_write(path) as file:
             file.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
     except OSError as problem:
-        raise RecordError(f"{path}: cannot be written ({problem.strerror}).") from None
+        raise CheckpointError(f"{path}: cannot be written ({problem.strerror}).") from None
     return path
 
 

@@ -18,8 +18,9 @@ from kappagcn.links.baselines import baseline_metrics
 from kappagcn.links.predictor import KappaGCNLinkPredictor
 from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.paper.cells import Cell
+from kappagcn.paper.machine import made_by
 from kappagcn.paper.plan import Finished, Halving
-from kappagcn.paper.runs import Record, Run, canonical, made_by, one_thread
+from kappagcn.paper.runs import Record, Run, canonical, one_thread
 from kappagcn.paper.tables import Table
 from kappagcn.training.estimate import Estimate, bootstrapped
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import lzma
 import os
-import platform
 import threading
 import time
 import warnings
@@ -23,10 +21,10 @@ import torch
 
 from kappagcn.classification.evaluation import final_evaluation, run_record
 from kappagcn.classification.fitting import fit
-from kappagcn.errors import DivergedError, KappaGCNError, PrecisionWarning, RecordError
+from kappagcn.errors import CheckpointError, DivergedError, KappaGCNError, PrecisionWarning
 from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.paper.experiment import Experiment
-from kappagcn.training.provenance import commit
+from kappagcn.paper.machine import made_by
 from kappagcn.training.trainer import seeded
 
 __all__ = ["Job", "RecordFile", "Run", "record_lines", "run", "run_all"]
@@ -35,7 +33,6 @@ Record = dict[str, Any]
 # Called with a finished record, the number of finished runs and the number of all.
 Report = Callable[[Record, int, int], None]
 WATCH_SECONDS = 0.5
-PACKAGES = ("kappagcn", "torch", "torch_geometric", "numpy", "scipy", "numba")
 
 
 class Run(Protocol):
@@ -110,47 +107,6 @@ def _numbers_as_floats(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_numbers_as_floats(item) for item in value]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def versions() -> dict[str, str | None]:
-    """Versions of all packages that influence results; None for those not installed."""
-    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
-
-
-def _version(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def made_by() -> Record:
-    """What made a record: versions, the machine, and the commit of the code."""
-    return {"versions": versions(), "machine": machine(), "commit": commit()}
-
-
-def processor() -> str:
-    """Name of the processor, if the system provides it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
-
-
-def machine() -> str:
-    """Processor, number of cores and system."""
-    return f"{processor()}, {os.cpu_count()} cores, {platform.system()}"
-
-
-def peak_memory() -> float | None:
-    """Peak memory of this process in GiB; None if the system does not provide it."""
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return None
-    unit = 1 if platform.system() == "Darwin" else 2**10
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30, 2)
 
 
 @contextmanager
@@ -234,7 +190,7 @@ class RecordFile:
                 record: Record = json.loads(line)
                 yield self.kind.from_record(record).key, record
             except (KappaGCNError, KeyError, TypeError, ValueError):
-                raise RecordError(
+                raise CheckpointError(
                     f"{where}: expected one record a line, found {line[:40]!r}. Remove the line; its run is then "
                     "repeated."
                 ) from None
@@ -247,7 +203,7 @@ class RecordFile:
                 if file.tell():
                     file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
         except OSError as problem:
-            raise RecordError(f"{self.path}: cannot be written ({problem.strerror}).") from None
+            raise CheckpointError(f"{self.path}: cannot be written ({problem.strerror}).") from None
 
     def append(self, record: Record) -> None:
         """Add a record in one write."""
@@ -256,7 +212,7 @@ class RecordFile:
             with self.path.open("ab") as file:
                 file.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
         except OSError as problem:
-            raise RecordError(f"{self.path}: cannot be written ({problem.strerror}).") from None
+            raise CheckpointError(f"{self.path}: cannot be written ({problem.strerror}).") from None
 
 
 def record_lines(path: Path) -> Iterator[tuple[str, str]]:
@@ -267,7 +223,7 @@ def record_lines(path: Path) -> Iterator[tuple[str, str]]:
         try:
             text = (lzma.decompress(each.read_bytes()) if each.suffix == ".xz" else each.read_bytes()).decode()
         except (OSError, lzma.LZMAError, UnicodeDecodeError) as problem:
-            raise RecordError(f"{each}: expected records, found {problem}.") from None
+            raise CheckpointError(f"{each}: expected records, found {problem}.") from None
         lines = text.split("\n")[:-1]  # after the last newline is nothing, or an incomplete line of a killed process
         yield from ((f"{each}, line {number}", line) for number, line in enumerate(lines, 1) if line)
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.progress import line, reporting
 from kappagcn.training.devices import resolve_device
 from kappagcn.training.settings import Settings
@@ -70,7 +70,7 @@ class Estimator(SparseCopies, BaseEstimator, Settings):
         """Change arguments; the next `fit` uses them."""
         for name, value in params.items():
             if name not in self.get_params():
-                raise TrainingError(f"expected {', '.join(self.get_params())}, found {name!r}.")
+                raise ConfigError(f"expected {', '.join(self.get_params())}, found {name!r}.")
             setattr(self, name, value)
         return self
 

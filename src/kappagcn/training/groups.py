@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.geometry import Curvature
 from kappagcn.optim import ManifoldParameter
 
@@ -48,7 +48,7 @@ def parameter_groups(
     curvature_lr = lr if curvature_lr is None else curvature_lr
     for name, value in (("lr", lr), ("curvature_lr", curvature_lr), ("weight_decay", weight_decay)):
         if not value >= 0:
-            raise TrainingError(f"{name}: expected a number from 0, found {value!r}.")
+            raise ConfigError(f"{name}: expected a number from 0, found {value!r}.")
     trained = {id(parameter): parameter for parameter in model.parameters() if parameter.requires_grad}
     kappas = {id(module.raw) for module in model.modules() if isinstance(module, Curvature)}
     chosen = None if decayed is None else {id(parameter) for parameter in decayed}

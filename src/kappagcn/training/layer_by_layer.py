@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from kappagcn.errors import TrainingError, described
+from kappagcn.errors import ConfigError, described
 from kappagcn.models import NodeClassifier, Step
 from kappagcn.nn.inputs import Features
 from kappagcn.sparse import SparseMatrix
@@ -163,11 +163,11 @@ def layerwise(
     """
     check_count("batch_size", batch_size)
     if nodes is not None and not (isinstance(nodes, Tensor) and nodes.dtype == torch.int64 and nodes.dim() == 1):
-        raise TrainingError(f"nodes: expected numbers of nodes as a tensor (R,) of int64, found {described(nodes)}.")
+        raise ConfigError(f"nodes: expected numbers of nodes as a tensor (R,) of int64, found {described(nodes)}.")
     if nodes is not None and len(nodes) and not 0 <= int(nodes.min()) <= int(nodes.max()) < x.shape[0]:
-        raise TrainingError(f"nodes: expected 0 to {x.shape[0] - 1}, found {int(nodes.min())} to {int(nodes.max())}.")
+        raise ConfigError(f"nodes: expected 0 to {x.shape[0] - 1}, found {int(nodes.min())} to {int(nodes.max())}.")
     if model.needs_whole_graph:
-        raise TrainingError(f"expected a network that takes blocks of rows, found {model.name}. Call it on the graph.")
+        raise ConfigError(f"expected a network that takes blocks of rows, found {model.name}. Call it on the graph.")
     sampler = None
     if any(step.aggregates for step in model.steps()):
         sampler = NeighbourSampler(model.adjacency(x, edge_index, edge_weight), (-1,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kappagcn.errors import TrainingError, described
+from kappagcn.errors import ConfigError, described
 
 __all__ = ["average_precision", "checked_scores", "negatives_below", "roc_auc"]
 
@@ -17,12 +17,12 @@ def checked_scores(positive: ArrayLike, negative: ArrayLike) -> tuple[Array, Arr
     """Scores of at least one positive and one negative item, all finite."""
     pair = np.asarray(positive, np.float64), np.asarray(negative, np.float64)
     if not all(scores.ndim == 1 and len(scores) for scores in pair):
-        raise TrainingError(
+        raise ConfigError(
             f"expected scores of at least one edge and one other pair, found {described(pair[0])} and "
             f"{described(pair[1])}."
         )
     if not all(np.isfinite(scores).all() for scores in pair):
-        raise TrainingError("expected finite scores, found NaN or infinite ones.")
+        raise ConfigError("expected finite scores, found NaN or infinite ones.")
     return pair
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 from kappagcn.models import NodeClassifier
 from kappagcn.nn.inputs import Features
 from kappagcn.sparse import NeighbourSampler, SparseMatrix, SparseRows
@@ -34,11 +34,11 @@ def check_neighbors(num_neighbors: Any, hops: int) -> tuple[int, ...]:
     each: Any = [num_neighbors] * max(hops, 1) if isinstance(num_neighbors, Integral) else num_neighbors
     whole = isinstance(each, Sequence) and all(isinstance(k, Integral) and not isinstance(k, bool) for k in each)
     if not whole or not all(k == -1 or k >= 1 for k in each):
-        raise TrainingError(
+        raise ConfigError(
             f"num_neighbors: expected a number from 1, or -1 for all, or one for each hop, found {num_neighbors!r}."
         )
     if hops and len(each) != hops:
-        raise TrainingError(
+        raise ConfigError(
             f"num_neighbors: expected {hops} numbers, one for each product of the network with the graph, found "
             f"{len(each)}; one number alone counts for all."
         )
@@ -68,7 +68,7 @@ class SampledNetwork:
         hops = sum(step.aggregates for step in steps)
         self.model, self.num_neighbors = model, check_neighbors(num_neighbors, hops)
         if any(step.needs_all_neighbors for step in steps) and set(self.num_neighbors) != {-1}:
-            raise TrainingError(
+            raise ConfigError(
                 "expected a network without attention, whose weights need all neighbours, found one with attention. "
                 "Use num_neighbors=-1, attention=False, or fit on the whole graph."
             )
@@ -137,7 +137,7 @@ class MiniBatchTrainer(Trainer):
             loss = _BatchLoss(model, task)
             group = self.communicator.group
             self._parallel = DistributedDataParallel(
-                loss, process_group=group, broadcast_buffers=False, find_unused_parameters=True
+                loss, process_group=group, forward_sync_buffers=False, static_graph=True
             )
 
     def _gradients(self, epoch: int) -> float:

@@ -17,7 +17,11 @@ def part_seed(seed: int, epoch: int, part: int) -> int:
 
 
 class PartTrainer(Trainer):
-    """A trainer whose random numbers depend on seed, epoch and rank alone, so that any number of ranks can resume."""
+    """A trainer whose random numbers depend on seed, epoch and rank alone, so that any number of ranks can resume.
+
+    >>> [kind.__name__ for kind in PartTrainer.__bases__]
+    ['Trainer']
+    """
 
     def run_epoch(self) -> Record:
         """One epoch from its own seed."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
-from kappagcn.errors import DivergedError, TrainingError
+from kappagcn.errors import ConfigError, DivergedError
 from kappagcn.training.checkpoint import CheckpointFolder, save_tensors
 from kappagcn.training.trainer import Record, Trainer
 
@@ -184,7 +184,7 @@ def run_training(
     'epochs'
     """
     if resume and folder is None:
-        raise TrainingError("resume: expected the folder of the run to continue, found none.")
+        raise ConfigError("resume: expected the folder of the run to continue, found none.")
     run = None if folder is None else CheckpointFolder(Path(folder))
     history = list(history)
     if run is not None:  # rank 0 starts or resumes the run; other ranks take its state

@@ -8,7 +8,7 @@ from dataclasses import Field, field, fields
 from numbers import Integral, Real
 from typing import Any
 
-from kappagcn.errors import ConfigError, TrainingError
+from kappagcn.errors import ConfigError
 
 __all__ = [
     "GIVEN",
@@ -94,7 +94,7 @@ def check_value(each: Field[Any], value: Any) -> None:
 def check_count(name: str, value: Any, low: int = 1) -> int:
     """A whole number that is not below `low`, as an int."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
-        raise TrainingError(f"{name}: expected a whole number from {low}, found {value!r}.")
+        raise ConfigError(f"{name}: expected a whole number from {low}, found {value!r}.")
     return int(value)
 
 

@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import sklearn.exceptions
 
-from kappagcn.errors import TrainingError
+from kappagcn.errors import ConfigError
 
 __all__ = ["EXPECTED_FAILED_CHECKS", "NotFittedError", "SparseCopies", "graph_tags"]
 
 
-class NotFittedError(TrainingError, sklearn.exceptions.NotFittedError):
+class NotFittedError(ConfigError, sklearn.exceptions.NotFittedError):
     """An estimator that is used before `fit`; scikit-learn's error of that name too."""
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from kappagcn.distributed import Communicator
-from kappagcn.errors import DivergedError, TrainingError
+from kappagcn.errors import ConfigError, DivergedError
 from kappagcn.geometry import Curvature
 from kappagcn.geometry.curvature import RelativeCurvature
 from kappagcn.kernels.threads import threads_for
@@ -111,9 +111,9 @@ class Trainer:
             None if radius is None or not self.curved else CurvatureAdam(self.curved, radius, config.curvature_lr)
         )
         if config.self_training and not hasattr(task, "learn_predictions"):
-            raise TrainingError("self_training: expected training on the whole graph in one process, found another.")
+            raise ConfigError("self_training: expected training on the whole graph in one process, found another.")
         if not self.named:
-            raise TrainingError("expected parameters to train, found none that require a gradient.")
+            raise ConfigError("expected parameters to train, found none that require a gradient.")
         self.best = {name: t.detach().clone() for name, t in model.state_dict().items()}
         self._backup: list[Tensor] = []
         with seeded(config.random_state):

@@ -11,7 +11,7 @@ import torch
 import kappagcn.graphs.datasets.graph_dataset as datasets
 from http_server import site
 from kappagcn import graphs as G
-from kappagcn.errors import DataMissingError, GraphError, GraphFileError, IntegrityError
+from kappagcn.errors import DownloadError, GraphError, GraphFileError, IntegrityError
 from kappagcn.graphs import (
     GraphDataset,
     catalogue,
@@ -169,7 +169,7 @@ def test_the_given_folder_comes_first_and_is_only_read(small, server, tmp_path):
     (folder / "mini" / "mini.edges").write_bytes(b"0 1\n")
     with pytest.raises(IntegrityError, match="expected SHA-256"):
         GraphDataset("mini", folder, cache=cache)
-    with pytest.raises(DataMissingError, match="expected a folder with datasets, found nothing"):
+    with pytest.raises(DownloadError, match="expected a folder with datasets, found nothing"):
         GraphDataset("mini", tmp_path / "none", cache=cache)
 
 
@@ -186,7 +186,7 @@ def test_offline_the_error_says_what_is_missing_where_it_may_be_put_and_its_hash
     source = dataclasses.replace(small.sources[0][0], url="http://127.0.0.1:9/mini.edges")
     monkeypatch.setattr(datasets, "find_entry", lambda name: dataclasses.replace(small, sources=((source,),)))
     monkeypatch.setattr("time.sleep", lambda seconds: None)
-    with pytest.raises(DataMissingError) as caught:
+    with pytest.raises(DownloadError) as caught:
         GraphDataset("mini", cache=tmp_path)
     text = str(caught.value)
     for part in ("mini.npz", small.sha256, "mini.edges", source.sha256, str(tmp_path / "mini"), "127.0.0.1:9"):
@@ -194,7 +194,7 @@ def test_offline_the_error_says_what_is_missing_where_it_may_be_put_and_its_hash
     assert len(text.splitlines()) == 1
     assert "a folder that is passed as root" in text
     assert "KAPPAGCN_DATA" not in text, "the library reads no environment"
-    with pytest.raises(DataMissingError, match="downloading was not allowed"):
+    with pytest.raises(DownloadError, match="downloading was not allowed"):
         GraphDataset("mini", cache=tmp_path, download=False)
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from kappagcn.classification.settings import ClassificationSettings
-from kappagcn.errors import GraphError, SplitError
+from kappagcn.errors import GraphError
 from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.paper import Experiment, Job, run
 from random_graphs import data_folder, needs_data
@@ -31,9 +31,9 @@ def test_a_graph_without_labels_is_refused():
 
 
 def test_splits_that_are_not_there_are_refused():
-    with pytest.raises(SplitError, match="expected a split from 0 to 19, found 20"):
+    with pytest.raises(GraphError, match="expected a split from 0 to 19, found 20"):
         run(Job(CURVED, 20))
-    with pytest.raises(SplitError, match="found 'testing'"):
+    with pytest.raises(GraphError, match="found 'testing'"):
         run(Job(CURVED, 0, 0, "testing"))
 
 
@@ -46,8 +46,8 @@ def test_airport_comes_undivided_and_graphs_without_features_as_they_are():
     assert set(airport.x[:, 4:].unique().tolist()) == {0.0, 1.0}
     assert load_benchmark("airports_usa", data_root)[0].get("x") is None
     public = load_benchmark("actor", data_root)
-    with pytest.raises(SplitError, match="validation nodes of one are test nodes of another"):
+    with pytest.raises(GraphError, match="validation nodes of one are test nodes of another"):
         public.numbered_split(0, "validation")
-    with pytest.raises(SplitError, match="expected a split from 0 to 9"):
+    with pytest.raises(GraphError, match="expected a split from 0 to 9"):
         public.numbered_split(10)
     assert [public.numbered_split(i).name for i in range(2)] == ["actor public 0", "actor public 1"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from kappagcn.errors import DataMissingError, IntegrityError
+from kappagcn.errors import DownloadError, IntegrityError
 from kappagcn.graphs.datasets.graph_dataset import dataset_arrays
 from kappagcn.graphs.datasets.raw_formats import READERS
 from kappagcn.graphs.datasets.sources import Source, find_entry
@@ -173,7 +173,7 @@ def test_pickled_originals_are_not_read_but_converted_once(tmp_path, monkeypatch
     (tmp_path / "mini").mkdir()
     for name, content in files.items():
         (tmp_path / "mini" / name).write_bytes(content)
-    with pytest.raises(DataMissingError, match=r"pickles, which are not read: python tools/convert_pickles.py mini"):
+    with pytest.raises(DownloadError, match=r"pickles, which are not read: python tools/convert_pickles.py mini"):
         dataset_arrays(entry, cache=tmp_path)
     monkeypatch.setattr(convert_pickles, "fetch", lambda source, folder: tmp_path / "mini" / source.name)
     convert_pickles.convert(entry, tmp_path)

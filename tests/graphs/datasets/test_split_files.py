@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from kappagcn import graphs as G
-from kappagcn.errors import SplitError
+from kappagcn.errors import GraphError
 from kappagcn.graphs import (
     classic,
     cycle,
@@ -44,7 +44,7 @@ def test_a_saved_split_comes_back_whatever_the_nodes_are_called(tmp_path):
     put(tmp_path, "s.json", '{"train": ["e"], "test": [5]}')
     assert G.read_split(tmp_path / "s.json", data).train.tolist() == [0]
     put(tmp_path, "s.json", '{"train": [0, %s]}' % ("9" * 5000))
-    with pytest.raises(SplitError, match="something else"):
+    with pytest.raises(GraphError, match="something else"):
         G.read_split(tmp_path / "s.json", data)
 
 
@@ -52,7 +52,7 @@ def test_names_given_twice_are_kept_but_cannot_be_looked_up(tmp_path):
     data = G.from_networkx(nx.Graph([(1, "1"), ("1", 2)]))
     assert data.node_names == ["1", "1", "2"]
     put(tmp_path, "s.json", '{"train": ["1"], "test": ["2"]}')
-    with pytest.raises(SplitError, match="found '1' twice"):
+    with pytest.raises(GraphError, match="found '1' twice"):
         G.read_split(tmp_path / "s.json", data)
 
 
@@ -107,9 +107,9 @@ def test_splits_in_files(tmp_path, form):
 def test_bad_split_files_are_named(tmp_path, name, text, words):
     path = tmp_path / name
     path.write_text(text)
-    with pytest.raises(SplitError, match=words):
+    with pytest.raises(GraphError, match=words):
         read_split(path, cycle(5))
-    with pytest.raises(SplitError, match=r"cannot be read \(No such file"):
+    with pytest.raises(GraphError, match=r"cannot be read \(No such file"):
         read_split(tmp_path / "none.json", cycle(5))
 
 
@@ -165,13 +165,13 @@ def test_times(tmp_path):
 def test_wrong_files_are_refused_in_one_line(tmp_path, text, message):
     file = tmp_path / "wrong.csv"
     file.write_text(text)
-    with pytest.raises(SplitError, match=message):
+    with pytest.raises(GraphError, match=message):
         read_edge_split(file, classic("karate"))
 
 
 def test_missing_files_and_arrays_are_refused(tmp_path):
-    with pytest.raises(SplitError, match="none"):
+    with pytest.raises(GraphError, match="none"):
         read_edge_split(tmp_path / "none.csv", disease())
     np.savez(tmp_path / "part.npz", train=np.zeros((2, 1), int))
-    with pytest.raises(SplitError, match="found no validation"):
+    with pytest.raises(GraphError, match="found no validation"):
         read_edge_split(tmp_path / "part.npz", disease())

@@ -7,7 +7,7 @@ import torch
 from matplotlib import image
 from matplotlib.colors import to_rgb
 
-from kappagcn.errors import RecordError
+from kappagcn.errors import CheckpointError
 from kappagcn.geometry import dist, dist2plane
 from kappagcn.paper.figures import geodesics, heatmaps, midpoints, trees
 from kappagcn.paper.figures.catalogue import FIGURES, draw_paper_figure
@@ -67,7 +67,7 @@ def test_themes_differ(tmp_path):
 
 @pytest.mark.parametrize("name", [name for name, each in FIGURES.items() if each.records])
 def test_missing_records_name_the_command_that_makes_them(name, tmp_path):
-    with pytest.raises(RecordError, match=f"found no file. `{FIGURES[name].command}` makes them"):
+    with pytest.raises(CheckpointError, match=f"found no file. `{FIGURES[name].command}` makes them"):
         draw_paper_figure(name, tmp_path / "out", tmp_path)
     assert not (tmp_path / "out").exists()
 
@@ -75,7 +75,7 @@ def test_missing_records_name_the_command_that_makes_them(name, tmp_path):
 def test_records_that_are_not_what_they_should_be(tmp_path):
     for text, result in (("[1]", "expected a record"), ('{"datasets": {"citeseer": {}}}', "found no cora_ml")):
         (tmp_path / "histograms.json").write_text(text)
-        with pytest.raises(RecordError, match=result):
+        with pytest.raises(CheckpointError, match=result):
             draw_paper_figure("degrees", tmp_path, tmp_path)
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.errors import SplitError, TestNodesError, described
+from kappagcn.errors import GraphError, described
 from kappagcn.graphs.datasets.preprocess import count_degrees
 from kappagcn.graphs.datasets.splits import VISIBLE
 from kappagcn.graphs.negatives import NegativeSampler, pair_keys
@@ -71,7 +71,7 @@ class EdgeSplit:
             LabelledPairs(*(_pairs(pairs, num_nodes, name) for pairs in part)) for part in (validation, test)
         )
         if not self.train.shape[1]:
-            raise SplitError(f"{name}: expected edges to train on, found none left. Use less for validation and test.")
+            raise GraphError(f"{name}: expected edges to train on, found none left. Use less for validation and test.")
         parts = {
             "train": self.train,
             "validation": self.validation.edges,
@@ -84,11 +84,11 @@ class EdgeSplit:
         if len(every.unique()) != len(every):
             for i, one in enumerate(owners):
                 if len(keys[one].unique()) != len(keys[one]):
-                    raise SplitError(f"{name}: expected every pair once in {one}, found some twice.")
+                    raise GraphError(f"{name}: expected every pair once in {one}, found some twice.")
                 for other in owners[i + 1 :]:
                     shared = int(torch.isin(keys[one], keys[other]).sum())
                     if shared:
-                        raise SplitError(f"{name}: expected {one} and {other} to differ, found {shared} in both.")
+                        raise GraphError(f"{name}: expected {one} and {other} to differ, found {shared} in both.")
 
     def final_test_pairs(self) -> LabelledPairs:
         """The test pairs, for the one evaluation that is reported. Do not choose settings by its results."""
@@ -97,7 +97,7 @@ class EdgeSplit:
     @property
     def test(self) -> LabelledPairs:
         """Raises an error: test pairs come from `final_test_pairs` only."""
-        raise TestNodesError("test pairs are for the final evaluation alone; ask for final_test_pairs() there.")
+        raise GraphError("test pairs are for the final evaluation alone; ask for final_test_pairs() there.")
 
     def training_view(self, data: Data) -> Data:
         """The graph for training code: only training edges, in both directions, with their weights.
@@ -107,7 +107,7 @@ class EdgeSplit:
         hidden edges; compute them from this view.
         """
         if data.num_nodes != self.num_nodes:
-            raise SplitError(
+            raise GraphError(
                 f"{self.name}: expected {self.num_nodes} nodes, found {data.num_nodes}: the split is of another graph."
             )
         view = Data(**{key: data[key] for key in VISIBLE if key in data and not key.startswith("edge")})
@@ -117,7 +117,7 @@ class EdgeSplit:
         kept = torch.isin(keys, trained)
         if len(keys[kept].unique()) != len(trained):
             missing = len(trained) - len(keys[kept].unique())
-            raise SplitError(f"{self.name}: expected edges of the graph, found {missing} that it does not have.")
+            raise GraphError(f"{self.name}: expected edges of the graph, found {missing} that it does not have.")
         view.edge_index = data.edge_index[:, kept]
         weight = data.get("edge_weight")
         if weight is not None:
@@ -137,13 +137,13 @@ def _pairs(pairs: Any, num_nodes: int, name: str) -> Tensor:
     if array.numel() == 0:
         return torch.empty(2, 0, dtype=torch.int64)
     if array.dim() != 2 or array.shape[0] != 2 or array.is_floating_point() or array.dtype == torch.bool:
-        raise SplitError(f"{name}: expected pairs of nodes as integers (2, P), found {tuple(array.shape)}.")
+        raise GraphError(f"{name}: expected pairs of nodes as integers (2, P), found {tuple(array.shape)}.")
     if not 0 <= int(array.min()) <= int(array.max()) < num_nodes:
-        raise SplitError(
+        raise GraphError(
             f"{name}: expected nodes from 0 to {num_nodes - 1}, found {int(array.min())} to {int(array.max())}."
         )
     if (array[0] == array[1]).any():
-        raise SplitError(f"{name}: expected pairs of two nodes, found a node with itself.")
+        raise GraphError(f"{name}: expected pairs of two nodes, found a node with itself.")
     array = array.to(torch.int64)
     return torch.stack((array.min(0).values, array.max(0).values))
 
@@ -158,10 +158,10 @@ def undirected_edges(data: Data) -> Tensor:
 def _counts(edges: int, validation: float, test: float) -> tuple[int, int]:
     """Numbers of validation and test edges; at least one of each unless its share is 0."""
     if min(validation, test) < 0 or not 0 <= validation + test < 1:
-        raise SplitError(f"expected shares from 0 that sum to less than 1, found {validation} and {test}.")
+        raise GraphError(f"expected shares from 0 that sum to less than 1, found {validation} and {test}.")
     counts = [max(1, int(share * edges)) if share else 0 for share in (validation, test)]
     if edges - sum(counts) < 1:
-        raise SplitError(
+        raise GraphError(
             f"expected edges left to train on, found {edges} in all, of which validation and test take "
             f"{sum(counts)}. Link prediction needs a graph with more edges."
         )
@@ -224,12 +224,12 @@ def time_split(
     """
     if pairs is None or times is None:
         if data.get("edge_time") is None:
-            raise SplitError("expected times of edges, found none. Name their column with --time (time= in Python).")
+            raise GraphError("expected times of edges, found none. Name their column with --time (time= in Python).")
         once = data.edge_index[0] < data.edge_index[1]
         pairs, times = data.edge_index[:, once], data.edge_time[once]
     pairs = _pairs(pairs, data.num_nodes, "time split")
     if times.shape != pairs.shape[1:] or not torch.isfinite(times.double()).all():
-        raise SplitError(
+        raise GraphError(
             f"expected a finite time for each of {pairs.shape[1]} edges, found {described(times)}, of which "
             f"{int(torch.isfinite(times.double()).sum())} finite."
         )

@@ -11,7 +11,7 @@ import platformdirs
 import torch
 from torch_geometric.data import Data, InMemoryDataset
 
-from kappagcn.errors import DataMissingError, DownloadError, GraphError, GraphFileError, IntegrityError, SplitError
+from kappagcn.errors import DownloadError, GraphError, GraphFileError, IntegrityError
 from kappagcn.graphs.datasets.built_in import BUILT_IN
 from kappagcn.graphs.datasets.download import expected_hash, fetch, verified_bytes
 from kappagcn.graphs.datasets.preprocess import AIRPORT_NAMES, airport_features
@@ -67,7 +67,7 @@ class GraphDataset(InMemoryDataset):
     >>> GraphDataset("cora_ml", cache="nowhere", download=False)  # download=True would fetch it
     Traceback (most recent call last):
         ...
-    kappagcn.errors.DataMissingError: ...
+    kappagcn.errors.DownloadError: ...
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class GraphDataset(InMemoryDataset):
         """
         y, kind = self[0].get("y"), self._protocol()
         if y is None:
-            raise GraphError(f"{self.name}: expected a graph with labels to divide its nodes by, found none.")
+            raise GraphError(f"{self.name}: expected labels to divide its nodes by, found none.")
         if kind == "ppnp":
             return ppnp_split(y, seed)
         if kind == "airport":
@@ -124,13 +124,13 @@ class GraphDataset(InMemoryDataset):
         """
         public = self.public_splits if self._protocol() == "public" else []
         if purpose not in PURPOSES or (public and purpose == "validation"):
-            raise SplitError(
+            raise GraphError(
                 f"{self.name}: expected splits for test{'' if public else ' or validation'}, found {purpose!r}."
                 + (" In its public splits, validation nodes of one are test nodes of another." if public else "")
             )
         count = len(public) or len(PURPOSES[purpose])
         if not 0 <= number < count:
-            raise SplitError(f"{self.name}: expected a split from 0 to {count - 1}, found {number}.")
+            raise GraphError(f"{self.name}: expected a split from 0 to {count - 1}, found {number}.")
         return self.split(number if public else PURPOSES[purpose][number])
 
     def _protocol(self) -> str:
@@ -161,7 +161,7 @@ def dataset_arrays(
     store = _store(cache)
     if root is not None:
         if not Path(root).is_dir():
-            raise DataMissingError(f"expected a folder with datasets, found nothing at {str(root)!r}.")
+            raise DownloadError(f"expected a folder with datasets, found nothing at {str(root)!r}.")
         if files := _stored_files(entry, Path(root)):
             return _read(entry, files)
     try:
@@ -201,7 +201,7 @@ def _stored_files(entry: Entry, folder: Path) -> dict[Path, Source] | None:
 def _from_source(entry: Entry, root: Any, store: Path, download: bool, progress: bool) -> dict[str, Array]:
     reasons, mismatched = [], None
     if entry.pickled:
-        raise DataMissingError(
+        raise DownloadError(
             f"{entry.name}: expected {entry.name}.npz (SHA-256 {entry.sha256}) in {root or store}, found none. Its "
             f"originals are pickles, which are not read: python tools/convert_pickles.py {entry.name}, in the source "
             "of kappagcn, downloads, checks and converts them once."
@@ -217,7 +217,7 @@ def _from_source(entry: Entry, root: Any, store: Path, download: bool, progress:
     if mismatched:
         raise mismatched
     originals = "; ".join(f"{file.name} ({expected_hash(file)})" for file in entry.sources[0])
-    raise DataMissingError(
+    raise DownloadError(
         f"{entry.name}: expected {entry.name}.npz (SHA-256 {entry.sha256}) in {root or store}, found none, and "
         + (" ".join(reasons) if download else "downloading was not allowed.")
         + " Put that file there (or into a folder that is passed as root), "

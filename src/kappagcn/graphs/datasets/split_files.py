@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.errors import GraphError, SplitError
+from kappagcn.errors import GraphError
 from kappagcn.graphs.datasets.edge_splits import EdgeSplit, LabelledPairs, time_split, with_negatives
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.graphs.io.node_table import read_labels
@@ -61,7 +61,7 @@ def read_split(path: str | Path, data: Data) -> Split:
             or "train" not in parts
             or not all(isinstance(part, list) for part in parts.values())
         ):
-            raise SplitError(f"expected lists of nodes for {', '.join(PARTS)}, found {', '.join(parts)}.")
+            raise GraphError(f"expected lists of nodes for {', '.join(PARTS)}, found {', '.join(parts)}.")
         parts.setdefault("stopping", parts.get("validation", []))
         named = any(isinstance(node, str) for nodes in parts.values() for node in nodes)
         index = node_index(data) if named else {}
@@ -91,7 +91,7 @@ def read_edge_split(path: str | Path, data: Data, *, seed: int = 0) -> EdgeSplit
             return _edge_split(path.stem, data, arrays, seed)
         listed = read_pairs(path, node_index(data))
         if listed.third is None:
-            raise SplitError("expected a third column with the part or the time of each edge, found two columns.")
+            raise GraphError("expected a third column with the part or the time of each edge, found two columns.")
         try:
             times = torch.from_numpy(read_times(listed.table, listed.third).copy())
         except GraphError:  # words
@@ -99,7 +99,7 @@ def read_edge_split(path: str | Path, data: Data, *, seed: int = 0) -> EdgeSplit
         else:
             return time_split(data, listed.pairs, times, seed=seed)
         if unknown := set(names) - {*EDGE_PARTS, *NEGATIVES}:
-            raise SplitError(f"expected {', '.join(EDGE_PARTS + NEGATIVES)}, found {min(unknown)!r}.")
+            raise GraphError(f"expected {', '.join(EDGE_PARTS + NEGATIVES)}, found {min(unknown)!r}.")
         masks = {part: torch.tensor([name == part for name in names]) for part in {*EDGE_PARTS, *names}}
         return _edge_split(path.stem, data, {part: listed.pairs[:, mask] for part, mask in masks.items()}, seed)
 
@@ -110,14 +110,12 @@ def _split_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SplitError(f"{path}: cannot be read ({error.strerror or error}).") from None
-    except SplitError as error:
-        raise SplitError(f"{path}: {error}") from None
+        raise GraphError(f"{path}: cannot be read ({error.strerror or error}).") from None
     except GraphError as error:
         message = str(error)
-        raise SplitError(message if message.startswith(str(path)) else f"{path}: {message}") from None
+        raise GraphError(message if message.startswith(str(path)) else f"{path}: {message}") from None
     except (ValueError, RecursionError) as error:
-        raise SplitError(f"{path}: expected a split as JSON, npz or CSV, found something else ({error}).") from None
+        raise GraphError(f"{path}: expected a split as JSON, npz or CSV, found something else ({error}).") from None
 
 
 def _part(name: Any) -> str:
@@ -131,7 +129,7 @@ def _index(node: Any, known: dict[str, int], nodes: int) -> int:
     if type(node) is int and 0 <= node < nodes:
         return node
     if type(node) is int or not isinstance(node, str) or node_id(node) not in known:
-        raise SplitError(f"expected nodes of the graph, found {str(node)!r:.40}.")
+        raise GraphError(f"expected nodes of the graph, found {str(node)!r:.40}.")
     return known[node_id(node)]
 
 
@@ -154,7 +152,7 @@ def _node_parts(path: Path, data: Data) -> dict[str, Any]:
 
 def _edge_split(name: str, data: Data, arrays: dict[str, Tensor], seed: int) -> EdgeSplit:
     if missing := [part for part in EDGE_PARTS if part not in arrays]:
-        raise SplitError(f"expected arrays {', '.join(EDGE_PARTS)}, found no {missing[0]}.")
+        raise GraphError(f"expected arrays {', '.join(EDGE_PARTS)}, found no {missing[0]}.")
     train, *hidden = (arrays[part] for part in EDGE_PARTS)
     without = [arrays.get(part, train[:, :0]) for part in NEGATIVES]
     validation, test = (LabelledPairs(*pairs) for pairs in zip(hidden, without, strict=True))

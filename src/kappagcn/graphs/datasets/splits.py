@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.errors import SplitError, TestNodesError
+from kappagcn.errors import GraphError
 from kappagcn.graphs.io.undirected import Array
 
 KNOWN_SEED = 4143496719  # seed of PPNP: all splits of a dataset have the same test nodes
@@ -53,7 +53,7 @@ class Split:
     >>> split.test
     Traceback (most recent call last):
         ...
-    kappagcn.errors.TestNodesError: test nodes are for the final evaluation alone; ask for final_test_nodes() there.
+    kappagcn.errors.GraphError: test nodes are for the final evaluation alone; ask for final_test_nodes() there.
     """
 
     def __init__(self, train: Any, stopping: Any, validation: Any, test: Any, *, name: str = "split") -> None:
@@ -61,14 +61,14 @@ class Split:
         self.train, self.stopping, self.validation = (_nodes(part) for part in (train, stopping, validation))
         self._test = _nodes(test)
         if not len(self.train):
-            raise SplitError(f"{name}: expected nodes to train on, found none.")
+            raise GraphError(f"{name}: expected nodes to train on, found none.")
         for part, nodes in self._parts().items():
             if len(nodes.unique()) != len(nodes):
-                raise SplitError(f"{name}: expected every node once in {part}, found some twice.")
+                raise GraphError(f"{name}: expected every node once in {part}, found some twice.")
         for (one, nodes), (other, others) in combinations(self._parts().items(), 2):
             shared = int(torch.isin(nodes, others).sum())
             if shared and (one, other) != ("stopping", "validation"):
-                raise SplitError(f"{name}: expected {one} and {other} nodes to differ, found {shared} in both.")
+                raise GraphError(f"{name}: expected {one} and {other} nodes to differ, found {shared} in both.")
 
     @classmethod
     def from_masks(cls, data: Data, number: int = 0) -> "Split":
@@ -84,12 +84,12 @@ class Split:
         several = {key: mask for key, mask in masks.items() if mask is not None and mask.dim() == 2}
         masks |= {key: mask[:, number] for key, mask in several.items() if number < mask.shape[1]}
         if masks["train"] is None:
-            raise SplitError(
+            raise GraphError(
                 "expected a split, such as random_split(data.y, seed=0), or data.train_mask, found neither."
             )
         for key, mask in masks.items():
             if mask is not None and (mask.dtype != torch.bool or mask.shape != (data.num_nodes,)):
-                raise SplitError(
+                raise GraphError(
                     f"{key}_mask: expected booleans ({data.num_nodes},), found {mask.dtype} {tuple(mask.shape)}."
                 )
         nodes = {key: [] if mask is None else mask.nonzero().flatten().numpy() for key, mask in masks.items()}
@@ -102,7 +102,7 @@ class Split:
     @property
     def test(self) -> Tensor:
         """Raises an error: test nodes come from `final_test_nodes` only."""
-        raise TestNodesError("test nodes are for the final evaluation alone; ask for final_test_nodes() there.")
+        raise GraphError("test nodes are for the final evaluation alone; ask for final_test_nodes() there.")
 
     def final_test_nodes(self) -> Tensor:
         """The test nodes, for the one evaluation that is reported. Do not choose settings by its results."""
@@ -115,7 +115,7 @@ class Split:
         """
         self.check(data.num_nodes)
         if data.get("y") is None:
-            raise SplitError(f"{self.name}: expected labels to hide, found none.")
+            raise GraphError(f"{self.name}: expected labels to hide, found none.")
         view = Data(**{key: data[key] for key in VISIBLE if key in data})
         known = torch.cat([self.train, self.stopping, self.validation]).unique()
         view.y = torch.full_like(data.y, -1)
@@ -133,7 +133,7 @@ class Split:
         """Refuse a graph with fewer nodes than the split uses."""
         last = max(int(part.max()) for part in self._parts().values() if len(part))
         if last >= num_nodes:
-            raise SplitError(
+            raise GraphError(
                 f"{self.name}: expected nodes below {num_nodes}, found {last}. The split is of another graph."
             )
 
@@ -144,21 +144,21 @@ class Split:
 def _nodes(part: Any) -> Tensor:
     array = np.asarray(part)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise SplitError(f"expected nodes as a list of integers, found {array.dtype} of shape {array.shape}.")
+        raise GraphError(f"expected nodes as a list of integers, found {array.dtype} of shape {array.shape}.")
     if array.size and array.min() < 0:
-        raise SplitError(f"expected nodes from 0, found {array.min()}.")
+        raise GraphError(f"expected nodes from 0, found {array.min()}.")
     return torch.from_numpy(array.astype(np.int64))
 
 
 def _labels(y: Any) -> Array:
     if not isinstance(y, Tensor | np.ndarray) or y.ndim != 1:
-        raise SplitError(f"expected labels as a tensor (N,), data.y, found {type(y).__name__}.")
+        raise GraphError(f"expected labels as a tensor (N,), data.y, found {type(y).__name__}.")
     return np.asarray(y)
 
 
 def _legacy_generator(seed: int) -> np.random.RandomState:
     if not 0 <= seed < 2**32:
-        raise SplitError(f"expected a seed from 0 to 2³² − 1, found {seed}.")
+        raise GraphError(f"expected a seed from 0 to 2³² − 1, found {seed}.")
     return np.random.RandomState(seed)
 
 
@@ -189,26 +189,26 @@ def ppnp_split(y: Tensor, seed: int, *, known: int = 1500, per_class: int = 20, 
     labels = _labels(y)
     n = len(labels)
     if not (labels >= 0).any() or per_class < 1 or stopping < 0:
-        raise SplitError(
+        raise GraphError(
             f"expected labelled nodes, per_class from 1 and stopping from 0, found {int((labels >= 0).sum())} labelled "
             f"nodes, per_class {per_class} and stopping {stopping}."
         )
     if not 0 < known <= n:
-        raise SplitError(f"expected between 1 and {n} known nodes, found {known}. Use random_split for small graphs.")
+        raise GraphError(f"expected between 1 and {n} known nodes, found {known}. Use random_split for small graphs.")
     drawn, test = (nodes[labels[nodes] >= 0] for nodes in _draw_known(n, known))
     rng = _legacy_generator(seed)
     train = []
     for label in range(int(labels.max()) + 1):
         members = drawn[labels[drawn] == label]
         if len(members) < per_class:
-            raise SplitError(
+            raise GraphError(
                 f"expected {per_class} known nodes of class {label}, found {len(members)}. Lower per_class."
             )
         train.append(rng.choice(members, per_class, replace=False))
     chosen = np.concatenate(train)
     rest = drawn[~np.isin(drawn, chosen)]
     if len(rest) < stopping:
-        raise SplitError(f"expected {stopping} nodes for stopping, found {len(rest)} left. Lower stopping.")
+        raise GraphError(f"expected {stopping} nodes for stopping, found {len(rest)} left. Lower stopping.")
     stop = rng.choice(rest, stopping, replace=False)
     return Split(chosen, stop, rest[~np.isin(rest, stop)], test, name=f"ppnp {seed}")
 
@@ -232,7 +232,7 @@ def airport_split(num_nodes: int, seed: int, *, train: int = 2100, stopping: int
     """
     known = train + stopping + validation
     if known > num_nodes:
-        raise SplitError(f"expected at least {known} nodes, found {num_nodes}.")
+        raise GraphError(f"expected at least {known} nodes, found {num_nodes}.")
     drawn, test = _draw_known(num_nodes, known)
     first, second, third = np.split(_legacy_generator(seed).permutation(drawn), [train, train + stopping])
     return Split(first, second, third, test, name=f"airport {seed}")
@@ -257,10 +257,10 @@ def random_split(
     """
     shares = np.array([train, stopping, validation])
     if (shares < 0).any() or not 0 < shares.sum() <= 1:
-        raise SplitError(f"expected shares that sum to at most 1, found {train}, {stopping}, {validation}.")
+        raise GraphError(f"expected shares that sum to at most 1, found {train}, {stopping}, {validation}.")
     labels = _labels(y)
     if min(seed, test_seed) < 0:
-        raise SplitError(f"expected seeds from 0, found {min(seed, test_seed)}.")
+        raise GraphError(f"expected seeds from 0, found {min(seed, test_seed)}.")
     fixed, rng = np.random.default_rng(test_seed), np.random.default_rng(seed)
     parts: list[list[Array]] = [[], [], [], []]
     for label in np.unique(labels[labels >= 0]):
@@ -270,7 +270,7 @@ def random_split(
         for part, nodes in zip(parts, [*np.split(known, ends[:2]), members[ends[-1] :]], strict=True):
             part.append(nodes)
     if not parts[0]:
-        raise SplitError("expected labelled nodes, found none.")
+        raise GraphError("expected labelled nodes, found none.")
     return Split(*(np.sort(np.concatenate(part)) for part in parts), name=f"random {seed}")
 
 

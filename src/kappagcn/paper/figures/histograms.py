@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from kappagcn.errors import RecordError
+from kappagcn.errors import CheckpointError
 from kappagcn.paper.cells import DATASETS
 from kappagcn.paper.figures.records import json_file
 from kappagcn.view.figures.space import axes_for, minus
@@ -26,7 +26,7 @@ def _datasets(records: Path) -> list[tuple[str, dict[str, Any]]]:
     datasets = json_file(path, COMMAND).get("datasets", {})
     missing = [name for name in DATASETS if name not in datasets]
     if missing:
-        raise RecordError(
+        raise CheckpointError(
             f"{path}: expected {', '.join(DATASETS)}, found no {missing[0]}. Remove it; `{COMMAND}` makes it again."
         )
     return [(title, datasets[name]) for name, title in DATASETS.items()]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from kappagcn.errors import RecordError
+from kappagcn.errors import CheckpointError
 from kappagcn.paper.figures.records import json_lines
 from kappagcn.view.figures.space import axes_for, minus, signs
 from kappagcn.view.figures.style import Theme
@@ -32,7 +32,7 @@ def curvature_path(records: Path, graph: str, space: str) -> list[list[float]]:
         if all(settings.get(name) == value for name, value in wanted.items()) and record.get("curvature_path"):
             values: list[list[float]] = record["curvature_path"]
             return values
-    raise RecordError(
+    raise CheckpointError(
         f"{path}: expected a run of kappa-gcn on {graph} in {space} started from the graph, found none. "
         f"`{COMMAND}` makes it."
     )

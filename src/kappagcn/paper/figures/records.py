@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kappagcn.errors import RecordError
+from kappagcn.errors import CheckpointError
 from kappagcn.paper.runs import record_lines
 
 __all__ = ["json_file", "json_lines"]
@@ -15,18 +15,18 @@ __all__ = ["json_file", "json_lines"]
 def json_file(path: Path, command: str) -> dict[str, Any]:
     """One record."""
     if not path.is_file():
-        raise RecordError(f"{path}: expected records, found no file. `{command}` makes them.")
+        raise CheckpointError(f"{path}: expected records, found no file. `{command}` makes them.")
     try:
         return _record(path.read_text(encoding="utf-8"), str(path), command)
     except (OSError, UnicodeDecodeError) as problem:
-        raise RecordError(f"{path}: expected records, found {problem}. `{command}` makes them.") from None
+        raise CheckpointError(f"{path}: expected records, found {problem}. `{command}` makes them.") from None
 
 
 def json_lines(path: Path, command: str) -> list[dict[str, Any]]:
     """Records, one per line, without those of failed runs and without an incomplete last line."""
     lines = list(record_lines(path))
     if not lines:
-        raise RecordError(f"{path}: expected records, found no file. `{command}` makes them.")
+        raise CheckpointError(f"{path}: expected records, found no file. `{command}` makes them.")
     records = [_record(line, where, command) for where, line in lines]
     return [record for record in records if "failed" not in record]
 
@@ -37,5 +37,7 @@ def _record(text: str, where: str, command: str) -> dict[str, Any]:
     except ValueError:
         record = None
     if not isinstance(record, dict):
-        raise RecordError(f"{where}: expected a record, found {text[:40]!r}. Remove it; `{command}` makes it again.")
+        raise CheckpointError(
+            f"{where}: expected a record, found {text[:40]!r}. Remove it; `{command}` makes it again."
+        )
     return record

@@ -9,7 +9,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from kappagcn.errors import RecordError
+from kappagcn.errors import CheckpointError
 from kappagcn.paper.figures.records import json_lines
 from kappagcn.view.figures.style import Theme
 
@@ -38,7 +38,7 @@ def swept(records: Path) -> tuple[Curve, float, Curve]:
     close = [point for point in every if abs(point[0]) <= CLOSE]
     wide = [point for point in every if point not in close or abs(point[0]) == min(abs(k) for k, _ in every)]
     if "E10" not in values or len(wide) < 2 or len(close) < 2:
-        raise RecordError(
+        raise CheckpointError(
             f"{path}: expected E10 and curvatures U10(κ) far from 0 and close to it, found {len(values)} records. "
             f"`{COMMAND}` makes the others."
         )

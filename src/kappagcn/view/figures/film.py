@@ -11,7 +11,7 @@ import torch
 from matplotlib.colors import to_hex, to_rgb
 from PIL import Image, ImageDraw, ImageFont
 
-from kappagcn.errors import ConfigError, RecordError
+from kappagcn.errors import CheckpointError, ConfigError
 from kappagcn.io_atomic import atomic_write
 from kappagcn.run_folder import Array, SavedRun
 from kappagcn.view.figures.factors import Nodes
@@ -69,7 +69,7 @@ def draw_film(run: SavedRun, path: Path, *, theme: str = "light") -> Path:
         with atomic_write(path) as file:
             file.write(buffer.getvalue())
     except OSError as error:
-        raise RecordError(f"{path}: cannot be written ({error.strerror}).") from None
+        raise CheckpointError(f"{path}: cannot be written ({error.strerror}).") from None
     return path
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from cycler import cycler
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 
-from kappagcn.errors import ConfigError, RecordError
+from kappagcn.errors import CheckpointError, ConfigError
 from kappagcn.io_atomic import atomic_write
 from kappagcn.view.palette import COLOURS, mark
 
@@ -160,5 +160,5 @@ def save(figure: Any, path: Path) -> Path:
             # An SVG has the background of its page; a PNG has its own, because it may be opened alone.
             figure.savefig(file, format=kind, dpi=DPI, metadata=undated, transparent=kind == "svg")
     except OSError as error:
-        raise RecordError(f"{path}: cannot be written ({error.strerror}).") from None
+        raise CheckpointError(f"{path}: cannot be written ({error.strerror}).") from None
     return path

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-from kappagcn.errors import RecordError
+from kappagcn.errors import CheckpointError
 from kappagcn.io_atomic import atomic_write
 from kappagcn.run_folder import SavedRun, principal
 from kappagcn.view.figures.factors import Nodes
@@ -51,7 +51,7 @@ def draw_thumbnail(run: SavedRun, path: Path, *, theme: str = "light", size: int
         with atomic_write(path) as file:
             small.save(file, "PNG", optimize=True)
     except OSError as error:
-        raise RecordError(f"{path}: cannot be written ({error.strerror}).") from None
+        raise CheckpointError(f"{path}: cannot be written ({error.strerror}).") from None
     return path
 
 
