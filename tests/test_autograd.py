@@ -17,10 +17,11 @@ from kappagcn.embedding.ranking import Neighbours, ranking_loss
 from kappagcn.errors import GeometryError
 from kappagcn.geometry import numerics, pairwise, vectors
 from kappagcn.graphs import path
+from kappagcn.kernels.arcs import arsin_rows
 from kappagcn.kernels.dispatch import torch_only
+from kappagcn.kernels.midpoints import lift_rows
 from kappagcn.nn.midpoints import midpoints
 from kappagcn.nn.pair_distances import pair_squares
-from kappagcn.nn.rows import arsin_rows, lift_rows, lower_rows
 from kappagcn.sparse import SparseMatrix
 
 # Linear in its one tensor, of which it saves none.
@@ -64,7 +65,6 @@ def all_pairs(v, weights):
 
 
 ENTRIES = [ROWS, COLS, numbers(len(ROWS), seed=1)]
-LIFTED = torch.cat([numbers(N, D), 2 + numbers(N, 1)], 1)
 X, Y = numbers(N, D), numbers(4, D, seed=1)
 # The function, inputs with gradients, and other inputs.
 CASES = {
@@ -78,7 +78,6 @@ CASES = {
     "_Pull": (pairwise._Pull.apply, [numbers(N, 4), X, Y], []),
     "_Lift": (lift_rows, [X, kappa()], []),
     "_Arsin": (arsin_rows, [X, kappa()], []),
-    "_Lower": (lower_rows, [LIFTED, kappa()], [1 + numbers(N)]),
     "_Midpoints": (
         lambda v, k, bias, *entries: midpoints(v, matrix(*entries), k, [1, 2], bias=bias),
         [X, kappa(2), numbers(D)],
@@ -89,7 +88,7 @@ CASES = {
         [X, kappa(1)],
         ENTRIES[2:],
     ),
-    "_WeightedMidpoints": (
+    "_Midpoints, trained values": (
         lambda v, k, values, rows, cols: midpoints(v, matrix(rows, cols, values), k, [D]),
         [X, kappa(1), ENTRIES[2]],
         ENTRIES[:2],

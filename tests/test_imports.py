@@ -65,7 +65,6 @@ ONLY_FROM = {
 
 # Arrows of version 0.2 that still go the wrong way.
 WRONG_WAY = {
-    ("classification", "embedding"),
     ("training", "estimators"),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import tempfile
 import warnings
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.errors import PrecisionWarning
 from kappagcn.graphs import balanced_tree, load_graph
 from kappagcn.run_folder import SavedRun
+from kappagcn.view.figures.embedding import draw_embeddings
 from kappagcn.view.report import write_report
 
 __all__ = ["Demo", "run", "show"]
@@ -48,18 +48,18 @@ class Demo:
     splits: int
     disease: list[Record]
     small: list[Record]
-    picture: Path | None
+    picture: Path
     reports: list[Path]
 
     def record(self) -> Record:
         """The results as plain numbers and words."""
-        files = [str(path) for path in (self.picture, *self.reports) if path is not None]
+        files = [str(path) for path in (self.picture, *self.reports)]
         results = {"tree": self.tree, "disease": self.disease, "small_tree": self.small}
         return {"epochs": self.epochs, **results, "files": files}
 
 
 def run(out: Path, *, seed: int, epochs: int, quick: bool = False, console: Console) -> Demo:
-    """Run all parts, with a line about each. Without matplotlib there is no picture.
+    """Run all parts, with a line about each.
 
     Args:
         out: Folder for pictures and reports.
@@ -78,13 +78,8 @@ def run(out: Path, *, seed: int, epochs: int, quick: bool = False, console: Cons
         disease = [_classify(space, runs, seed=seed, epochs=epochs, splits=splits) for space in NETWORKS]
         console.print("3 of 3: a small tree in two dimensions, to look at")
         small, panels = embed_small(runs, seed=seed, epochs=min(epochs, SMALL_EPOCHS))
-        picture = None
-        if importlib.util.find_spec("matplotlib") is not None:
-            from kappagcn.view.figures.embedding import draw_embeddings
-
-            for theme in ("dark", "light"):
-                name = "tree.png" if theme == "light" else "tree-dark.png"
-                picture = draw_embeddings(panels, out / name, groups=branches(BRANCHING, DEPTH), theme=theme)
+        for theme, name in (("dark", "tree-dark.png"), ("light", "tree.png")):
+            picture = draw_embeddings(panels, out / name, groups=branches(BRANCHING, DEPTH), theme=theme)
         reports = [
             write_report(SavedRun(runs / "small-tree"), out / "tree-report.html"),
             write_report(SavedRun(runs / "disease-H16"), out / "disease-report.html"),
@@ -168,8 +163,7 @@ def show(outcome: Demo, console: Console) -> None:
         words = f"{better} network is right {abs(difference):.1%} more often, with as many weights."
     console.print(words, soft_wrap=True)
     crossed = " Its curvature started on a sphere and crossed zero." if outcome.small[-1]["curvature"] < 0 else ""
-    where = outcome.picture or "no picture without matplotlib, which pip install 'kappagcn[figures]' brings"
-    console.print(f"\nA small tree to look at: {where}.{crossed}", soft_wrap=True, markup=False)
+    console.print(f"\nA small tree to look at: {outcome.picture}.{crossed}", soft_wrap=True, markup=False)
     console.print(f"Open in a browser: {' and '.join(str(path) for path in outcome.reports)}", soft_wrap=True)
 
 

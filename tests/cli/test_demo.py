@@ -18,14 +18,13 @@ def test_demo_prints_two_tables_and_writes_a_picture_and_pages(tmp_path):
     assert all('id="stages"' in (tmp_path / f"{name}-report.html").read_text() for name in ("tree", "disease"))
 
 
-def test_the_quick_demo_needs_no_matplotlib(tmp_path, monkeypatch):
-    monkeypatch.setattr("kappagcn.demo.importlib.util.find_spec", lambda name: None)
+def test_the_quick_demo_takes_a_smaller_tree(tmp_path):
     result = run("demo", "--quick", "--out", str(tmp_path), "--epochs", "3", "--threads", "1")
     assert result.exit_code == 0, result.output
     assert "A tree of 85 nodes" in result.stdout
     assert "over 2 splits" in result.stdout
-    assert "pip install 'kappagcn[figures]'" in result.stdout
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["disease-report.html", "tree-report.html"]
+    names = ["disease-report.html", "tree-dark.png", "tree-report.html", "tree.png"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
 def test_demo_for_machines(tmp_path):

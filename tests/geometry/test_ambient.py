@@ -147,3 +147,15 @@ def test_all_tangent_distances_are_those_of_pairs(k):
     u[0], u[1], v[2] = 0, v[3], 300 * v[2]
     actual = tangent_cdist(u, v, k=k)
     torch.testing.assert_close(actual, G.tangent_dist(u.unsqueeze(1), v, k=k), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("kappa", [-1.0, 0.0, 0.7])
+def test_capped_vectors_are_the_same_inside_and_the_farthest_points_at_the_edge(kappa):
+    v = torch.randn(20, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    e = 2.5 * G.lift(v, k=kappa)
+    lowered = G.lower(e, k=kappa, on_edge="cap")
+    assert torch.allclose(lowered, G.lower(e, k=kappa), rtol=1e-9, atol=1e-12)
+    outside = G.lower(torch.tensor([3.0, 4.0, 1.0], dtype=torch.float64), k=-1.0, on_edge="cap")
+    assert torch.allclose(outside, torch.tensor([0.6, 0.8], dtype=torch.float64) * 8.8376, rtol=1e-4)
+    with pytest.raises(GeometryError, match="on_edge"):
+        G.lower(e, k=kappa, on_edge="clip")

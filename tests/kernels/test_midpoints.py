@@ -7,10 +7,9 @@ import torch
 pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
 
 from kappagcn.geometry import ProductManifold
+from kappagcn.kernels import blocks
 from kappagcn.kernels import midpoints as kernels
-from kappagcn.kernels.blocks import compiled
 from kappagcn.kernels.dispatch import torch_only
-from kappagcn.kernels.row_vectors import scaled_sum, weighted_sum
 from kappagcn.nn import SparseMatrix, aggregate
 
 N = 40
@@ -64,58 +63,32 @@ def test_rows_too_long_for_float32_have_a_midpoint():
 
 def test_rows_are_kept_in_float64_only_where_some_lie_far_out():
     torch.manual_seed(0)
-    for far, kind in ((N, "float32"), (N - 8, "float64")):
+    for far, kind in ((N, torch.float32), (N - 8, torch.float64)):
         adjacency = matrix(far, negative=False)
         out = aggregate(rows(far, 3).requires_grad_(), adjacency, ProductManifold.from_signature("H3(-1)"))
-        assert out.grad_fn.dtype == kind
+        assert out.grad_fn.saved_tensors[7].dtype == kind
 
 
-@compiled
-def sums_of_rows(starts, cols, values, x):
-    out = np.full((starts.shape[0] - 1, x.shape[1]), np.nan)
-    for i in range(out.shape[0]):
-        weighted_sum(out, i * x.shape[1], cols, values, starts[i], starts[i + 1], x, x.shape[1])
-    return out
-
-
+@pytest.mark.parametrize("dim", [1, 2, 7, 16, 17, 33])
 @pytest.mark.parametrize("kind", [torch.float32, torch.float64])
-def test_sums_of_rows_of_any_length(kind):
+def test_sums_of_rows_that_fit_the_cache_or_not(kind, dim, monkeypatch):
     torch.manual_seed(0)
-    adjacency = matrix(N // 2, negative=True).to(kind)
-    csr = adjacency.to_csr()
-    entries = [part.numpy() for part in (csr.crow_indices(), csr.col_indices(), csr.values())]
-    for dim in range(1, 52):
-        x = torch.randn(N, dim, dtype=kind)
-        sums = sums_of_rows(*entries, x.numpy())
-        assert torch.allclose(torch.from_numpy(sums), adjacency.to_dense().double() @ x.double(), rtol=1e-6, atol=1e-6)
-
-
-@compiled
-def sums_of_scaled_rows(starts, cols, values, x, numbers, dim):
-    out = np.full((starts.shape[0] - 1, dim + 1), np.nan)
-    for i in range(out.shape[0]):
-        place = i * (dim + 1)
-        out[i, dim] = scaled_sum(out, place, cols, values, starts[i], starts[i + 1], x, 2, numbers, 1, dim)
-    return out
-
-
-def test_sums_of_scaled_rows_of_any_length():
-    torch.manual_seed(0)
-    adjacency = matrix(N // 2, negative=True)
-    csr = adjacency.to_csr()
-    entries = [part.numpy() for part in (csr.crow_indices(), csr.col_indices(), csr.values())]
-    for dim in range(1, 52):
-        x, numbers = torch.randn(N, dim + 3), torch.randn(N, 3, dtype=torch.float64)
-        sums = sums_of_scaled_rows(*entries, x.numpy(), numbers.numpy(), dim)
-        rows = torch.cat([numbers[:, 1:2] * x[:, 2:-1].double(), numbers[:, 2:]], 1)
-        assert np.allclose(sums, adjacency.to_dense().double() @ rows, rtol=1e-6, atol=1e-6)
+    adjacency, x = matrix(N // 2, negative=True).to(kind), torch.randn(N, dim, dtype=kind)
+    csr = [part.numpy() for part in adjacency.csr()]
+    for cached in (0, x.numel()):
+        sums = np.full((N, dim), np.nan)
+        monkeypatch.setitem(kernels._sums.py_func.__globals__, "CACHED", cached)
+        kernels._sums.py_func(*csr, x.numpy(), 0, N, sums)
+        assert torch.allclose(torch.from_numpy(sums), adjacency.to_dense().double() @ x.double(), atol=1e-6)
+    kernels._sums(*csr, x.numpy(), 0, N, sums)
+    assert torch.allclose(torch.from_numpy(sums), adjacency.to_dense().double() @ x.double(), atol=1e-6)
 
 
 @pytest.mark.parametrize("scale", [0.1, 3.0])  # near rows, and rows that are summed in float64
 def test_threads_do_not_change_results(scale, monkeypatch):
     torch.manual_seed(0)
-    monkeypatch.setattr(kernels, "ALONE", 0)
-    n, before = 3 * kernels.TILE + 5, torch.get_num_threads()
+    monkeypatch.setattr(blocks, "ROWS", 100)
+    n, before = 305, torch.get_num_threads()
     v, target = scale * torch.randn(n, 3), torch.randn(n, 3)
     ends = torch.randint(n, (2, 5 * n))
     adjacency = SparseMatrix(*ends, torch.rand(5 * n), (n, n))

@@ -1,21 +1,17 @@
 """The compiled midpoints are those of torch, values and gradients."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graph_samples import DOUBLE, random_graph
-from kappagcn.kernels.dispatch import compiled, torch_only
+from kappagcn.kernels.dispatch import runs_loops, torch_only
 from kappagcn.nn.midpoints import midpoints
 from kappagcn.sparse import normalized_adjacency
 from workers import Worker
 
 pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
-
-from kappagcn.kernels import blocks
 
 KAPPAS = [-4.0, -1.0, -1e-3, -1e-9, 0.0, 1e-9, 1e-3, 1.0, 4.0]
 
@@ -28,11 +24,11 @@ def both(v, adjacency, kappas, dims, double=False):
         k = torch.tensor(kappas, dtype=v.dtype, requires_grad=True)
         if plain:
             with torch_only():
-                assert not compiled("rows")
+                assert not runs_loops(x)
                 out = midpoints(x, adjacency, k, dims, double=double)
                 grads = torch.autograd.grad((out * torch.linspace(-1, 2, out.shape[1], dtype=v.dtype)).sum(), (x, k))
         else:
-            assert compiled("rows")
+            assert runs_loops(x)
             out = midpoints(x, adjacency, k, dims, double=double)
             grads = torch.autograd.grad((out * torch.linspace(-1, 2, out.shape[1], dtype=v.dtype)).sum(), (x, k))
         results.append((out.detach(), *grads))
@@ -90,30 +86,3 @@ def test_a_forked_process_computes_too():
 
     _, complaints, code = Worker(forking_worker.main).ended()
     assert code == 0, complaints
-
-
-@pytest.mark.parametrize("in_team", [False, True])
-def test_after_long_waits_for_another_thread_ever_more_loops_do_without(monkeypatch, set_torch_threads, in_team):
-    """By a clock that shows 1 second of work, and then the wait."""
-    set_torch_threads(2)
-    used, pool = [], ThreadPoolExecutor(1)
-    monkeypatch.setattr(blocks, "team_start", lambda: int(in_team))
-    monkeypatch.setattr(blocks, "in_team", lambda loop: used.append(1) or loop())
-    monkeypatch.setattr(blocks, "pool_of_threads", lambda: used.append(1) or pool)
-    monkeypatch.setattr(blocks, "_pause", 0)
-    monkeypatch.setattr(blocks, "_next_pause", blocks.PAUSES[0])
-
-    def pause_before_waiting(waited):
-        """Loops without another thread until one with it, which waits so long."""
-        before, count = len(used), -1
-        while len(used) == before:
-            clock, done = iter([0.0, 1.0, 1.0 + waited]), []
-            monkeypatch.setattr(blocks, "perf_counter", lambda clock=clock: next(clock))
-            blocks.parallel_for(5, done.append)
-            assert sorted(done) == list(range(5))
-            count += 1
-        return count
-
-    waits = [0.5, 0.5, 1.5, 1.5, 1.5, 0.5, 1.5, *[1.5] * 3, *[0.5] * 70, 1.5, 0.5]
-    pauses = [0, 0, 0, 4, 8, 16, 0, 31, 62, 64, 64, *[0] * 69, 0, 4]
-    assert [pause_before_waiting(waited) for waited in waits] == pauses

@@ -32,6 +32,7 @@ from kappagcn.geometry.checks import (
 from kappagcn.geometry.numerics import (
     LARGEST_EXPONENT,
     ROUNDING,
+    ROW_LEAST,
     arc,
     artanc,
     ball_gap,
@@ -84,18 +85,42 @@ def join(n: Tensor, h: Tensor) -> Tensor:
     return torch.cat((n, h.expand(*n.shape[:-1], 1)), -1)
 
 
-def lower(e: Tensor, *, k: Scalar) -> Tensor:
+def lower(e: Tensor, *, k: Scalar, on_edge: str = "raise") -> Tensor:
     """Tangent vector at the origin of the point whose lift is along e: (..., D+1) → (..., D). κ → 0: N/2h.
 
-    With e = (N, h) it is ½ρN/|N|, tan_κ(ρ) = |N|/h. Otherwise as `from_ambient`.
+    With e = (N, h) it is ½ρN/|N|, tan_κ(ρ) = |N|/h. For κ < 0 a vector that does not point into the space,
+    h ≤ √−κ|N|, raises an error, or with ``on_edge="cap"`` counts as the farthest point in the direction of N that the
+    dtype resolves, and has its derivatives; the antipode of the origin then counts as the origin.
 
     >>> lower(lift(torch.tensor([0.3, 0.4]), k=-1.0), k=-1.0)
     tensor([0.3000, 0.4000])
+    >>> lower(torch.tensor([2.0, 0.0, 1.0], dtype=torch.float64), k=-1.0, on_edge="cap")
+    tensor([8.8376, 0.0000], dtype=torch.float64)
     """
     read_vectors(e=e)
     k = as_curvature(k, e)
+    if on_edge not in ("raise", "cap"):
+        raise GeometryError(f"on_edge: expected 'raise' or 'cap', found {on_edge!r}.")
+    if on_edge == "cap":
+        return e[..., :-1] * lowered(e[..., :-1], e[..., -1:], k, ball_gap(e))
     x = _from_ray(e, k)
     return artanc(k * dot(x, x)) * x
+
+
+def lowered(n: Tensor, h: Tensor, k: Tensor, gap: float) -> Tensor:
+    """½ρ/|N|, by which N is multiplied, without checks: (..., D), (..., 1) → (..., 1).
+
+    For κ < 0 vectors with √−κ|N| ≥ (1 − gap) h are capped; 0 for vectors without a direction.
+    """
+    square = dot(n, n)
+    bent = -k * square
+    size = torch.where(bent > 0, bent, 1).sqrt()
+    capped = (bent > 0) & (size >= (1 - gap) * h)
+    nowhere = (h <= 0) & ((square == 0) | (k == 0))
+    square, h = torch.where(capped, 0, square), torch.where(capped | nowhere, 1, h)
+    factor = ray_factor(square, h, (h * h + k * square).clamp(min=ROW_LEAST).sqrt(), k)
+    scale = torch.where(nowhere, 0, artanc(k * factor * factor * square) * factor)
+    return torch.where(capped, 0.5 * math.atanh(1 - gap) / size, scale)
 
 
 def from_ambient(e: Tensor, *, k: Scalar) -> Tensor:

@@ -34,6 +34,13 @@ def _load(name: str) -> ModuleType | None:
         return None
 
 
+def runs_loops(*tensors: Tensor) -> bool:
+    """Whether compiled loops can take these tensors: values on the CPU that Python may read, in float32 or float64."""
+    if _torch_only or not is_cheap_to_read(*tensors):
+        return False
+    return all(t.dtype in (torch.float32, torch.float64) for t in tensors)
+
+
 def compiled(name: str, *tensors: Tensor) -> ModuleType | None:
     """The compiled module ``"rows"`` or ``"point_pairs"`` if it can handle these tensors; None if torch is used."""
     if not is_cheap_to_read(*tensors) or not all(t.dtype in (torch.float32, torch.float64) for t in tensors):

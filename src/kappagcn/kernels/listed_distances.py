@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kappagcn.kernels.blocks import compiled, in_blocks
+from kappagcn.kernels.blocks import for_row_blocks, loop
 from kappagcn.kernels.pair_distances import near_square
 from kappagcn.kernels.pair_limits import LEAST_GAP, NEAR, TURN
 from kappagcn.kernels.point_blocks import B1, B2, B3, B4, B5
@@ -27,7 +27,7 @@ Array = NDArray[Any]
 SINE, APART, SLOPE, BENT = range(4)
 
 
-@compiled
+@loop
 def _squares(
     unit: Array, length: Array, slope: Array, kappa: float, first: Array, second: Array, kept: Array, result: Array
 ) -> None:
@@ -57,7 +57,7 @@ def _squares(
         result[p] = 4 * square * value
 
 
-@compiled
+@loop
 def _gradients(
     unit: Array,
     length: Array,
@@ -113,10 +113,12 @@ def listed_squares(
         second: Row of the second point, (P,).
     """
     result, kept = np.empty(len(first)), np.empty((len(first), 4))
-    in_blocks(
-        len(first),
-        lambda part, _: _squares(unit, length, slope, kappa, first[part], second[part], kept[part], result[part]),
-    )
+
+    def squares(start: int, stop: int, _: Array) -> None:
+        part = slice(start, stop)
+        _squares(unit, length, slope, kappa, first[part], second[part], kept[part], result[part])
+
+    for_row_blocks(len(first), squares)
     return result, kept
 
 

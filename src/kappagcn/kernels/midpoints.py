@@ -1,348 +1,503 @@
-r"""κ-midpoints over a sparse matrix as one operation: rows are lifted, summed and lowered, tile by tile.
+r"""A layer of midpoints and its derivatives: rows are lifted, summed over a sparse matrix, and lowered.
 
-Sums are taken in float64. Lifted rows, sums and their gradients are kept in the rows' dtype, or in float64 if float32
-rows lie so far out that rounding errors of a sum would count. Formulas are those of `kappagcn.kernels.row_functions`.
+With q = |v|² and z = 4κq, for each factor of a product of spaces (geometry.md, Ambient coordinates),
+
+    lift(v) = (n, h) = (2 sinc(z) v, cosc(z)),    lower(n, h) = ½u n,    u = ρ/|n|,    tan_κ(ρ) = |n|/h.
+
+A layer is weight · lower(A · lift(V)), where weight has the row sums of A: the sum of lifted rows points to the
+midpoint, whatever its length. With p = |n|² and Q = h² + κp the derivatives are
+
+    ∂n = 2 sinc ∂v + 2v ∂sinc,     ∂h = −½ sinc ∂z,     ∂sinc = (cosc − sinc)/2z ∂z,     ∂z = 8κ⟨v, ∂v⟩ + 4q ∂κ,
+    ∂u = 2κG ⟨n, ∂n⟩ − ∂h/Q + pG ∂κ,    G = (h/Q − u)/(2κp),
+
+with two terms of a power series where z, or κp/h², is small. For κ < 0 a row that does not point into the space,
+√−κ|n| ≥ h up to rounding, counts as the farthest point in the direction of n that its dtype resolves, at distance
+artanh(1 − 4ε)/√−κ, and has that point's derivatives; so no row is infinite or NaN.
+
+`forward` and `backward` run loops over rows compiled by numba, which add up in float64. Lifted rows, their sums and
+the gradients of both are stored in the dtype of V. If for κ < 0 some row lies farther than 2.2/√−κ from the origin,
+where a rounding error of a lifted row grows more than twentyfold, all is computed again with float64 in their place: so
+midpoints have the digits of their dtype at any distance that float64 resolves. Twins in torch, `lift_by_torch` and
+`lower_by_torch`, serve other devices, transforms of ``torch.func`` and second derivatives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any, NamedTuple
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from kappagcn.geometry.numerics import ROW_EXPONENT
-from kappagcn.kernels.blocks import Array, as_array, block_sums, compiled, in_blocks
-from kappagcn.kernels.buffers import Buffers
-from kappagcn.kernels.dispatch import second_order
-from kappagcn.kernels.lifts import (
-    TILE,
-    add_rows,
-    columns,
-    lift,
-    lift_backward,
-    lift_numbers,
-    lower,
-    lower_backward,
-    pack,
+from kappagcn.geometry.ambient import join, lifted, lowered
+from kappagcn.geometry.numerics import (
+    ROUNDING,
+    ROW_EXPONENT,
+    ROW_FAR_TANGENT,
+    ROW_LEAST,
+    ROW_SERIES_BELOW,
+    ROW_VALUE_SERIES_BELOW,
+    ROW_VALUE_TERMS,
+    SERIES,
+    ball_gap,
+    positive_root,
 )
-from kappagcn.kernels.row_vectors import scaled_sum, weighted_sum
-from kappagcn.kernels.team import call_in_threads, next_number, run
-from kappagcn.kernels.vector_math import inlined
+from kappagcn.geometry.vectors import norm
+from kappagcn.kernels.blocks import Array, as_array, for_row_blocks, loop
+from kappagcn.kernels.dispatch import runs_loops, second_order
 
-__all__ = ["Numbers", "bounds", "compute", "compute_gradients", "entry_gradients", "midpoints"]
+__all__ = [
+    "CSR",
+    "Kept",
+    "backward",
+    "forward",
+    "lift_by_torch",
+    "lift_rows",
+    "lower_by_torch",
+    "midpoint_rows",
+    "within",
+]
 
-CSR = tuple[Array, Array, Array]  # row starts, columns and values
-LIMIT = ROW_EXPONENT[torch.float64]
-ALONE = 2048  # rows up to which one thread is used; torch divides its own operations from about as many on
-
-
-@inlined
-def _next_tile(counter: Array, rows: int) -> tuple[int, int, int]:
-    """Number of the next tile, its first row and the row behind its last one; the same twice behind the last tile."""
-    tile = next_number(counter)
-    return tile, min(tile * TILE, rows), min((tile + 1) * TILE, rows)
-
-
-@compiled
-def _measure(counter: Array, v: Array, kappas: Array, ends: Array, factors: Array, lifted: Array, far: Array) -> None:
-    """Numbers of rows, and, unless some are far, the rows lifted; whether some are far."""
-    _, start, stop = _next_tile(counter, v.shape[0])
-    while start < stop:
-        if lift_numbers(v, kappas, ends, LIMIT, start, stop, factors):
-            far[0] = True
-        if not (far[0] and v.itemsize < 8):  # float32 rows are then packed
-            lift(v, kappas, ends, factors, start, stop, lifted)
-        _, start, stop = _next_tile(counter, v.shape[0])
+# Globals of a module are constants of its compiled functions.
+FAR_TANGENT, FAR_HEIGHT = ROW_FAR_TANGENT, (1 - ROW_FAR_TANGENT) ** -0.5  # tanh² of a radius, and its cosh
+LEAST, SERIES_BELOW = ROW_LEAST, ROW_SERIES_BELOW
+FARTHEST = ROW_EXPONENT[torch.float64]  # √−κ·r beyond which lifted rows count as lying there
+EDGE = 1 - ROUNDING * float(np.finfo(np.float64).eps)  # tanh of the farthest radius that float64 resolves
+TILE, CACHED = 64, 2**19  # rows that are read ahead; numbers of rows that stay in the cache
+SINC, ARTANC = (tuple(SERIES[name][: ROW_VALUE_TERMS[name]][::-1]) for name in ("sinc", "artanc"))
+SINC_BELOW, ARTANC_BELOW = ROW_VALUE_SERIES_BELOW["sinc"], ROW_VALUE_SERIES_BELOW["artanc"]
 
 
-@compiled
-def _pack(counter: Array, v: Array, kappas: Array, ends: Array, factors: Array, rows: Array, numbers: Array) -> None:
-    """Rows with the numbers of their lifts."""
-    _, start, stop = _next_tile(counter, v.shape[0])
-    while start < stop:
-        pack(v, kappas, ends, factors, start, stop, rows, numbers)
-        _, start, stop = _next_tile(counter, v.shape[0])
-
-
-@compiled
-def _sum_and_lower(
-    counter: Array,
-    matrix: CSR,
-    lifted: Array,
-    kappas: Array,
-    ends: Array,
-    weight: Array,
-    bias: Array,
-    out: Array,
-    sums: Array,
-    kept: Array,
-    far: Array,
-) -> None:
-    """Lowered rows of the product, their sums and numbers; whether some sums are far."""
-    (starts, cols, values), width = matrix, sums.shape[1]
-    _, start, stop = _next_tile(counter, sums.shape[0])
-    while start < stop:
-        for i in range(start, stop):
-            weighted_sum(sums, i * width, cols, values, starts[i], starts[i + 1], lifted, width)
-        if lower(sums, kappas, ends, weight, bias, start, stop, out, kept):
-            far[0] = True
-        _, start, stop = _next_tile(counter, sums.shape[0])
-
-
-@compiled
-def _sum_packed(
-    matrix: CSR, rows: Array, numbers: Array, f: int, ends: Array, start: int, stop: int, sums: Array
-) -> None:
-    """Sums of a factor's lifted rows."""
-    (starts, cols, values), (begin, top, dim) = matrix, columns(f, ends)
-    at = 4 * (ends.shape[0] - 1) + begin
-    for i in range(start, stop):
-        place = i * sums.shape[1] + top
-        sums[i, top + dim] = scaled_sum(
-            sums, place, cols, values, starts[i], starts[i + 1], rows, at, numbers, 2 * f, dim
-        )
-
-
-@compiled
-def _sum_packed_and_lower(
-    counter: Array,
-    matrix: CSR,
-    rows: Array,
-    numbers: Array,
-    kappas: Array,
-    ends: Array,
-    weight: Array,
-    bias: Array,
-    out: Array,
-    sums: Array,
-    kept: Array,
-) -> None:
-    """As `_sum_and_lower`, of rows that are lifted on the way."""
-    _, start, stop = _next_tile(counter, sums.shape[0])
-    while start < stop:
-        for f in range(kappas.shape[0]):
-            _sum_packed(matrix, rows, numbers, f, ends, start, stop, sums)
-        lower(sums, kappas, ends, weight, bias, start, stop, out, kept)
-        _, start, stop = _next_tile(counter, sums.shape[0])
-
-
-@compiled
-def _lower_backward(
-    counter: Array, sums: Array, weight: Array, kept: Array, kappas: Array, ends: Array, grad: Array, totals: Array
-) -> None:
-    """Gradients in the place of the sums; those by κ and, if there is one, by the bias are added to the tile's."""
-    tile, start, stop = _next_tile(counter, grad.shape[0])
-    while start < stop:
-        lower_backward((sums, weight, kept), kappas, ends, grad, start, stop, sums, totals[tile])
-        if totals.shape[1] > kappas.shape[0]:
-            add_rows(grad, start, stop, totals[tile], kappas.shape[0])
-        tile, start, stop = _next_tile(counter, grad.shape[0])
-
-
-@compiled
-def _sum_and_lift_backward(
-    counter: Array,
-    transpose: CSR,
-    v: Array,
-    factors: Array,
-    kappas: Array,
-    ends: Array,
-    by_sums: Array,
-    by_v: Array,
-    totals: Array,
-) -> None:
-    """Gradients by the rows from those by the sums; that by κ is added to the tile's."""
-    (starts, cols, values), width = transpose, by_sums.shape[1]
-    grad = np.empty((TILE, width))
-    tile, start, stop = _next_tile(counter, v.shape[0])
-    while start < stop:
-        for j in range(start, stop):
-            weighted_sum(grad, (j - start) * width, cols, values, starts[j], starts[j + 1], by_sums, width)
-        lift_backward(v, kappas, ends, factors, grad, start, start, stop, by_v, totals[tile])
-        tile, start, stop = _next_tile(counter, v.shape[0])
-
-
-@compiled
-def _measure_in_team(begin: int, threads: int, arguments: Any) -> None:
-    call_in_threads(begin, threads, _measure, arguments)
-
-
-@compiled
-def _pack_in_team(begin: int, threads: int, arguments: Any) -> None:
-    call_in_threads(begin, threads, _pack, arguments)
-
-
-@compiled
-def _sum_and_lower_in_team(begin: int, threads: int, arguments: Any) -> None:
-    call_in_threads(begin, threads, _sum_and_lower, arguments)
-
-
-@compiled
-def _sum_packed_and_lower_in_team(begin: int, threads: int, arguments: Any) -> None:
-    call_in_threads(begin, threads, _sum_packed_and_lower, arguments)
-
-
-@compiled
-def _lower_backward_in_team(begin: int, threads: int, arguments: Any) -> None:
-    call_in_threads(begin, threads, _lower_backward, arguments)
-
-
-@compiled
-def _sum_and_lift_backward_in_team(begin: int, threads: int, arguments: Any) -> None:
-    call_in_threads(begin, threads, _sum_and_lift_backward, arguments)
-
-
-class Numbers(NamedTuple):
-    """What the derivatives of midpoints need: numbers of lifted and of lowered rows, and the sums of lifted rows.
-
-    Attributes:
-        factors: (F, 3, N) of float64.
-        lowered: (F, 3, M) of float64.
-        sums: Memory of (M, D + F) numbers of float64, of which float32 sums take the first half.
-    """
-
-    factors: Array
-    lowered: Array
-    sums: Array
-
-    @classmethod
-    def empty(cls, shape: tuple[int, int], rows: int, count: int, make: Callable[..., Array] = np.empty) -> Numbers:
-        """Memory for N rows of D columns, M rows of the result and F factors."""
-        n, d = shape
-        sizes = (count, 3, n), (count, 3, rows), (rows, d + count)
-        return cls(*(make(size, np.float64) for size in sizes))
-
-    def sums_as(self, dtype: Any) -> Array:
-        """The sums in the dtype in which they were computed."""
-        sums: Array = self.sums.reshape(-1).view(dtype)[: self.sums.size].reshape(self.sums.shape)
-        return sums
-
-
-def compute(
-    x: Array, kappas: Array, ends: Array, matrix: CSR, weight: Array, bias: Array, out: Array, numbers: Numbers
-) -> Any:
-    """Midpoints plus bias, into `out`, and their numbers; returns the dtype of the sums."""
-    (n, d), rows, count, far, single = x.shape, len(weight), len(kappas), np.zeros(1, np.bool_), x.dtype == np.float32
-    scratch, alone, (factors, lowered, _) = Buffers(), max(n, rows) <= ALONE, numbers
-    sources, target = (x, kappas, ends, factors), (kappas, ends, weight, bias, out)
-    lifted = scratch.empty((n, d + count), x.dtype)
-    run(_measure_in_team, _measure, *sources, lifted, far, alone=alone)
-    if not (single and far[0]):
-        sums = numbers.sums_as(x.dtype)
-        run(_sum_and_lower_in_team, _sum_and_lower, matrix, lifted, *target, sums, lowered, far, alone=alone)
-    if single and far[0]:  # with negative weights sums may lie farther out than all rows
-        wide = scratch.empty((n, 2 * count + (d + 2) // 2), np.float64)
-        packed = wide.view(np.float32), wide
-        run(_pack_in_team, _pack, *sources, *packed, alone=alone)
-        sums = numbers.sums
-        run(_sum_packed_and_lower_in_team, _sum_packed_and_lower, matrix, *packed, *target, sums, lowered, alone=alone)
-    return sums.dtype
-
-
-def compute_gradients(
-    x: Array,
-    kappas: Array,
-    ends: Array,
-    transpose: CSR,
-    weight: Array,
-    numbers: Numbers,
-    dtype: Any,
-    grad: Array,
-    by_x: Array,
-    *,
-    biased: bool,
-) -> Array:
-    """Gradients with respect to the rows, into `by_x`, and to curvatures and bias; they take the place of the sums."""
-    (factors, lowered, _), sums = numbers, numbers.sums_as(dtype)
-    rows, count = max(len(sums), len(x)), len(kappas)
-    alone, totals = rows <= ALONE, block_sums(rows, count + (x.shape[1] if biased else 0), TILE)
-    run(_lower_backward_in_team, _lower_backward, sums, weight, lowered, kappas, ends, grad, totals, alone=alone)
-    arguments = transpose, x, factors, kappas, ends, sums, by_x, totals
-    run(_sum_and_lift_backward_in_team, _sum_and_lift_backward, *arguments, alone=alone)
-    total: Array = totals.sum(0)
+@loop
+def _polynomial(terms: tuple[float, ...], z: float) -> float:
+    """A power series, highest power first."""
+    total = 0.0
+    for term in terms:
+        total = total * z + term
     return total
 
 
-@compiled
+@loop
+def _sums(starts: Array, cols: Array, values: Array, x: Array, start: int, stop: int, out: Array) -> float:
+    """Σ_j A_ij x_j for a range of rows i, added up in float64.
+
+    Rows x_j that do not fit the cache are read ahead: half the time on a random graph of 200,000 nodes. The sum of what
+    was read is returned so that the compiler cannot leave it out.
+    """
+    width, read_ahead = x.shape[1], 0.0
+    total = np.empty(width)
+    for first in range(start, stop, TILE):
+        last = min(first + TILE, stop)
+        if x.size > CACHED:
+            for e in range(starts[first], starts[last]):
+                read_ahead += x[cols[e], 0] + x[cols[e], width - 1]
+        for i in range(first, last):
+            for c in range(width):
+                total[c] = 0.0
+            for e in range(starts[i], starts[i + 1]):
+                j, value = cols[e], np.float64(values[e])
+                for c in range(width):
+                    total[c] += value * x[j, c]
+            for c in range(width):
+                out[i, c] = total[c]
+    return read_ahead
+
+
+@loop
+def _dot(x: Array, i: int, first: int, y: Array, j: int, start: int, dim: int) -> float:
+    """⟨x_i, y_j⟩ of dim columns from `first` and from `start` on, in float64."""
+    total = 0.0
+    for c in range(dim):
+        total += np.float64(x[i, first + c]) * np.float64(y[j, start + c])
+    return total
+
+
+@loop
+def _sinc_and_cosc(z: float, limit: float) -> tuple[float, float]:
+    """sinc(z) and cosc(z); √−z beyond the limit counts as the limit."""
+    if abs(z) < SINC_BELOW:
+        sinc = _polynomial(SINC, z)
+        return sinc, math.sqrt(1 - z * sinc * sinc)
+    s = math.sqrt(abs(z))
+    if z > 0:
+        return math.sin(s) / s, math.cos(s)
+    grown = math.exp(min(s, limit))
+    return 0.5 * (grown - 1 / grown) / s, 0.5 * (grown + 1 / grown)
+
+
+@loop
+def _lift(v: Array, kappas: Array, ends: Array, limit: float, start: int, stop: int, out: Array, kept: Array) -> bool:
+    """Lifted rows; sinc and cosc of each factor are kept, (N, 2F). Returns whether some row is far."""
+    far = False
+    for f in range(kappas.shape[0]):
+        first, dim = ends[f], ends[f + 1] - ends[f]
+        top = first + np.uint64(f)
+        for i in range(start, stop):
+            sinc, cosc = _sinc_and_cosc(4 * kappas[f] * _dot(v, i, first, v, i, first, dim), limit)
+            kept[i, 2 * f], kept[i, 2 * f + 1] = sinc, cosc
+            far |= kappas[f] < 0 and not cosc < FAR_HEIGHT
+            for c in range(dim):
+                out[i, top + c] = 2 * sinc * v[i, first + c]
+            out[i, top + dim] = cosc
+    return far
+
+
+@loop
+def _lift_backward(
+    v: Array,
+    kappas: Array,
+    ends: Array,
+    kept: Array,
+    grad: Array,
+    start: int,
+    stop: int,
+    by_v: Array,
+    by_kappa: Array,
+) -> None:
+    """Gradients with respect to the rows from those with respect to lifted ones; that by κ is added."""
+    for f in range(kappas.shape[0]):
+        first, dim, kappa, total = ends[f], ends[f + 1] - ends[f], kappas[f], 0.0
+        top = first + np.uint64(f)
+        for i in range(start, stop):
+            q, sinc, cosc = _dot(v, i, first, v, i, first, dim), kept[i, 2 * f], kept[i, 2 * f + 1]
+            z = 4 * kappa * q
+            slope = -1 / 6 + z / 60 if abs(z) < SERIES_BELOW else (cosc - sinc) / (2 * z)
+            by_z = 2 * slope * _dot(v, i, first, grad, i, top, dim) - 0.5 * sinc * grad[i, top + dim]
+            total += 4 * q * by_z
+            for c in range(dim):
+                by_v[i, first + c] = 2 * sinc * grad[i, top + c] + 8 * kappa * by_z * v[i, first + c]
+        by_kappa[f] += total
+
+
+@loop
+def _stretch(p: float, h: float, kappa: float, edge: float) -> float:
+    """u of the height h and p = |n|²; a row without a direction, of weight 0 or at the origin's antipode, has 0."""
+    size = math.sqrt(abs(kappa) * p)
+    if size == 0:
+        return 1 / h if h > 0 else 0.0
+    if h > 0 and size * size < ARTANC_BELOW * h * h:
+        return _polynomial(ARTANC, kappa * p / (h * h)) / h
+    if kappa > 0:
+        return math.atan2(size, h) / size
+    t = edge if size >= edge * h else size / h
+    return 0.5 * math.log((1 + t) / (1 - t)) / size
+
+
+@loop
+def _height(e: Array, i: int, column: int, weight: float) -> float:
+    """h of a row; a row of negative weight is that of the opposite weights, with the sign of the weight."""
+    return np.float64(e[i, column]) if weight >= 0 else -np.float64(e[i, column])
+
+
+@loop
+def _lower(
+    e: Array, kappas: Array, ends: Array, weight: Array, edge: float, start: int, stop: int, out: Array, kept: Array
+) -> bool:
+    """Lowered rows, times their weights; u of each factor is kept, (M, F). Returns whether some row is far."""
+    far = False
+    for f in range(kappas.shape[0]):
+        first, dim, kappa = ends[f], ends[f + 1] - ends[f], kappas[f]
+        top = first + np.uint64(f)
+        for i in range(start, stop):
+            p, h = _dot(e, i, top, e, i, top, dim), _height(e, i, top + dim, weight[i])
+            far |= kappa < 0 and not (p == 0 or (h > 0 and -kappa * p < FAR_TANGENT * h * h))
+            kept[i, f] = u = _stretch(p, h, kappa, edge)
+            # At κ = 0 the weight is the height, and may be 0.
+            scale = 0.5 if kappa == 0 else 0.5 * abs(weight[i]) * u
+            for c in range(dim):
+                out[i, first + c] = scale * e[i, top + c]
+    return far
+
+
+@loop
+def _lower_backward(
+    e: Array,
+    kappas: Array,
+    ends: Array,
+    weight: Array,
+    edge: float,
+    kept: Array,
+    grad: Array,
+    start: int,
+    stop: int,
+    by_e: Array,
+    by_weight: Array,
+    by_kappa: Array,
+) -> None:
+    """Gradients with respect to the rows; those with respect to their weights, and to κ, are added."""
+    for f in range(kappas.shape[0]):
+        first, dim, kappa, total = ends[f], ends[f + 1] - ends[f], kappas[f], 0.0
+        top = first + np.uint64(f)
+        for i in range(start, stop):
+            sign = 1.0 if weight[i] >= 0 else -1.0
+            h, u, p = _height(e, i, top + dim, weight[i]), kept[i, f], _dot(e, i, top, e, i, top, dim)
+            along = 0.5 * _dot(e, i, top, grad, i, first, dim)
+            pull, bent, ahead = abs(weight[i]) * along, kappa * p, max(h, LEAST)
+            capped = bent <= 0 and (h <= 0 or -bent >= edge * edge * h * h)  # there u = constant/√(−κp)
+            inverse = 0.0 if capped else 1 / max(h * h + bent, LEAST)
+            z, change = bent / (ahead * ahead), pull * (h * inverse - u)
+            if abs(z) < SERIES_BELOW and not capped:
+                series = pull * (-1 / 3 + 0.4 * z) / (ahead * ahead * ahead)
+                turn, bend = 2 * kappa * series, p * series
+            elif bent == 0:
+                turn, bend = 0.0, 0.0
+            else:
+                turn, bend = change / p, change / (2 * kappa)
+            total += bend
+            by_weight[i] += sign * u * along
+            scale = 0.5 if kappa == 0 else 0.5 * abs(weight[i]) * u
+            for c in range(dim):
+                by_e[i, top + c] = scale * grad[i, first + c] + turn * e[i, top + c]
+            by_e[i, top + dim] = -sign * pull * inverse
+        by_kappa[f] += total
+
+
+def _factors(k: Tensor, dims: Sequence[int]) -> tuple[Array, Array]:
+    """κ of the factors and bounds of their columns; unsigned, so that numba checks no index for being negative.
+
+    κ is a copy: torch cannot free a parameter's memory (FSDP) that NumPy has seen.
+    """
+    return np.array(k.tolist(), np.float64), np.cumsum([0, *dims], dtype=np.uint64)
+
+
+def _lift_all(
+    v: Tensor, k: Tensor, dims: Sequence[int], limit: float, dtype: torch.dtype
+) -> tuple[Tensor, Tensor, bool]:
+    """Lifted rows, (N, D + F), what their derivatives need, (N, 2F), and whether some row is far."""
+    n, count, far = len(v), len(dims), []
+    out, kept = v.new_empty(n, v.shape[1] + count, dtype=dtype), v.new_empty(n, 2 * count, dtype=torch.float64)
+    (kappas, ends), x, rows, numbers = _factors(k, dims), as_array(v), out.numpy(), kept.numpy()
+    for_row_blocks(n, lambda start, stop, _: far.append(_lift(x, kappas, ends, limit, start, stop, rows, numbers)))
+    return out, kept, any(far)
+
+
+class _Lift(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, v: Tensor, k: Tensor, dims: Sequence[int], limit: float) -> Tensor:
+        out, kept, _ = _lift_all(v, k, dims, limit, v.dtype)
+        ctx.save_for_backward(v, k, kept)
+        ctx.dims, ctx.inputs, ctx.twin = dims, 2, partial(lift_by_torch, dims=dims, limit=limit)
+        return out
+
+    @staticmethod
+    @second_order
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        v, k, kept = ctx.saved_tensors
+        by_v = v.new_empty(v.shape)
+        (kappas, ends), x, numbers, g, out = _factors(k, ctx.dims), *map(as_array, (v, kept, grad, by_v))
+
+        def differentiate(start: int, stop: int, by_kappa: Array) -> None:
+            _lift_backward(x, kappas, ends, numbers, g, start, stop, out, by_kappa)
+
+        return by_v, k.new_tensor(for_row_blocks(len(v), differentiate, sums=len(kappas))), None, None
+
+
+CSR = tuple[Array, Array, Array]  # row starts, columns and values
+
+
+class Kept(NamedTuple):
+    """What the derivatives of midpoints need.
+
+    Attributes:
+        lifts: sinc and cosc of each row and factor, (N, 2F).
+        sums: Sums of lifted rows, (M, D + F), in the dtype in which they were computed.
+        stretches: u of each row and factor, (M, F).
+    """
+
+    lifts: Tensor
+    sums: Tensor
+    stretches: Tensor
+
+
+def forward(
+    v: Tensor, k: Tensor, dims: Sequence[int], matrix: CSR, weight: Tensor, dtype: torch.dtype | None = None
+) -> tuple[Tensor, Kept]:
+    """Midpoints weight · lower(A · lift(V)), (N, D) → (M, D), and what their derivatives need.
+
+    Args:
+        v: V, of float32 or float64.
+        k: Curvatures of the factors, (F,).
+        dims: Dimensions of the factors.
+        matrix: A by rows.
+        weight: Row sums of A, (M,).
+        dtype: Type of lifted rows and their sums; by default that of V, and float64 if some row is far.
+    """
+    rows_as, m, count = dtype or v.dtype, len(weight), len(dims)
+    lifted, lifts, far = _lift_all(v, k, dims, FARTHEST, rows_as)
+    if far and rows_as != torch.float64:
+        return forward(v, k, dims, matrix, weight, torch.float64)
+    out, sums, stretches = v.new_empty(m, v.shape[1]), lifted.new_empty(m, lifted.shape[1]), lifts.new_empty(m, count)
+    (kappas, ends), x, e, w = _factors(k, dims), lifted.numpy(), sums.numpy(), as_array(weight)
+    rows, numbers, far_sums = out.numpy(), stretches.numpy(), []
+
+    def sum_and_lower(start: int, stop: int, _: Array) -> None:
+        _sums(*matrix, x, start, stop, e)
+        far_sums.append(_lower(e, kappas, ends, w, EDGE, start, stop, rows, numbers))
+
+    for_row_blocks(m, sum_and_lower)
+    if any(far_sums) and rows_as != torch.float64:  # with negative weights, sums lie farther out than all rows
+        return forward(v, k, dims, matrix, weight, torch.float64)
+    return out, Kept(lifts, sums, stretches)
+
+
+def backward(
+    grad: Tensor, v: Tensor, k: Tensor, dims: Sequence[int], transpose: CSR, weight: Tensor, kept: Kept
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Gradients with respect to V, (N, D), κ, (F,), the sums of lifted rows, (M, D + F), and the weights, (M,).
+
+    Args:
+        grad: Gradient with respect to the midpoints, (M, D).
+        v: As in `forward`, with k, dims and weight.
+        k: Curvatures.
+        dims: Dimensions.
+        transpose: The transpose of A by rows.
+        weight: Row sums of A.
+        kept: Result of `forward`.
+    """
+    by_v, by_sums, by_weight = v.new_empty(v.shape), torch.empty_like(kept.sums), torch.zeros_like(weight)
+    (kappas, ends), g, x, w = _factors(k, dims), *map(as_array, (grad, v, weight))
+    lifts, e, stretches = map(as_array, kept)
+    out, by_e, by_w = by_v.numpy(), by_sums.numpy(), by_weight.numpy()
+    by_lifts = np.empty((len(v), e.shape[1]), e.dtype)
+
+    def lower_backward(start: int, stop: int, by_kappa: Array) -> None:
+        _lower_backward(e, kappas, ends, w, EDGE, stretches, g, start, stop, by_e, by_w, by_kappa)
+
+    def sum_and_lift_backward(start: int, stop: int, by_kappa: Array) -> None:
+        _sums(*transpose, by_e, start, stop, by_lifts)
+        _lift_backward(x, kappas, ends, lifts, by_lifts, start, stop, out, by_kappa)
+
+    by_k = for_row_blocks(len(weight), lower_backward, sums=len(kappas))
+    by_k += for_row_blocks(len(v), sum_and_lift_backward, sums=len(kappas))
+    return by_v, k.new_tensor(by_k), by_sums, by_weight
+
+
+@loop
 def _entry_products(
-    by_sums: Array, lifted: Array, by_weight: Array, rows: Array, cols: Array, start: int, stop: int, out: Array
+    by_sums: Array, by_weight: Array, lifted: Array, rows: Array, cols: Array, start: int, stop: int, out: Array
 ) -> None:
     for e in range(start, stop):
-        i, j, total = rows[e], cols[e], 0.0
+        i, j, total = rows[e], cols[e], np.float64(by_weight[rows[e]])
         for c in range(lifted.shape[1]):
             total += by_sums[i, c] * lifted[j, c]
-        out[e] = total + by_weight[i]
-
-
-def entry_gradients(by_sums: Array, lifted: Array, by_weight: Array, rows: Array, cols: Array) -> Array:
-    """Gradients with respect to the entries of the matrix, ⟨∂/∂S_i, lift(v_j)⟩ + ∂/∂w_i with row sums w, (E,)."""
-    out = np.empty(len(rows), lifted.dtype)
-
-    def products(part: slice, _: int) -> None:
-        _entry_products(by_sums, lifted, by_weight, rows, cols, part.start, part.stop, out)
-
-    in_blocks(len(rows), products)
-    return out
+        out[e] = total
 
 
 class _Midpoints(torch.autograd.Function):
-    """log_0(A ⊠ exp_0(V)) + b, (N, D), (F,), (D,) → (M, D); not differentiable by the matrix. Without b it is None.
-
-    Tensors with the entries of the matrix are saved so that torch notices if they change before the backward pass. κ
-    and b, which are parameters, are copied: torch cannot free a parameter's memory (FSDP) after NumPy has seen it.
-    """
+    """Midpoints as a function of V, κ and the entries of A, ∂/∂A_ij = ⟨∂/∂S_i, lift(v_j)⟩ + ∂/∂w_i."""
 
     @staticmethod
     def forward(
         ctx: Any,
         v: Tensor,
         k: Tensor,
-        bias: Tensor | None,
-        entries: list[Tensor],
-        matrix: CSR,
-        dims: tuple[int, ...],
-        transpose: CSR,
-        weight: Array,
+        values: Tensor,
+        rows: Tensor,
+        cols: Tensor,
+        dims: Sequence[int],
+        arrays: tuple[CSR, CSR, Tensor],
         twin: Callable[..., Tensor],
     ) -> Tensor:
-        out, ends, x = v.new_empty(len(weight), v.shape[1]), bounds(dims), as_array(v)
-        shift = np.zeros(v.shape[1], x.dtype) if bias is None else as_array(bias.clone())
-        ctx.buffers = Buffers()  # keeps the memory of the numbers
-        ctx.numbers = Numbers.empty(x.shape, len(weight), len(dims), ctx.buffers.empty)
-        ctx.dtype = compute(x, as_array(k.clone()), ends, matrix, weight, shift, out.numpy(), ctx.numbers)
-        ctx.space = ends, matrix, transpose, weight
-        ctx.inputs, ctx.twin = 2 if bias is None else 3, twin
-        ctx.save_for_backward(*(v, k, bias)[: ctx.inputs], *entries)
+        matrix, ctx.transpose, weight = arrays
+        out, kept = forward(v, k, dims, matrix, weight)
+        ctx.dims, ctx.inputs, ctx.twin = dims, 3 if ctx.needs_input_grad[2] else 2, twin
+        # Entries are saved so that torch notices if they change before the backward pass.
+        entries = [part for part in (values, rows, cols) if not part.is_inference()]
+        ctx.save_for_backward(v, k, *entries, weight, *kept)
         return out
 
     @staticmethod
     @second_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        v, k, *_ = ctx.saved_tensors
-        ends, matrix, transpose, weight = ctx.space
-        by_v = torch.empty_like(v, memory_format=torch.contiguous_format)
-        x, kappas, g, by_x = map(as_array, (v, k.clone(), grad, by_v))
-        # Gradients take the place of the sums: a second pass through a retained graph computes these again.
-        numbers, count = ctx.numbers, len(kappas)
-        if numbers is None:
-            numbers, shift = Numbers.empty(x.shape, len(weight), count), np.zeros(x.shape[1], x.dtype)
-            ctx.dtype = compute(x, kappas, ends, matrix, weight, shift, np.empty(g.shape, g.dtype), numbers)
-        biased, ctx.numbers = ctx.needs_input_grad[2], None
-        total = compute_gradients(x, kappas, ends, transpose, weight, numbers, ctx.dtype, g, by_x, biased=biased)
-        ctx.buffers = None
-        by_k, by_bias = torch.from_numpy(total[:count]), torch.from_numpy(total[count:]).to(v.dtype)
-        return by_v, by_k, by_bias if biased else None, None, None, None, None, None, None
+        v, k, *entries, weight, lifts, sums, stretches = ctx.saved_tensors
+        kept = Kept(lifts, sums, stretches)
+        by_v, by_k, *by_rows = backward(grad, v, k, ctx.dims, ctx.transpose, weight, kept)
+        if not ctx.needs_input_grad[2]:
+            return by_v, by_k, *[None] * 6
+        values, rows, cols = entries
+        lifted, *_ = _lift_all(v, k, ctx.dims, FARTHEST, sums.dtype)
+        by_values = torch.empty_like(values)
+        by_sums, by_weight, x, i, j, out = map(as_array, (*by_rows, lifted, rows, cols, by_values))
+        for_row_blocks(
+            len(values), lambda start, stop, _: _entry_products(by_sums, by_weight, x, i, j, start, stop, out)
+        )
+        return by_v, by_k, by_values, *[None] * 5
 
 
-@cache
-def bounds(dims: tuple[int, ...]) -> Array:
-    """Bounds of the columns of factors of these dimensions."""
-    bounds: Array = np.cumsum([0, *dims])
-    return bounds
+def midpoint_rows(
+    v: Tensor,
+    k: Tensor,
+    dims: Sequence[int],
+    entries: tuple[Tensor, Tensor, Tensor],
+    arrays: tuple[CSR, CSR, Tensor],
+    twin: Callable[..., Tensor],
+) -> Tensor:
+    """Midpoints that are differentiable with respect to V, κ and the entries of A, by compiled loops.
+
+    Args:
+        v: V, (N, D).
+        k: Curvatures of the factors, (F,).
+        dims: Dimensions of the factors.
+        entries: Values, rows and columns of A's entries.
+        arrays: A and its transpose by rows, and the row sums of A, (M,).
+        twin: The same as a function of V, κ and the values in torch, for second derivatives.
+    """
+    return cast(Tensor, _Midpoints.apply(v, k, *entries, dims, arrays, twin))
 
 
-midpoints = _Midpoints.apply
+def lift_rows(v: Tensor, k: Tensor, dims: Sequence[int] | None = None, limit: float | None = None) -> Tensor:
+    """Ambient coordinates of exp_0(v), the columns of one factor after another: (N, D), (F,) → (N, D + F).
+
+    Args:
+        v: Tangent vectors at the origin, (N, D).
+        k: Curvatures of the factors, (F,), or of a single one, ().
+        dims: Dimensions of the factors; None for a single one.
+        limit: √−κ·r beyond which rows count as lying there; by default so that squares of lifts fit the dtype.
+
+    >>> lift_rows(torch.tensor([[0.3, 0.0, 1.0]]), torch.zeros(2), [2, 1])
+    tensor([[0.6000, 0.0000, 1.0000, 2.0000, 1.0000]])
+    """
+    k, dims = k.reshape(-1), [v.shape[1]] if dims is None else dims
+    limit = ROW_EXPONENT[v.dtype] if limit is None else limit
+    if runs_loops(v, k):
+        return cast(Tensor, _Lift.apply(v, k, dims, limit))
+    return lift_by_torch(v, k, dims, limit)
+
+
+def within(v: Tensor, k: Tensor, limit: float) -> Tensor:
+    """Tangent vectors at the origin whose points for κ < 0 are at most limit/√−κ from it, longer ones cut to that."""
+    radius = 2 * positive_root(-k) * norm(v)
+    return torch.where((k < 0) & (radius > limit), limit / radius.clamp(min=limit), 1) * v
+
+
+def lift_by_torch(v: Tensor, k: Tensor, dims: Sequence[int], limit: float) -> Tensor:
+    """`lift_rows` in torch."""
+    parts = zip(v.double().split(list(dims), -1), k.double().unbind(), strict=True)
+    lifts = [join(*lifted(within(part, kappa, limit), kappa)) for part, kappa in parts]
+    return torch.cat(lifts, -1).to(v.dtype)
+
+
+def lower_by_torch(e: Tensor, k: Tensor, weight: Tensor, dims: Sequence[int]) -> Tensor:
+    """weight · lower(e), the last step of midpoints, in torch: (M, D + F), (F,), (M,) → (M, D).
+
+    Args:
+        e: Sums of lifted rows, in the order of `lift_rows`, (M, D + F).
+        k: Curvatures of the factors, (F,).
+        weight: Sums of the weights of each row, (M,).
+        dims: Dimensions of the factors.
+
+    >>> lower_by_torch(torch.tensor([[0.6, 0.0, 1.0, 4.0, 2.0]]), torch.zeros(2), torch.ones(1), [2, 1])
+    tensor([[0.3000, 0.0000, 2.0000]])
+    """
+    weight, gap = weight.double().unsqueeze(-1), ball_gap(e)
+    parts = zip(e.double().split([dim + 1 for dim in dims], -1), k.double().unbind(), strict=True)
+    rows = []
+    for part, kappa in parts:
+        n, h = part[..., :-1], torch.where(weight < 0, -1, 1) * part[..., -1:]
+        scale = weight.abs() * lowered(n, h, kappa, gap)
+        # At κ = 0 the height is the weight, and may be 0.
+        rows.append(n * torch.where(kappa == 0, scale + (0.5 - scale).detach(), scale))
+    return torch.cat(rows, -1).to(e.dtype)

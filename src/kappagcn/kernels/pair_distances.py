@@ -230,5 +230,5 @@ def distances_from(rows: Rows, sources: Array) -> Array:
     def work(chunk: int) -> None:
         _rows_of_distances(chunk, sources, rows.points, rows.work(), distances)
 
-    parallel_for(CHUNKS, work, alone=distances.size < ALONE)
+    parallel_for(CHUNKS, work, threads=1 if distances.size < ALONE else None)
     return distances

@@ -219,7 +219,7 @@ def all_pairs(
             of_chunk(sums, chunk),
         )
 
-    parallel_for(CHUNKS, work, alone=n * len(every) < ALONE)
+    parallel_for(CHUNKS, work, threads=1 if n * len(every) < ALONE else None)
     return added(rows, sums, slopes=slopes)
 
 
@@ -242,6 +242,6 @@ def listed_pairs(
             chunk, number, places, others, weights, rows.points, rows.work(), sums, block.points, unused
         )
 
-    parallel_for(CHUNKS, work, alone=len(others) < ALONE)
+    parallel_for(CHUNKS, work, threads=1 if len(others) < ALONE else None)
     # The list has each pair twice: once per point for gradients by points, twice for κ and the sum.
     return float(totals[:, 0].sum() / 2), *rows.gradients(whole.by_u, whole.by_numbers, by_kappa / 2)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kappagcn.kernels.blocks import aligned_zeros, compiled
+from kappagcn.kernels.blocks import aligned_zeros, loop
 from kappagcn.kernels.intrinsics import borrowed
 from kappagcn.kernels.pair_limits import CURVED, FARTHEST, TURN, TURN_SERIES
 from kappagcn.kernels.vector_math import inlined
@@ -121,7 +121,7 @@ class Rows:
         return by_v, total
 
 
-@compiled
+@loop
 def _take_directions(v: Array, ends: Array, u: Array, lengths: Array) -> None:
     """Directions of vectors, in blocks, and their lengths, (F, N); the origin's direction is 0."""
     n, scale = v.shape[0], np.empty(BLOCK)
@@ -146,7 +146,7 @@ def _take_directions(v: Array, ends: Array, u: Array, lengths: Array) -> None:
                     column[j] /= scale[j]
 
 
-@compiled
+@loop
 def _add_by_vectors(
     u: Array,
     numbers: tuple[Array, Array, Array, Array, Array],

@@ -121,6 +121,6 @@ def ranked_rows(
     def work(chunk: int) -> None:
         _ranked_rows(chunk, slopes, every, places, others, rows.points, rows.work(), of_chunk(sums, chunk))
 
-    parallel_for(CHUNKS, work, alone=n * len(every) < ALONE)
+    parallel_for(CHUNKS, work, threads=1 if n * len(every) < ALONE else None)
     totals, by_v, by_k = added(rows, sums, slopes=slopes)
     return float(totals[0]), by_v, by_k

@@ -2,64 +2,20 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 
 import torch
 
-__all__ = ["in_team", "loop_threads", "team_start", "threads_for"]
+__all__ = ["loop_threads", "threads_for"]
 
 ALONE = 2**16  # numbers that one thread updates before another one has started
-TeamLoop = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 _lock = threading.Lock()
 _alone = 0  # threads of Python inside of `threads_for`
 _threads = 1  # number of torch's threads outside of it
 _here = threading.local()  # whether this thread is inside
-_owner = os.getpid()
-
-
-@cache
-def _start() -> int:
-    """Address of GOMP_parallel of the OpenMP library that torch uses; 0 if there is none."""
-    try:
-        library = ctypes.CDLL(None)
-        start = ctypes.cast(library.GOMP_parallel, ctypes.c_void_p).value
-        threads = torch.get_num_threads()
-        library.omp_set_num_threads(threads + 1)
-        is_same = torch.get_num_threads() == threads + 1
-        library.omp_set_num_threads(threads)
-    except (AttributeError, OSError, TypeError):
-        return 0
-    return start if is_same and start is not None else 0
-
-
-def team_start() -> int:
-    """Address of the function that calls another one in each of torch's threads; 0 where there is none."""
-    return _start() if os.getpid() == _owner else 0  # a team does not survive a fork
-
-
-def in_team(loop: Callable[[], object]) -> None:
-    """Call a function of Python in each of torch's threads, this one among them, and wait for all; needs `team_start`.
-
-    The function should release Python's interpreter lock.
-    """
-    errors: list[BaseException] = []
-
-    def guarded(_: object) -> None:
-        try:
-            loop()
-        except BaseException as error:  # raised below: no exception may leave a function that C calls
-            errors.append(error)
-
-    begin = ctypes.CFUNCTYPE(None, TeamLoop, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)(team_start())
-    begin(TeamLoop(guarded), None, torch.get_num_threads(), 0)
-    if errors:
-        raise errors[0]
 
 
 def loop_threads() -> int:

@@ -17,10 +17,11 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.geometry.numerics import ROW_EXPONENT, ROW_LEAST_LAMBDA
 from kappagcn.geometry.vectors import dot, matmul, norm
+from kappagcn.kernels.arcs import arsin_rows
+from kappagcn.kernels.midpoints import lift_rows
 from kappagcn.nn.aggregation import aggregate
 from kappagcn.nn.inputs import factors_of
 from kappagcn.nn.precision import at_least_single, is_lowered, without_autocast
-from kappagcn.nn.rows import arsin_rows, lift_rows
 from kappagcn.sparse import SparseMatrix
 from kappagcn.tracing import is_cheap_to_read
 
@@ -75,7 +76,7 @@ def hyperplane_logits(v: Tensor, p: Tensor, a: Tensor, k: Tensor, dims: list[int
 def _logits_in_one_space(v: Tensor, p: Tensor, a: Tensor, k: Tensor) -> Tensor:
     """κ-logits in one space; what belongs to a class is computed in float64."""
     dtype, a, kappa = v.dtype, a.double(), k.double()
-    on_plane = lift_rows(p.to(torch.float64, copy=True), kappa, ROW_EXPONENT[dtype])
+    on_plane = lift_rows(p.to(torch.float64, copy=True), kappa, limit=ROW_EXPONENT[dtype])
     point, height = on_plane.split([v.shape[-1], 1], -1)
     factor = (height + 1).clamp(min=ROW_LEAST_LAMBDA)
     offset, length = dot(point, a), norm(a)

@@ -35,7 +35,7 @@ class KappaLinear(nn.Linear):
 
     def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True, dropconnect: float = 0.0) -> None:
         super().__init__(in_channels, out_channels, bias)
-        self.out_channels, self.dropconnect = out_channels, dropconnect
+        self.in_channels, self.out_channels, self.dropconnect = in_channels, out_channels, dropconnect
 
     def reset_parameters(self) -> None:
         """Initialise the weights."""

@@ -14,11 +14,11 @@ from torch_geometric.nn.conv import MessagePassing
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature
 from kappagcn.geometry.manifold import Manifold
+from kappagcn.kernels.midpoints import lift_rows, lower_by_torch
 from kappagcn.nn.aggregation import aggregate
 from kappagcn.nn.inputs import Adjacency, Features, NodeRows, Size, factors_of, space_name
 from kappagcn.nn.precision import at_least_single, without_autocast
 from kappagcn.nn.prepared import as_features, feature_product, prepared_adjacency
-from kappagcn.nn.rows import lift_rows, lower_rows
 from kappagcn.sparse import NORMALIZATIONS, SparseMatrix
 
 AGGR = ("add", "sum")
@@ -181,12 +181,9 @@ class CurvedMessagePassing(NormalizedGraph, MessagePassing):
             )
         with without_autocast(v):
             wide, (k, dims) = v.double(), factors_of(v, self.manifold)
-            kappas = k.double().unbind()
-            lifted = [lift_rows(part, kappa) for part, kappa in zip(wide.split(dims, -1), kappas, strict=True)]
-            rows = torch.cat([*lifted, wide.new_ones(wide.shape[0], 1)], -1)
-            *sums, weight = self._propagated(rows, adjacency).split([*(dim + 1 for dim in dims), 1], -1)
-            lowered = [lower_rows(e, kappa, weight.squeeze(-1)) for e, kappa in zip(sums, kappas, strict=True)]
-        return torch.cat(lowered, -1).to(v.dtype)
+            rows = torch.cat([lift_rows(wide, k.double(), dims), wide.new_ones(wide.shape[0], 1)], -1)
+            sums = self._propagated(rows, adjacency)
+            return lower_by_torch(sums[:, :-1], k.double(), sums[:, -1], dims).to(v.dtype)
 
     def _propagated(self, rows: Tensor, adjacency: SparseMatrix) -> Tensor:
         """Sums of messages, (N, D) → (M, D)."""

@@ -1,22 +1,19 @@
-"""κ-midpoints over a sparse matrix: compiled in one pass over its entries, or lift, sparse product and lowering."""
+"""κ-midpoints over a sparse matrix: rows are lifted, multiplied by the matrix, and lowered."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from importlib import import_module
-from types import ModuleType
 from typing import Any, cast
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.library import custom_op
 
-from kappagcn.geometry.numerics import ROW_EXPONENT, ROW_NEAR
-from kappagcn.kernels.dispatch import compiled, is_numba_installed, second_order
-from kappagcn.nn.rows import any_far, edge_rows, lift_rows, lower_rows
+from kappagcn.geometry.numerics import ROW_EXPONENT, ROW_FAR_TANGENT, ROW_NEAR, ball_gap
+from kappagcn.geometry.vectors import dot
+from kappagcn.kernels.dispatch import runs_loops
+from kappagcn.kernels.midpoints import CSR, Kept, backward, forward, lift_rows, lower_by_torch, midpoint_rows
 from kappagcn.sparse import Matrix, SparseMatrix
 from kappagcn.tracing import is_cheap_to_read, is_compiled_for_cpu, is_slow_to_read
 
@@ -30,39 +27,109 @@ def midpoints(
     bias: Tensor | None = None,
     double: bool = False,
 ) -> Tensor:
-    """log_0(A ⊠ exp_0(V)) + b with factor f of dimension dims[f] and curvature k[f], (N, D) → (M, D)."""
+    """log_0(A ⊠ exp_0(V)) + b with factor f of dimension dims[f] and curvature k[f], (N, D) → (M, D).
+
+    Compiled loops take a matrix whose rows are in this process; a matrix that ranks share, other devices and transforms
+    of ``torch.func`` take the steps of `_in_steps`.
+    """
     adjacency.check(v)
-    if bias is not None and (double or bias.dtype != v.dtype):
-        return midpoints(v, adjacency, k, dims, double=double) + bias
     if double and v.dtype != torch.float64:
-        return midpoints(v.double(), adjacency.to(torch.float64), k, dims).to(v.dtype)
-    if isinstance(adjacency, SparseMatrix) and adjacency.requires_grad:
-        rows = _with_trained_weights(v, adjacency, k, dims)
-        return _shifted(v, k, bias, adjacency=adjacency, dims=dims) if rows is None else _plus(rows, bias)
-    if isinstance(adjacency, SparseMatrix) and adjacency.is_local():
-        tensors = [v, k] if bias is None else [v, k, bias]
-        if is_compiled_for_cpu(*tensors):
-            if v.dtype in (torch.float32, torch.float64) and is_numba_installed():
-                arrays = *adjacency.csr(), *adjacency.csr_transpose(), adjacency.row_sums()
-                return cast(Tensor, midpoints_operation(v, k.double(), bias, dims, *arrays)[0])
-        elif (kernels := compiled("midpoints", *tensors)) is not None:
-            twin = partial(_shifted, adjacency=adjacency, dims=dims)
-            matrix, transpose, weight = adjacency.arrays()
-            entries = [part for part in (adjacency.rows, adjacency.cols, adjacency.values) if not part.is_inference()]
-            arguments = entries, matrix, tuple(dims), transpose, weight, twin
-            return cast(Tensor, kernels.midpoints(v, k.double(), bias, *arguments))
-    return _shifted(v, k, bias, adjacency=adjacency, dims=dims)
+        rows = midpoints(v.double(), adjacency.to(torch.float64), k, dims).to(v.dtype)
+    elif type(adjacency) is not SparseMatrix:
+        rows = _in_steps(v, k, dims, adjacency)
+    elif is_compiled_for_cpu(v, k) and adjacency.is_local():
+        tensors = *adjacency.csr(), *adjacency.csr_transpose(), adjacency.row_sums()
+        rows = cast(Tensor, midpoints_operation(v, k.double(), dims, *tensors)[0])
+    elif runs_loops(v, k, adjacency.values) and (not adjacency.requires_grad or adjacency.is_non_negative()):
+        constant = adjacency.with_values(adjacency.values.detach()) if adjacency.requires_grad else adjacency
+        arrays = _arrays(*constant.csr()), _arrays(*constant.csr_transpose()), constant.row_sums()
+        entries = adjacency.values, adjacency.rows, adjacency.cols
+        rows = midpoint_rows(v, k.double(), dims, entries, arrays, partial(_twin, dims=dims, adjacency=adjacency))
+    else:
+        rows = _in_steps(v, k, dims, adjacency)
+    return rows if bias is None else rows + bias
 
 
-def _arrays(*tensors: Tensor) -> tuple[NDArray[Any], ...]:
-    return tuple(t.contiguous().numpy() for t in tensors)
+def _arrays(*tensors: Tensor) -> CSR:
+    starts, indices, values = (t.contiguous().numpy() for t in tensors)
+    return starts, indices, values
+
+
+def _twin(
+    v: Tensor, k: Tensor, values: Tensor | None = None, *, dims: Sequence[int], adjacency: SparseMatrix
+) -> Tensor:
+    return _in_steps(v, k, dims, adjacency if values is None else adjacency.with_values(values))
+
+
+def _in_steps(v: Tensor, k: Tensor, dims: Sequence[int], adjacency: Matrix, *, double: bool = False) -> Tensor:
+    """Midpoints by a lift, a sparse product and a lowering of all rows in torch, in the dtype of the rows.
+
+    If some row is far all is computed in float64, as by `kappagcn.kernels.midpoints`; on a device that is slow to read
+    always, where Python cannot read values never.
+    """
+    if v.dtype != torch.float64 and (double or is_slow_to_read(v)):
+        return _in_steps(v.double(), k, dims, adjacency.to(torch.float64)).to(v.dtype)
+    weight, kappas = adjacency.row_sums(), k.double()
+    lifted = lift_rows(v, kappas, dims)
+    sums = adjacency.product(lifted)
+    if v.dtype != torch.float64 and is_cheap_to_read(v, k):
+        far = any_far(lifted, k, dims) or any_far(sums, k, dims, weight)
+        if adjacency.any_rank(far):  # ranks that share a matrix go the same way
+            return _in_steps(v, k, dims, adjacency, double=True)
+    return lower_by_torch(sums, kappas, weight, dims)
+
+
+def _parts(e: Tensor, k: Tensor, dims: Sequence[int]) -> list[tuple[Tensor, Tensor, float]]:
+    """Parts n and h of ambient rows, (N, D) and (N,), and κ, for each factor."""
+    parts = zip(e.split([dim + 1 for dim in dims], -1), k.tolist(), strict=True)
+    return [(part[:, :-1], part[:, -1], kappa) for part, kappa in parts]
+
+
+@torch.no_grad()
+def any_far(e: Tensor, k: Tensor, dims: Sequence[int], weight: Tensor | None = None) -> bool:
+    """Whether some row lies so far out for κ < 0, or points out of the space, that rounding errors of a sum count.
+
+    Args:
+        e: Lifted rows, or sums of them, (N, D + F).
+        k: Curvatures of the factors, (F,).
+        dims: Dimensions of the factors.
+        weight: Sums of the weights, (N,); None for lifted rows, which need no products.
+    """
+    least = (1 - ROW_FAR_TANGENT) ** -0.5  # height of a point whose tanh² is ROW_FAR_TANGENT
+    for n, h, kappa in _parts(e, k, dims):
+        if kappa >= 0 or not len(e):
+            continue
+        if weight is None:
+            far = not bool(h.max() < least)
+        else:
+            square, ahead = torch.linalg.vecdot(n, n), torch.where(weight < 0, -h, h).clamp(min=0)
+            near = (-kappa * square < ROW_FAR_TANGENT * ahead.square()) | (square == 0)  # false on overflow
+            far = not bool(near.all())
+        if far:
+            return True
+    return False
+
+
+@torch.no_grad()
+def count_edge_rows(v: Tensor, adjacency: Matrix, k: Tensor, dims: list[int]) -> int:
+    """Number of rows beyond what float64 resolves for κ < 0, before and after the product."""
+    roots = (-k.double()).clamp(min=0).sqrt().unbind()
+    radii = [2 * root * part.double().norm(dim=-1) for part, root in zip(v.split(dims, -1), roots, strict=True)]
+    is_near = all(bool((radius <= ROW_NEAR).all()) for radius in radii) and adjacency.is_non_negative()
+    if not adjacency.any_rank(not is_near):  # a product in float64 would sort the whole matrix again
+        return 0
+    count = sum(int((radius > ROW_EXPONENT[torch.float64]).sum()) for radius in radii)
+    sums = adjacency.to(torch.float64).product(lift_rows(v.double(), k.double(), dims))
+    for n, h, kappa in _parts(sums, k, dims):
+        size = (max(0.0, -kappa) * dot(n, n).squeeze(-1)).sqrt()
+        count += int(((size > 0) & (size >= (1 - ball_gap(sums)) * h)).sum())
+    return count
 
 
 @custom_op("kappagcn::midpoints", mutates_args=(), device_types="cpu")
 def midpoints_operation(
     v: Tensor,
     k: Tensor,
-    bias: Tensor | None,
     dims: Sequence[int],
     starts: Tensor,
     indices: Tensor,
@@ -72,12 +139,11 @@ def midpoints_operation(
     turned_values: Tensor,
     weight: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """log_0(A ⊠ exp_0(V)) + b by compiled loops, as a function that ``torch.compile`` calls as it is.
+    """`kernels.midpoints.forward` as a function that ``torch.compile`` calls as it is.
 
     Args:
         v: V, (N, D), of float32 or float64.
         k: Curvatures of the factors, (F,), of float64.
-        bias: b, (D,), in v's dtype; None for none.
         dims: Dimensions of the factors.
         starts: A by rows: first entry of each row, (M + 1,); with its columns and values, (E,).
         indices: Columns.
@@ -88,30 +154,18 @@ def midpoints_operation(
         weight: Row sums of A, (M,), in v's dtype.
 
     Returns:
-        The midpoints, (M, D), and what their derivatives need: the arrays of `kernels.midpoints.Numbers`, and whether
-        sums are in float64, (1,).
+        The midpoints, (M, D), `kernels.midpoints.Kept` in float64, and whether sums were computed in float64, (1,).
     """
-    return _computed(v, k, bias, dims, (starts, indices, values), weight)
-
-
-def _computed(
-    v: Tensor, k: Tensor, bias: Tensor | None, dims: Sequence[int], matrix: Sequence[Tensor], weight: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    kernels = _kernels()
-    numbers = kernels.Numbers.empty(v.shape, weight.shape[0], len(dims))
-    out = v.new_empty(weight.shape[0], v.shape[1])
-    shift = v.new_zeros(v.shape[1]) if bias is None else bias.clone()  # parameters are copied for FSDP
-    arguments = *_arrays(v, k.clone()), kernels.bounds(tuple(dims)), _arrays(*matrix), *_arrays(weight, shift)
-    dtype = kernels.compute(*arguments, out.numpy(), numbers)
-    factors, lowered, sums = map(torch.from_numpy, numbers)
-    return out, factors, lowered, sums, torch.tensor([dtype.itemsize == 8])
+    out, kept = forward(v, k, dims, _arrays(starts, indices, values), weight)
+    wide = torch.tensor([kept.sums.dtype == torch.float64])
+    return out, kept.lifts, kept.sums.double(), kept.stretches, wide
 
 
 @midpoints_operation.register_fake
-def _(v: Tensor, k: Tensor, bias: Tensor | None, dims: Sequence[int], *arrays: Tensor) -> tuple[Tensor, ...]:
-    (n, d), rows, count = v.shape, arrays[-1].shape[0], len(dims)
-    numbers = (v.new_empty(size, dtype=torch.float64) for size in ((count, 3, n), (count, 3, rows), (rows, d + count)))
-    return v.new_empty(rows, d), *numbers, v.new_empty(1, dtype=torch.bool)
+def _(v: Tensor, k: Tensor, dims: Sequence[int], *arrays: Tensor) -> tuple[Tensor, ...]:
+    (n, d), m, count = v.shape, arrays[-1].shape[0], len(dims)
+    kept = (v.new_empty(size, dtype=torch.float64) for size in ((n, 2 * count), (m, d + count), (m, count)))
+    return v.new_empty(m, d), *kept, v.new_empty(1, dtype=torch.bool)
 
 
 @custom_op("kappagcn::midpoints_backward", mutates_args=(), device_types="cpu")
@@ -124,145 +178,31 @@ def midpoints_backward(
     turned_indices: Tensor,
     turned_values: Tensor,
     weight: Tensor,
-    factors: Tensor,
-    lowered: Tensor,
+    lifts: Tensor,
     sums: Tensor,
+    stretches: Tensor,
     wide: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of midpoints with respect to V, (N, D), κ, (F,), and b, (D,)."""
-    turned = turned_starts, turned_indices, turned_values
-    return _gradients(grad, v, k, dims, turned, weight, (factors, lowered, sums, wide))[:3]
-
-
-def _gradients(
-    grad: Tensor,
-    v: Tensor,
-    k: Tensor,
-    dims: Sequence[int],
-    transpose: Sequence[Tensor],
-    weight: Tensor,
-    saved: Sequence[Tensor],
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Gradients with respect to V, κ, b, and sums of lifted rows, (M, D + F)."""
-    kernels, by_v, (factors, lowered, sums, wide) = _kernels(), v.new_empty(v.shape), saved
-    numbers = kernels.Numbers(*_arrays(factors, lowered, sums.clone()))  # gradients take the place of the sums
-    dtype = np.dtype(np.float64 if bool(wide) else np.float32)
-    x, kappas, single, upper = _arrays(v, k.clone(), weight, grad)
-    arguments = x, kappas, kernels.bounds(tuple(dims)), _arrays(*transpose), single, numbers, dtype, upper, by_v.numpy()
-    total = torch.from_numpy(kernels.compute_gradients(*arguments, biased=True))
-    by_k, by_bias = total.split([len(dims), v.shape[1]])
-    return by_v, by_k.clone(), by_bias.to(v.dtype, copy=True), torch.from_numpy(numbers.sums_as(dtype))
+) -> tuple[Tensor, Tensor]:
+    """Gradients of midpoints with respect to V, (N, D), and κ, (F,)."""
+    transpose = _arrays(turned_starts, turned_indices, turned_values)
+    kept = Kept(lifts, sums if bool(wide) else sums.float(), stretches)
+    by_v, by_k, *_ = backward(grad, v, k, dims, transpose, weight, kept)
+    return by_v, by_k
 
 
 @midpoints_backward.register_fake
-def _(grad: Tensor, v: Tensor, k: Tensor, dims: Sequence[int], *arrays: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    return v.new_empty(v.shape), k.new_empty(k.shape), v.new_empty(v.shape[1])
+def _(grad: Tensor, v: Tensor, k: Tensor, dims: Sequence[int], *arrays: Tensor) -> tuple[Tensor, Tensor]:
+    return v.new_empty(v.shape), k.new_empty(k.shape)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    v, k, bias, ctx.dims, *_, turned_starts, turned_indices, turned_values, weight = inputs
-    ctx.biased = bias is not None
-    ctx.save_for_backward(v, k, turned_starts, turned_indices, turned_values, weight, *output[1:])
+    v, k, ctx.dims, _, _, _, *transpose, weight = inputs
+    ctx.save_for_backward(v, k, *transpose, weight, *output[1:])
 
 
 def _backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
     v, k, *arrays = ctx.saved_tensors
-    by_v, by_k, by_bias = midpoints_backward(grad, v, k, ctx.dims, *arrays)
-    return by_v, by_k, by_bias if ctx.biased else None, *[None] * 8
+    return *midpoints_backward(grad, v, k, ctx.dims, *arrays), *[None] * 8
 
 
 midpoints_operation.register_autograd(_backward, setup_context=_save)
-
-
-def _with_trained_weights(v: Tensor, adjacency: SparseMatrix, k: Tensor, dims: list[int]) -> Tensor | None:
-    """Midpoints with a gradient with respect to the matrix, by compiled loops; None if some weight is negative."""
-    if type(adjacency) is not SparseMatrix or compiled("midpoints", v, k, adjacency.values) is None:
-        return None
-    if not adjacency.is_non_negative():
-        return None
-    constant = adjacency.with_values(adjacency.values.detach())
-    return cast(Tensor, _WeightedMidpoints.apply(v, k.double(), adjacency.values, constant, dims))
-
-
-class _WeightedMidpoints(torch.autograd.Function):
-    r"""log_0(A ⊠ exp_0(V)), differentiable with respect to V, κ, and the entries of A, none of which is negative.
-
-    With S_i = Σ_j A_ij lift(v_j) and w_i = Σ_j A_ij row i is w_i f(S_i), so with a gradient g_i and G_i = ∂/∂S_i
-
-        ∂/∂A_ij = ⟨G_i, lift(v_j)⟩ + ⟨g_i, row_i⟩/w_i.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, v: Tensor, k: Tensor, values: Tensor, constant: SparseMatrix, dims: list[int]) -> Tensor:
-        weight = constant.row_sums()
-        out, *saved = _computed(v, k, None, dims, constant.csr(), weight)
-        entries = values, constant.rows, constant.cols
-        ctx.save_for_backward(v, k, *entries, out, *constant.csr_transpose(), weight, *saved)
-        ctx.dims, ctx.inputs = dims, 3
-        ctx.twin = lambda v, k, values: _in_steps(v, k, constant.with_values(values), dims)
-        return out
-
-    @staticmethod
-    @second_order
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        v, k, values, rows, cols, out, *transpose, weight, factors, lowered, sums, wide = ctx.saved_tensors
-        saved = factors, lowered, sums, wide
-        by_v, by_k, _, by_sums = _gradients(grad, v, k, ctx.dims, transpose, weight, saved)
-        if not ctx.needs_input_grad[2]:
-            return by_v, by_k, None, None, None
-        parts = zip(v.to(by_sums.dtype).split(ctx.dims, -1), k.unbind(), strict=True)
-        lifted = _join([lift_rows(part, kappa) for part, kappa in parts])
-        by_weight = torch.linalg.vecdot(grad, out) / weight.masked_fill(weight == 0, 1)
-        by_values = _kernels().entry_gradients(*_arrays(by_sums, lifted, by_weight, rows, cols))
-        return by_v, by_k, torch.from_numpy(by_values).to(values.dtype), None, None
-
-
-def _kernels() -> ModuleType:
-    return import_module("kappagcn.kernels.midpoints")  # it needs numba, which is an extra
-
-
-def _shifted(v: Tensor, k: Tensor, bias: Tensor | None = None, *, adjacency: Matrix, dims: list[int]) -> Tensor:
-    return _plus(_in_steps(v, k, adjacency, dims), bias)
-
-
-def _plus(rows: Tensor, bias: Tensor | None) -> Tensor:
-    return rows if bias is None else rows + bias
-
-
-def _in_steps(v: Tensor, k: Tensor, adjacency: Matrix, dims: list[int], *, double: bool = False) -> Tensor:
-    """Midpoints by a lift, a sparse product and a lowering of all rows."""
-    # On a device that is slow to read, whether rows lie far out is not looked up.
-    if v.dtype != torch.float64 and (double or is_slow_to_read(v)):
-        return _in_steps(v.double(), k, adjacency.to(torch.float64), dims).to(v.dtype)
-    kappas, weight = k.double().unbind(), adjacency.row_sums()
-    lifted = [lift_rows(part, kappa) for part, kappa in zip(v.split(dims, -1), kappas, strict=True)]
-    sums = adjacency.product(_join(lifted)).split([dim + 1 for dim in dims], -1)
-    if v.dtype != torch.float64 and is_cheap_to_read(v, k) and bool((k < 0).any()):
-        far = any(any_far(*part, weight) for part in zip(lifted, sums, kappas, strict=True))
-        if adjacency.any_rank(far):  # float32 would lose digits
-            return _in_steps(v, k, adjacency, dims, double=True)
-    return _join([lower_rows(e, kappa, weight) for e, kappa in zip(sums, kappas, strict=True)])
-
-
-def _factors(v: Tensor, k: Tensor, dims: list[int]) -> Iterator[tuple[Tensor, Tensor]]:
-    """Columns and curvature of each factor."""
-    return zip(v.split(dims, -1), k.unbind(), strict=True)
-
-
-def _join(parts: list[Tensor]) -> Tensor:
-    return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
-
-
-@torch.no_grad()
-def count_edge_rows(v: Tensor, adjacency: Matrix, k: Tensor, dims: list[int]) -> int:
-    """Number of rows beyond what float64 resolves for κ < 0, before and after the product."""
-    radii = [2 * (-kappa).clamp(min=0).sqrt() * part.norm(dim=-1) for part, kappa in _factors(v, k, dims)]
-    is_near = all(bool((radius <= ROW_NEAR).all()) for radius in radii) and adjacency.is_non_negative()
-    if not adjacency.any_rank(not is_near):  # a product in float64 would sort the whole matrix again
-        return 0
-    v, adjacency, k = v.double(), adjacency.to(torch.float64), k.double()
-    count = 0
-    for part, kappa in _factors(v, k, dims):
-        far = 2 * (-kappa).clamp(min=0).sqrt() * part.norm(dim=-1) > ROW_EXPONENT[part.dtype]
-        count += int(far.sum()) + edge_rows(adjacency.product(lift_rows(part, kappa)), kappa)
-    return count

@@ -11,18 +11,18 @@ from torch import Tensor
 from torch_geometric.data import Data, FeatureStore, GraphStore
 from torch_geometric.data.data import BaseData
 from torch_geometric.loader import NodeLoader
-from torch_geometric.sampler import BaseSampler, NodeSamplerInput, SamplerOutput
+from torch_geometric.sampler import NodeSamplerInput, SamplerOutput
 
 from kappagcn.errors import GraphError
 from kappagcn.sparse.matrix import SparseMatrix, check_range
-from kappagcn.sparse.sampler import Draws, SparseRows, checked_neighbours, extended
+from kappagcn.sparse.sampler import HopSampler, RowStarts, SparseRows
 
 __all__ = ["EdgeSampler", "KappaNeighborLoader"]
 
 COLUMN_LISTS = ("class_names", "attr_names")  # lists that do not belong to nodes, also if there are as many
 
 
-class EdgeSampler(Draws, BaseSampler):
+class EdgeSampler(HopSampler):
     """Sampler for ``NodeLoader``: at most k of the edges that end in each node, uniformly and without replacement.
 
     Args:
@@ -37,53 +37,33 @@ class EdgeSampler(Draws, BaseSampler):
     """
 
     def __init__(self, edge_index: Tensor, num_nodes: int, num_neighbors: Sequence[int], *, seed: int) -> None:
-        super().__init__(seed)
-        self.neighbours, self.num_nodes = checked_neighbours(num_neighbors), num_nodes
+        super().__init__(num_neighbors, seed)
+        self.num_nodes = num_nodes
         check_range(edge_index, num_nodes, "expected edges between nodes")
         source, target = edge_index.unbind()
         order = target.argsort(stable=True)
         self.edges: Tensor | None = order  # None where edges are numbered in the order of targets
         self.sources = source[order]
-        self.starts = torch.searchsorted(target[order], torch.arange(num_nodes + 1))
+        self.rows = RowStarts(torch.searchsorted(target[order], torch.arange(num_nodes + 1)))
 
     @classmethod
     def of_sorted(cls, sources: Tensor, starts: Tensor, num_neighbors: Sequence[int], *, seed: int) -> EdgeSampler:
         """A sampler of edges in CSC form, which need not be in memory: sources (E,), start of each target (N + 1,)."""
         sampler = cls(torch.zeros(2, 0, dtype=torch.long), len(starts) - 1, num_neighbors, seed=seed)
-        sampler.sources, sampler.starts, sampler.edges = sources, starts, None
+        sampler.sources, sampler.rows, sampler.edges = sources, RowStarts(starts), None
         return sampler
 
     def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> SamplerOutput:
         """Sample a subgraph; neighbours are drawn once for each node, in the hop after it was reached."""
         check_range(index.node, self.num_nodes, "expected nodes")
-        nodes, done, hops = index.node, 0, []
-        counts: tuple[list[int], list[int]] = [len(nodes)], []
-        for k in self.neighbours:
-            rows, places = self._hop(nodes[done:], k)
-            wider, positions = extended(nodes, self.sources[places].long(), rows + done)
-            hops.append((positions, rows + done, places if self.edges is None else self.edges[places]))
-            done = len(nodes)
-            counts[0].append(len(wider) - done)
-            counts[1].append(len(rows))
-            nodes = wider
-        source, target, edge = (torch.cat(part) for part in zip(*hops, strict=True))
-        seeds = torch.arange(len(index.node)) if index.input_id is None else index.input_id
-        return SamplerOutput(nodes, source, target, edge, None, *counts, metadata=(seeds, index.time))
+        output, edges = self._reach(index)
+        output.edge = edges
+        return output
 
-    def _hop(self, nodes: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """Drawn edges into `nodes`: the position of the node, and of the edge among edges sorted by target."""
-        first, degree = self.starts[nodes], self.starts[nodes + 1] - self.starts[nodes]
-        some = degree > (k if k >= 0 else len(self.sources))
-        many, few = some.nonzero().flatten(), (~some).nonzero().flatten()
-        rows = few.repeat_interleave(degree[few])
-        ends = degree[few].cumsum(0)
-        places = torch.arange(len(rows)) - (ends - degree[few]).repeat_interleave(degree[few]) + first[rows]
-        drawn = first[many].unsqueeze(1) + self._offsets(degree[many], max(k, 0))
-        return torch.cat([rows, many.repeat_interleave(drawn.shape[1])]), torch.cat([places, drawn.flatten()])
-
-    def sample_from_edges(self, index: Any, neg_sampling: Any = None) -> SamplerOutput:
-        """Raise an error: this sampler starts from nodes."""
-        raise GraphError("expected nodes to start from, as NodeLoader gives them, found edges.")
+    def _hop(self, nodes: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Drawn edges into `nodes`: position of the target in `nodes`, source, edge."""
+        rows, places = self._drawn(self.rows, nodes, k)
+        return rows, self.sources[places].long(), places if self.edges is None else self.edges[places]
 
 
 class KappaNeighborLoader(NodeLoader):
@@ -101,8 +81,7 @@ class KappaNeighborLoader(NodeLoader):
         seed: Seed of the draws; None to take it from torch's generator.
         **kwargs: `batch_size`, `shuffle`, `num_workers`, `transform` and others of ``NodeLoader`` and ``DataLoader``.
 
-    >>> from torch_geometric.data import Data, FeatureStore, GraphStore
-    from torch_geometric.data.data import BaseData
+    >>> from torch_geometric.data import Data
     >>> data = Data(x=torch.eye(4), edge_index=torch.tensor([[1, 2, 3, 0], [0, 0, 0, 1]]))
     >>> batch = next(iter(KappaNeighborLoader(data, num_neighbors=[2, 2], batch_size=1)))
     >>> batch.batch_size, batch.n_id[0].item(), batch.x.shape[0] >= 3

@@ -19,7 +19,29 @@ from kappagcn.sparse.matrix import SparseMatrix, check_range
 __all__ = ["NeighbourSampler", "Sample", "SparseRows"]
 
 
-class SparseRows:
+class RowStarts:
+    """Rows of entries in order, given by the start of each.
+
+    Args:
+        starts: Index of the first entry of each row, and the number of entries, (N + 1,).
+    """
+
+    def __init__(self, starts: Tensor) -> None:
+        self.starts = starts
+
+    def counts(self, rows: Tensor) -> Tensor:
+        """Number of entries of each of these rows, (R,)."""
+        return self.starts[rows + 1] - self.starts[rows]
+
+    def entries(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """All entries of these rows: for each the position of its row in `rows`, and the entry's index, both (E,)."""
+        counts = self.counts(rows)
+        local = torch.repeat_interleave(torch.arange(len(rows), device=rows.device), counts)
+        within = torch.arange(len(local), device=rows.device) - (counts.cumsum(0) - counts)[local]
+        return local, self.starts[rows][local] + within
+
+
+class SparseRows(RowStarts):
     """Rows of a sparse matrix by index, at a cost that depends on these rows and not on the matrix.
 
     Args:
@@ -39,17 +61,6 @@ class SparseRows:
         rows, self.cols = entries.indices().clone()
         self.values, self.shape = entries.values().clone(), matrix.shape
         self.starts = torch.searchsorted(rows, torch.arange(matrix.shape[0] + 1, device=rows.device))
-
-    def counts(self, rows: Tensor) -> Tensor:
-        """Number of entries of each of these rows, (R,)."""
-        return self.starts[rows + 1] - self.starts[rows]
-
-    def entries(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """All entries of these rows: for each the position of its row in `rows`, and the entry's index, both (E,)."""
-        counts = self.counts(rows)
-        local = torch.repeat_interleave(torch.arange(len(rows), device=rows.device), counts)
-        within = torch.arange(len(local), device=rows.device) - (counts.cumsum(0) - counts)[local]
-        return local, self.starts[rows][local] + within
 
     def columns_at(self, entries: Tensor) -> Tensor:
         """Columns of these entries."""
@@ -121,15 +132,18 @@ class Sample:
         return f"Sample({len(self.nodes)} nodes, blocks={self.blocks})"
 
 
-class Draws:
-    """Random draws of a sampler: reproducible, pickled with it, and different in each worker of a loader.
+class HopSampler(BaseSampler):
+    """Base of samplers for ``NodeLoader``, hop by hop from nodes.
+
+    Draws are reproducible, pickled with the sampler, and different in each worker of a loader.
 
     Args:
+        neighbours: Number of neighbours k per hop, from the seeds outwards; −1 for all.
         seed: Seed of the draws.
     """
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
+    def __init__(self, neighbours: Sequence[int], seed: int) -> None:
+        self.neighbours, self.seed = checked_neighbours(neighbours), seed
         self.manual_seed(seed)
 
     def manual_seed(self, seed: int) -> None:
@@ -163,8 +177,41 @@ class Draws:
             self._worker = worker.seed
         return self.generator
 
+    def _drawn(self, rows: RowStarts, nodes: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """All entries of rows with at most k, and k of longer ones: positions of the rows in `nodes`, and entries."""
+        degree = rows.counts(nodes)
+        sampled = degree > (k if k >= 0 else degree)
+        many, few, k = sampled.nonzero().flatten(), (~sampled).nonzero().flatten(), max(k, 0)
+        local, entries = rows.entries(nodes[few])
+        drawn = rows.starts[nodes[many]].unsqueeze(1) + self._offsets(degree[many], k)
+        return torch.cat([few[local], many.repeat_interleave(k)]), torch.cat([entries, drawn.flatten()])
 
-class NeighbourSampler(Draws, BaseSampler):
+    def _hop(self, nodes: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Drawn edges into `nodes`: position of the target in `nodes`, source, and the edge or its weight."""
+        raise NotImplementedError
+
+    def _reach(self, index: NodeSamplerInput) -> tuple[SamplerOutput, Tensor]:
+        """A subgraph, with neighbours drawn once for each node, in the hop after it was reached; edges or weights."""
+        nodes, done, hops = index.node, 0, []
+        counts: tuple[list[int], list[int]] = [len(nodes)], []
+        for k in self.neighbours:
+            rows, cols, edges = self._hop(nodes[done:], k)
+            wider, positions = extended(nodes, cols, rows + done)
+            hops.append((positions, rows + done, edges))
+            done = len(nodes)
+            counts[0].append(len(wider) - done)
+            counts[1].append(len(rows))
+            nodes = wider
+        source, target, edges = (torch.cat(part) for part in zip(*hops, strict=True))
+        seeds = torch.arange(len(index.node)) if index.input_id is None else index.input_id
+        return SamplerOutput(nodes, source, target, None, None, *counts, metadata=(seeds, index.time)), edges
+
+    def sample_from_edges(self, index: Any, neg_sampling: Any = None) -> SamplerOutput:
+        """Raise an error: this sampler starts from nodes."""
+        raise GraphError("expected nodes to start from, as NodeLoader gives them, found edges.")
+
+
+class NeighbourSampler(HopSampler):
     r"""Sampler of at most k entries of each node's row, uniformly and without replacement.
 
     Of the d entries off the diagonal k are drawn and multiplied by d/k; the diagonal is kept. So Σ_j Ã_ij E_j is an
@@ -192,8 +239,7 @@ class NeighbourSampler(Draws, BaseSampler):
         if not square:
             value = adjacency.shape if isinstance(adjacency, SparseMatrix) else type(adjacency).__name__
             raise GraphError(f"expected an adjacency as a square SparseMatrix, found {value}.")
-        super().__init__(seed)
-        self.neighbours = checked_neighbours(neighbours)
+        super().__init__(neighbours, seed)
         self.rows = RowsWithLoops(adjacency) if isinstance(adjacency, SparseMatrix) else adjacency
 
     def sample(self, seeds: Tensor, neighbours: Sequence[int] | None = None) -> Sample:
@@ -219,40 +265,20 @@ class NeighbourSampler(Draws, BaseSampler):
 
     def _hop(self, nodes: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
         """Sampled entries of the rows of `nodes`: position in `nodes`, column, weight; self-loops come last."""
-        degree = self.rows.counts(nodes)
-        sampled = degree > (k if k >= 0 else len(self.rows.cols))
-        many, few, k = sampled.nonzero().flatten(), (~sampled).nonzero().flatten(), max(k, 0)
-        local, entries = self.rows.entries(nodes[few])
-        drawn = (self.rows.starts[nodes[many]].unsqueeze(1) + self._offsets(degree[many], k)).flatten()
-        drawn_rows = many.repeat_interleave(k)
-        drawn_values = self.rows.values_at(nodes[drawn_rows], drawn)
-        share = (degree[drawn_rows] / max(k, 1)).to(drawn_values.dtype)
+        rows, entries = self._drawn(self.rows, nodes, k)
+        weights = self.rows.values_at(nodes[rows], entries)
+        if k >= 0:  # d/k where k of d entries were drawn
+            weights = weights * (self.rows.counts(nodes[rows]) / k).clamp(min=1).to(weights.dtype)
         loops = self.rows.has_loops(nodes).nonzero().flatten()
-        rows = torch.cat([few[local], drawn_rows, loops])
-        cols = torch.cat([self.rows.columns_at(entries), self.rows.columns_at(drawn), nodes[loops]])
-        values = self.rows.values_at(nodes[few[local]], entries)
-        return rows, cols, torch.cat([values, drawn_values * share, self.rows.loop_values(nodes[loops])])
+        cols = torch.cat([self.rows.columns_at(entries), nodes[loops]])
+        return torch.cat([rows, loops]), cols, torch.cat([weights, self.rows.loop_values(nodes[loops])])
 
     def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> SamplerOutput:
         """Sample a subgraph for ``NodeLoader``: neighbours are drawn once per node; `metadata` holds the weights."""
         self._check_nodes(index.node)
-        nodes, done, edges = index.node, 0, []
-        counts: tuple[list[int], list[int]] = [len(nodes)], []
-        for k in self.neighbours:
-            rows, cols, weights = self._hop(nodes[done:], k)
-            wider, positions = extended(nodes, cols, rows + done)
-            edges.append((positions, rows + done, weights))
-            done = len(nodes)
-            counts[0].append(len(wider) - done)
-            counts[1].append(len(rows))
-            nodes = wider
-        source, target, weight = (torch.cat(part) for part in zip(*edges, strict=True))
-        metadata = (torch.arange(len(index.node)) if index.input_id is None else index.input_id, index.time, weight)
-        return SamplerOutput(nodes, source, target, None, None, *counts, metadata=metadata)
-
-    def sample_from_edges(self, index: Any, neg_sampling: Any = None) -> SamplerOutput:
-        """Raise an error: this sampler starts from nodes."""
-        raise GraphError("expected nodes to start from, as NodeLoader gives them, found edges.")
+        output, weights = self._reach(index)
+        output.metadata = (*output.metadata, weights)
+        return output
 
     def weigh(self, batch: Data) -> Data:
         """Set the corrected `edge_weight` of a ``NodeLoader``'s batch."""

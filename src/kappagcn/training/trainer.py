@@ -250,9 +250,8 @@ class Trainer:
 
     def _state(self) -> list[Tensor]:
         """All tensors that an epoch changes: weights, buffers, and the optimisers' averages once they have some."""
-        states = [state for adam in self._optimisers() for state in adam.state.values()]
+        averages = [t for adam in self._optimisers() for state in adam.state.values() for t in state.values()]
         coordinates = [] if self.curvature_adam is None else [self.curvature_adam.u]
-        averages = [t for state in states for t in state.values()]
         return [*self.named.values(), *self.model.buffers(), *coordinates, *averages]
 
     def _optimisers(self) -> list[torch.optim.Optimizer]:
