@@ -63,8 +63,8 @@ WRONG = [
     ("embed karate --space H2(3)", "expected a curvature below 0 for H"),
     ("classify disease --space H8xx", "expected a letter and a dimension"),
     # numbers
-    ("embed karate --epochs -5", "epochs: expected a whole number in [1, inf), found -5"),
-    ("embed karate --epochs many", "--epochs: expected a whole number, found 'many'"),
+    ("embed karate --epochs -5", 'epochs: expected a whole number in [1, inf) or "auto", found -5'),
+    ("embed karate --epochs many", "--epochs: expected a whole number or auto, found 'many'"),
     ("embed karate --seed -1", "random_state: expected a whole number in [0, 4294967296)"),
     ("embed karate --set lr=fast", "--lr: expected a number or auto, found 'fast'"),
     ("embed karate --set lr=-1", "lr: expected"),
@@ -136,7 +136,7 @@ WRONG = [
     ("embed karate --config {dir}/bad.toml", "expected TOML"),
     ("embed --config {dir}/unknown.toml", "found 'epoch'"),
     ("embed karate --config {dir}/list.toml", "epochs: expected a word or a number"),
-    ("embed karate --config {dir}/negative.toml", "epochs: expected a whole number in [1, inf), found -3"),
+    ("embed karate --config {dir}/negative.toml", 'epochs: expected a whole number in [1, inf) or "auto", found -3'),
     # tables and figures
     ("reproduce table9", "Invalid value for"),
     ("reproduce figures moon --out {dir}/r", "figures: expected trees"),

@@ -13,6 +13,7 @@ from typing import Any
 __all__ = ["DEFERRED", "defer_imports"]
 
 DEFERRED = (
+    "numba",
     "torch._dynamo",
     "torch_geometric.datasets",
     "torch_geometric.explain",

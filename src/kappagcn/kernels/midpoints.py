@@ -496,8 +496,8 @@ def lower_by_torch(e: Tensor, k: Tensor, weight: Tensor, dims: Sequence[int]) ->
     parts = zip(e.double().split([dim + 1 for dim in dims], -1), k.double().unbind(), strict=True)
     rows = []
     for part, kappa in parts:
-        n, h = part[..., :-1], torch.where(weight < 0, -1, 1) * part[..., -1:]
-        scale = weight.abs() * lowered(n, h, kappa, gap)
+        n, h = part.split([part.shape[-1] - 1, 1], -1)
+        scale = weight.abs() * lowered(n, torch.where(weight < 0, -h, h), kappa, gap)
         # At κ = 0 the height is the weight, and may be 0.
         rows.append(n * torch.where(kappa == 0, scale + (0.5 - scale).detach(), scale))
     return torch.cat(rows, -1).to(e.dtype)

@@ -93,6 +93,7 @@ def interval_of(
         limit: Value at the ends.
         refinements: Further values by which each end is made more precise.
 
+    >>> import torch
     >>> kappa = torch.tensor(2.0, dtype=torch.float64)
     >>> parabola, restore = (lambda: 1 + float(kappa - 2) ** 2), (lambda: kappa.fill_(2.0))
     >>> interval = interval_of(kappa, 1.0, parabola, restore, 1.0, 1.01, refinements=3)

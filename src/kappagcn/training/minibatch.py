@@ -122,6 +122,7 @@ class MiniBatchTrainer(Trainer):
 
     >>> from kappagcn.graphs import disease, random_split
     >>> from kappagcn.models import KappaGCN
+    >>> from kappagcn.training import MiniBatches
     >>> data, model = disease(200), KappaGCN(10, 2, "H4")
     >>> task = MiniBatches(model, data, random_split(data.y, 0), batch_size=50)
     >>> MiniBatchTrainer(model, task, TrainingSettings(epochs=2)).run_epoch()["epoch"]

@@ -55,7 +55,7 @@ def test_the_text_and_homophily():
     assert "50% of edges join nodes of one class" in str(result)
     assert "heterophily" not in str(describe(cycle(5)))
     data.x, data.y = torch.ones(4, 2), torch.tensor([0, 1, 0, 1])
-    assert "hardly more than by chance (adjusted -1.00): for classify try --self-features" in str(describe(data))
+    assert "hardly more than by chance (adjusted -1.00): for classify try --set self-features=on" in str(describe(data))
     assert str(result).splitlines()[0] == "size           4 nodes, 4 edges"
 
 
