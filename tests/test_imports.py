@@ -34,7 +34,7 @@ NARROWER = {
     "objectives": set(),
     "progress": {"objectives"},
     "graphs": {"io_atomic", "progress"},
-    "kernels": {"geometry", "objectives", "tracing"},
+    "kernels": {"geometry", "objectives", "sparse", "tracing"},
     "distributed": {"sparse"},
     "run_folder": {"io_atomic"},
     "nn": {"geometry", "graphs", "sparse", "kernels", "tracing"},

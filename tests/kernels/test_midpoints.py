@@ -1,6 +1,5 @@
 """Midpoints over a sparse matrix in float32, with some rows far out, against the same in float64."""
 
-import numpy as np
 import pytest
 import torch
 
@@ -8,7 +7,6 @@ pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
 
 from kappagcn.geometry import ProductManifold
 from kappagcn.kernels import blocks
-from kappagcn.kernels import midpoints as kernels
 from kappagcn.kernels.dispatch import torch_only
 from kappagcn.nn import SparseMatrix, aggregate
 
@@ -67,21 +65,6 @@ def test_rows_are_kept_in_float64_only_where_some_lie_far_out():
         adjacency = matrix(far, negative=False)
         out = aggregate(rows(far, 3).requires_grad_(), adjacency, ProductManifold.from_signature("H3(-1)"))
         assert out.grad_fn.saved_tensors[7].dtype == kind
-
-
-@pytest.mark.parametrize("dim", [1, 2, 7, 16, 17, 33])
-@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
-def test_sums_of_rows_that_fit_the_cache_or_not(kind, dim, monkeypatch):
-    torch.manual_seed(0)
-    adjacency, x = matrix(N // 2, negative=True).to(kind), torch.randn(N, dim, dtype=kind)
-    csr = [part.numpy() for part in adjacency.csr()]
-    for cached in (0, x.numel()):
-        sums = np.full((N, dim), np.nan)
-        monkeypatch.setitem(kernels._sums.py_func.__globals__, "CACHED", cached)
-        kernels._sums.py_func(*csr, x.numpy(), 0, N, sums)
-        assert torch.allclose(torch.from_numpy(sums), adjacency.to_dense().double() @ x.double(), atol=1e-6)
-    kernels._sums(*csr, x.numpy(), 0, N, sums)
-    assert torch.allclose(torch.from_numpy(sums), adjacency.to_dense().double() @ x.double(), atol=1e-6)
 
 
 @pytest.mark.parametrize("scale", [0.1, 3.0])  # near rows, and rows that are summed in float64

@@ -457,5 +457,5 @@ def test_a_call_decides_what_to_do_once():
     calls = Calls()
     count_layer(calls)
     above = {name: n for name, n in calls.counts.items() if not name[0].startswith("kernels")}
-    assert sum(above.values()) <= 50
+    assert sum(above.values()) <= 56
     assert len({file for file, _ in above}) <= 12

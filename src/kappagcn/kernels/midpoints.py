@@ -14,11 +14,11 @@ with two terms of a power series where z, or κp/h², is small. For κ < 0 a row
 √−κ|n| ≥ h up to rounding, counts as the farthest point in the direction of n that its dtype resolves, at distance
 artanh(1 − 4ε)/√−κ, and has that point's derivatives; so no row is infinite or NaN.
 
-`forward` and `backward` run loops over rows compiled by numba, which add up in float64. Lifted rows, their sums and
-the gradients of both are stored in the dtype of V. If for κ < 0 some row lies farther than 2.2/√−κ from the origin,
-where a rounding error of a lifted row grows more than twentyfold, all is computed again with float64 in their place: so
-midpoints have the digits of their dtype at any distance that float64 resolves. Twins in torch, `lift_by_torch` and
-`lower_by_torch`, serve other devices, transforms of ``torch.func`` and second derivatives.
+`forward` and `backward` lift and lower by loops over rows compiled by numba; the sums are torch's sparse product.
+Lifted rows, their sums and the gradients of both are stored in the dtype of V. If for κ < 0 some row lies farther than
+2.2/√−κ from the origin, where a rounding error of a lifted row grows more than twentyfold, all is computed again with
+float64 in their place: so midpoints have the digits of their dtype at any distance that float64 resolves. Twins in
+torch, `lift_by_torch` and `lower_by_torch`, serve other devices, transforms of ``torch.func`` and second derivatives.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from kappagcn.geometry.numerics import (
 from kappagcn.geometry.vectors import norm
 from kappagcn.kernels.blocks import Array, as_array, for_row_blocks, loop
 from kappagcn.kernels.dispatch import runs_loops, second_order
+from kappagcn.sparse.compressed import multiply
 
 __all__ = [
-    "CSR",
     "Kept",
     "backward",
     "forward",
@@ -66,7 +66,6 @@ FAR_TANGENT, FAR_HEIGHT = ROW_FAR_TANGENT, (1 - ROW_FAR_TANGENT) ** -0.5  # tanh
 LEAST, SERIES_BELOW = ROW_LEAST, ROW_SERIES_BELOW
 FARTHEST = ROW_EXPONENT[torch.float64]  # √−κ·r beyond which lifted rows count as lying there
 EDGE = 1 - ROUNDING * float(np.finfo(np.float64).eps)  # tanh of the farthest radius that float64 resolves
-TILE, CACHED = 64, 2**19  # rows that are read ahead; numbers of rows that stay in the cache
 SINC, ARTANC = (tuple(SERIES[name][: ROW_VALUE_TERMS[name]][::-1]) for name in ("sinc", "artanc"))
 SINC_BELOW, ARTANC_BELOW = ROW_VALUE_SERIES_BELOW["sinc"], ROW_VALUE_SERIES_BELOW["artanc"]
 
@@ -78,32 +77,6 @@ def _polynomial(terms: tuple[float, ...], z: float) -> float:
     for term in terms:
         total = total * z + term
     return total
-
-
-@loop
-def _sums(starts: Array, cols: Array, values: Array, x: Array, start: int, stop: int, out: Array) -> float:
-    """Σ_j A_ij x_j for a range of rows i, added up in float64.
-
-    Rows x_j that do not fit the cache are read ahead: half the time on a random graph of 200,000 nodes. The sum of what
-    was read is returned so that the compiler cannot leave it out.
-    """
-    width, read_ahead = x.shape[1], 0.0
-    total = np.empty(width)
-    for first in range(start, stop, TILE):
-        last = min(first + TILE, stop)
-        if x.size > CACHED:
-            for e in range(starts[first], starts[last]):
-                read_ahead += x[cols[e], 0] + x[cols[e], width - 1]
-        for i in range(first, last):
-            for c in range(width):
-                total[c] = 0.0
-            for e in range(starts[i], starts[i + 1]):
-                j, value = cols[e], np.float64(values[e])
-                for c in range(width):
-                    total[c] += value * x[j, c]
-            for c in range(width):
-                out[i, c] = total[c]
-    return read_ahead
 
 
 @loop
@@ -295,7 +268,7 @@ class _Lift(torch.autograd.Function):
         return by_v, k.new_tensor(for_row_blocks(len(v), differentiate, sums=len(kappas))), None, None
 
 
-CSR = tuple[Array, Array, Array]  # row starts, columns and values
+MatrixOf = Callable[[torch.dtype], Tensor]  # a matrix as a CSR tensor of that dtype
 
 
 class Kept(NamedTuple):
@@ -313,7 +286,7 @@ class Kept(NamedTuple):
 
 
 def forward(
-    v: Tensor, k: Tensor, dims: Sequence[int], matrix: CSR, weight: Tensor, dtype: torch.dtype | None = None
+    v: Tensor, k: Tensor, dims: Sequence[int], matrix: MatrixOf, weight: Tensor, dtype: torch.dtype | None = None
 ) -> tuple[Tensor, Kept]:
     """Midpoints weight · lower(A · lift(V)), (N, D) → (M, D), and what their derivatives need.
 
@@ -321,7 +294,7 @@ def forward(
         v: V, of float32 or float64.
         k: Curvatures of the factors, (F,).
         dims: Dimensions of the factors.
-        matrix: A by rows.
+        matrix: A, a CSR tensor, in a dtype.
         weight: Row sums of A, (M,).
         dtype: Type of lifted rows and their sums; by default that of V, and float64 if some row is far.
     """
@@ -329,22 +302,19 @@ def forward(
     lifted, lifts, far = _lift_all(v, k, dims, FARTHEST, rows_as)
     if far and rows_as != torch.float64:
         return forward(v, k, dims, matrix, weight, torch.float64)
-    out, sums, stretches = v.new_empty(m, v.shape[1]), lifted.new_empty(m, lifted.shape[1]), lifts.new_empty(m, count)
-    (kappas, ends), x, e, w = _factors(k, dims), lifted.numpy(), sums.numpy(), as_array(weight)
+    sums, out, stretches = multiply(matrix(rows_as), lifted), v.new_empty(m, v.shape[1]), lifts.new_empty(m, count)
+    (kappas, ends), e, w = _factors(k, dims), sums.numpy(), as_array(weight)
     rows, numbers, far_sums = out.numpy(), stretches.numpy(), []
-
-    def sum_and_lower(start: int, stop: int, _: Array) -> None:
-        _sums(*matrix, x, start, stop, e)
-        far_sums.append(_lower(e, kappas, ends, w, EDGE, start, stop, rows, numbers))
-
-    for_row_blocks(m, sum_and_lower)
+    for_row_blocks(
+        m, lambda start, stop, _: far_sums.append(_lower(e, kappas, ends, w, EDGE, start, stop, rows, numbers))
+    )
     if any(far_sums) and rows_as != torch.float64:  # with negative weights, sums lie farther out than all rows
         return forward(v, k, dims, matrix, weight, torch.float64)
     return out, Kept(lifts, sums, stretches)
 
 
 def backward(
-    grad: Tensor, v: Tensor, k: Tensor, dims: Sequence[int], transpose: CSR, weight: Tensor, kept: Kept
+    grad: Tensor, v: Tensor, k: Tensor, dims: Sequence[int], transpose: MatrixOf, weight: Tensor, kept: Kept
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients with respect to V, (N, D), κ, (F,), the sums of lifted rows, (M, D + F), and the weights, (M,).
 
@@ -353,7 +323,7 @@ def backward(
         v: As in `forward`, with k, dims and weight.
         k: Curvatures.
         dims: Dimensions.
-        transpose: The transpose of A by rows.
+        transpose: The transpose of A, a CSR tensor, in a dtype.
         weight: Row sums of A.
         kept: Result of `forward`.
     """
@@ -361,17 +331,17 @@ def backward(
     (kappas, ends), g, x, w = _factors(k, dims), *map(as_array, (grad, v, weight))
     lifts, e, stretches = map(as_array, kept)
     out, by_e, by_w = by_v.numpy(), by_sums.numpy(), by_weight.numpy()
-    by_lifts = np.empty((len(v), e.shape[1]), e.dtype)
 
     def lower_backward(start: int, stop: int, by_kappa: Array) -> None:
         _lower_backward(e, kappas, ends, w, EDGE, stretches, g, start, stop, by_e, by_w, by_kappa)
 
-    def sum_and_lift_backward(start: int, stop: int, by_kappa: Array) -> None:
-        _sums(*transpose, by_e, start, stop, by_lifts)
+    by_k = for_row_blocks(len(weight), lower_backward, sums=len(kappas))
+    by_lifts = multiply(transpose(by_sums.dtype), by_sums).numpy()
+
+    def lift_backward(start: int, stop: int, by_kappa: Array) -> None:
         _lift_backward(x, kappas, ends, lifts, by_lifts, start, stop, out, by_kappa)
 
-    by_k = for_row_blocks(len(weight), lower_backward, sums=len(kappas))
-    by_k += for_row_blocks(len(v), sum_and_lift_backward, sums=len(kappas))
+    by_k += for_row_blocks(len(v), lift_backward, sums=len(kappas))
     return by_v, k.new_tensor(by_k), by_sums, by_weight
 
 
@@ -398,10 +368,10 @@ class _Midpoints(torch.autograd.Function):
         rows: Tensor,
         cols: Tensor,
         dims: Sequence[int],
-        arrays: tuple[CSR, CSR, Tensor],
+        matrices: tuple[MatrixOf, MatrixOf, Tensor],
         twin: Callable[..., Tensor],
     ) -> Tensor:
-        matrix, ctx.transpose, weight = arrays
+        matrix, ctx.transpose, weight = matrices
         out, kept = forward(v, k, dims, matrix, weight)
         ctx.dims, ctx.inputs, ctx.twin = dims, 3 if ctx.needs_input_grad[2] else 2, twin
         # Entries are saved so that torch notices if they change before the backward pass.
@@ -432,7 +402,7 @@ def midpoint_rows(
     k: Tensor,
     dims: Sequence[int],
     entries: tuple[Tensor, Tensor, Tensor],
-    arrays: tuple[CSR, CSR, Tensor],
+    matrices: tuple[MatrixOf, MatrixOf, Tensor],
     twin: Callable[..., Tensor],
 ) -> Tensor:
     """Midpoints that are differentiable with respect to V, κ and the entries of A, by compiled loops.
@@ -442,10 +412,10 @@ def midpoint_rows(
         k: Curvatures of the factors, (F,).
         dims: Dimensions of the factors.
         entries: Values, rows and columns of A's entries.
-        arrays: A and its transpose by rows, and the row sums of A, (M,).
+        matrices: A and its transpose as CSR tensors in a dtype, and the row sums of A, (M,).
         twin: The same as a function of V, κ and the values in torch, for second derivatives.
     """
-    return cast(Tensor, _Midpoints.apply(v, k, *entries, dims, arrays, twin))
+    return cast(Tensor, _Midpoints.apply(v, k, *entries, dims, matrices, twin))
 
 
 def lift_rows(v: Tensor, k: Tensor, dims: Sequence[int] | None = None, limit: float | None = None) -> Tensor:

@@ -13,8 +13,9 @@ from torch.library import custom_op
 from kappagcn.geometry.numerics import ROW_EXPONENT, ROW_FAR_TANGENT, ROW_NEAR, ball_gap
 from kappagcn.geometry.vectors import dot
 from kappagcn.kernels.dispatch import runs_loops
-from kappagcn.kernels.midpoints import CSR, Kept, backward, forward, lift_rows, lower_by_torch, midpoint_rows
+from kappagcn.kernels.midpoints import Kept, backward, forward, lift_rows, lower_by_torch, midpoint_rows
 from kappagcn.sparse import Matrix, SparseMatrix
+from kappagcn.sparse.compressed import csr_tensor
 from kappagcn.tracing import is_cheap_to_read, is_compiled_for_cpu, is_slow_to_read
 
 
@@ -42,17 +43,18 @@ def midpoints(
         rows = cast(Tensor, midpoints_operation(v, k.double(), dims, *tensors)[0])
     elif runs_loops(v, k, adjacency.values) and (not adjacency.requires_grad or adjacency.is_non_negative()):
         constant = adjacency.with_values(adjacency.values.detach()) if adjacency.requires_grad else adjacency
-        arrays = _arrays(*constant.csr()), _arrays(*constant.csr_transpose()), constant.row_sums()
+        matrix, transpose = (partial(_matrix, constant, number) for number in (0, 1))
+        matrices = matrix, transpose, constant.row_sums()
         entries = adjacency.values, adjacency.rows, adjacency.cols
-        rows = midpoint_rows(v, k.double(), dims, entries, arrays, partial(_twin, dims=dims, adjacency=adjacency))
+        rows = midpoint_rows(v, k.double(), dims, entries, matrices, partial(_twin, dims=dims, adjacency=adjacency))
     else:
         rows = _in_steps(v, k, dims, adjacency)
     return rows if bias is None else rows + bias
 
 
-def _arrays(*tensors: Tensor) -> CSR:
-    starts, indices, values = (t.contiguous().numpy() for t in tensors)
-    return starts, indices, values
+def _matrix(adjacency: SparseMatrix, number: int, dtype: torch.dtype) -> Tensor:
+    """The matrix (0) or its transpose (1) in a dtype, cached."""
+    return adjacency.to(dtype).matrices()[number]
 
 
 def _twin(
@@ -156,7 +158,8 @@ def midpoints_operation(
     Returns:
         The midpoints, (M, D), `kernels.midpoints.Kept` in float64, and whether sums were computed in float64, (1,).
     """
-    out, kept = forward(v, k, dims, _arrays(starts, indices, values), weight)
+    shape = len(weight), len(v)
+    out, kept = forward(v, k, dims, lambda dtype: csr_tensor(starts, indices, values.to(dtype), shape), weight)
     wide = torch.tensor([kept.sums.dtype == torch.float64])
     return out, kept.lifts, kept.sums.double(), kept.stretches, wide
 
@@ -184,9 +187,17 @@ def midpoints_backward(
     wide: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """Gradients of midpoints with respect to V, (N, D), and κ, (F,)."""
-    transpose = _arrays(turned_starts, turned_indices, turned_values)
-    kept = Kept(lifts, sums if bool(wide) else sums.float(), stretches)
-    by_v, by_k, *_ = backward(grad, v, k, dims, transpose, weight, kept)
+    shape = len(v), len(weight)
+    kept = Kept(lifts, sums if bool(wide) else sums.to(v.dtype), stretches)
+    by_v, by_k, *_ = backward(
+        grad,
+        v,
+        k,
+        dims,
+        lambda dtype: csr_tensor(turned_starts, turned_indices, turned_values.to(dtype), shape),
+        weight,
+        kept,
+    )
     return by_v, by_k
 
 
