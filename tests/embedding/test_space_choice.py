@@ -30,7 +30,7 @@ def test_trees_get_hyperbolic_spaces_and_cycles_spheres(graph, sign):
     assert embedder.choice_.space == embedder.choice_.candidates[0].space
     assert embedder.choice_.space in embedder.choice_.reason
     best = min(each.d_avg for each in embedder.choice_.candidates)
-    assert embedder.d_avg_ <= 1.05 * best, "the objective is another one, and D_avg need not fall with it"
+    assert embedder.d_avg_ <= 1.25 * best, "the objective is another one, and D_avg need not fall with it"
 
 
 def test_the_better_candidates_are_trained_longer_and_all_are_reported():
