@@ -15,7 +15,7 @@ from kappagcn.nn.prepared import (
     prepared_arrays,
     sparse_features,
 )
-from kappagcn.sparse import positions
+from kappagcn.sparse import matrix
 
 X = torch.ones(3, 2)
 CONVOLUTIONS = {
@@ -85,8 +85,8 @@ def test_weights_with_gradients_are_not_kept():
 
 @pytest.mark.parametrize("name", ["GCN", "GAT", "SAGE", "APPNP"])
 def test_layers_sort_edges_once(name, monkeypatch):
-    layer, sorts, order = CONVOLUTIONS[name](), [], positions.sorted_order
-    monkeypatch.setattr(positions, "sorted_order", lambda *arguments: sorts.append(1) or order(*arguments))
+    layer, sorts, order = CONVOLUTIONS[name](), [], matrix.sorted_order
+    monkeypatch.setattr(matrix, "sorted_order", lambda *arguments: sorts.append(1) or order(*arguments))
     edge_index, x = edges(), torch.rand(3, 2, requires_grad=True)
     for _ in range(3):
         layer(x, edge_index).sum().backward()
