@@ -122,9 +122,7 @@ class SparseMatrix(Matrix):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in vars(self):
-            raise AttributeError(
-                f"{name}: expected no change of a matrix; make another one, as with_values does."
-            )
+            raise AttributeError(f"{name}: expected no change of a matrix; make another one, as with_values does.")
         super().__setattr__(name, value)
 
     @property
