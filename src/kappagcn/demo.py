@@ -21,8 +21,6 @@ from kappagcn.run_folder import SavedRun
 from kappagcn.view.figures.embedding import draw_embeddings
 from kappagcn.view.report import write_report
 
-__all__ = ["Demo", "run", "show"]
-
 Record = dict[str, Any]
 SPACES = ("H10", "E10", "S10")
 NETWORKS = {"E16": "GCN", "H16": "κ-GCN"}

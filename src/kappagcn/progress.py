@@ -14,8 +14,6 @@ from rich.progress import Progress, TextColumn
 
 from kappagcn.objectives import METRICS
 
-__all__ = ["bar", "line", "measures", "reporting"]
-
 LINE_SECONDS = 10.0
 MOST_CURVATURES = 3
 

@@ -241,7 +241,7 @@ class RunOptions:
 
 def configure_torch(threads: int | None) -> None:
     """Set the number of threads, and keep freed memory for the next step."""
-    from kappagcn.training.memory import keep_freed_memory
+    from kappagcn.training.resources import keep_freed_memory
 
     keep_freed_memory()
     if threads is not None:

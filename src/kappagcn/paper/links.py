@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from kappagcn.errors import DivergedError
 from kappagcn.graphs import EdgeSplit, edge_split, load_graph, standardize_columns
-from kappagcn.links.baselines import baseline_metrics
+from kappagcn.links.metrics import baseline_metrics
 from kappagcn.links.predictor import KappaGCNLinkPredictor
 from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.paper.cells import Cell

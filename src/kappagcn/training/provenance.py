@@ -13,8 +13,6 @@ import torch
 
 from kappagcn._version import __version__
 
-__all__ = ["commit", "provenance"]
-
 PACKAGE = Path(__file__).parents[1]
 
 

@@ -17,7 +17,6 @@ from kappagcn.errors import CheckpointError
 if TYPE_CHECKING:
     from kappagcn.distributed import Communicator
 
-__all__ = ["locked"]
 
 SETTINGS = ("config.json", ".lock")  # files that are written before a run starts
 WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)  # of file systems that have none

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-__all__ = ["CurvatureAdam", "ScaleFreeCurvatures"]
-
 LARGEST = 300.0  # of |u|: sinh overflows in float64 beyond 710
 
 
