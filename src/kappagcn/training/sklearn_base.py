@@ -95,6 +95,7 @@ class Estimator(SparseCopies, BaseEstimator, Settings):
             lines = "".join(f"        {each.name}: {each.metadata['help']}\n" for each in arguments)
             cls.__doc__ = cls.__doc__.replace("    Attributes:\n", f"    Args:\n{lines}\n    Attributes:\n", 1)
 
+    command: str | None = None  # command line that an instance was made by
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
@@ -105,10 +106,11 @@ class Estimator(SparseCopies, BaseEstimator, Settings):
         resolve_device(self.device)
 
     @classmethod
-    def from_settings(cls, settings: Settings) -> Self:
-        """An estimator with these settings, which are checked."""
+    def from_settings(cls, settings: Settings, command: str | None = None) -> Self:
+        """An estimator with these settings, which are checked; its runs record the command line that they are from."""
         estimator = cls(**asdict(settings))
         estimator.check()
+        estimator.command = command
         return estimator
 
     @contextmanager
