@@ -13,7 +13,7 @@ import torch
 from torch_geometric.data import Data
 
 from kappagcn.graphs import EdgeSplit, edge_split, load_graph, standardize_columns
-from kappagcn.links.baselines import baseline_metrics
+from kappagcn.links.metrics import baseline_metrics
 from kappagcn.links.predictor import KappaGCNLinkPredictor
 from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.paper.cells import Cell
