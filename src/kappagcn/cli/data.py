@@ -90,7 +90,7 @@ def _convert(graph: str, out: Path, half: bool, memory: float, files: FileOption
     """Write a graph that is read whole, or a large table block by block."""
     from kappagcn.graphs import save_graph
     from kappagcn.graphs.io.convert import convert_table, is_streamed
-    from kappagcn.graphs.io.edge_table import EdgeColumns
+    from kappagcn.graphs.io.edges import EdgeColumns
 
     by_number = any(file is not None and Path(file).suffix == ".npy" for file in (files.features, files.labels))
     if out.suffix or not (by_number or is_streamed(Path(graph))):

@@ -51,7 +51,7 @@ def _top(predictor: Any, count: int) -> list[tuple[str, str, float]]:
 
 
 def _pairs(predictor: Any, path: Path, header: bool | None) -> list[tuple[str, str, float]]:
-    from kappagcn.graphs.io.pair_list import read_pairs
+    from kappagcn.graphs.io.edges import read_pairs
 
     names = list(predictor.node_index())
     numbers = read_pairs(path, predictor.node_index(), header=header).pairs

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from kappagcn.graphs.io.compressed import read_content
+from kappagcn.graphs.io.text import read_content
 from kappagcn.graphs.io.undirected import name_source_in_errors
 
 __all__ = ["matrix_market_bytes", "read_matrix_market"]

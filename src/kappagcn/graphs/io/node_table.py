@@ -18,11 +18,11 @@ import pyarrow as pa
 
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs.columns import ColumnRule, EncodedColumns, encode_columns
-from kappagcn.graphs.io.delimited import is_number
 from kappagcn.graphs.io.headings import MISSING_LABELS
 from kappagcn.graphs.io.node_data import as_labels
 from kappagcn.graphs.io.npz import read_arrays, read_feature_matrix, read_names
 from kappagcn.graphs.io.tables import Table, node_ids, read_table, usual_ids
+from kappagcn.graphs.io.text import is_number
 from kappagcn.graphs.io.undirected import Array, node_id
 from kappagcn.graphs.node_rows import may_name_nodes, refuse_repeated
 

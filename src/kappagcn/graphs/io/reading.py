@@ -12,8 +12,7 @@ from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.columns import ColumnRule, EncodedColumns
-from kappagcn.graphs.io.compressed import ending_of, is_compressed, stem_of
-from kappagcn.graphs.io.edge_table import EdgeColumns, EdgeList, graph_of_edges, read_edges
+from kappagcn.graphs.io.edges import EdgeColumns, EdgeList, graph_of_edges, read_edges
 from kappagcn.graphs.io.folder import is_graph_folder, read_folder
 from kappagcn.graphs.io.formats import ENDINGS, MARKUP, TABLES, TEXT
 from kappagcn.graphs.io.graphml import read_graphml
@@ -23,6 +22,7 @@ from kappagcn.graphs.io.node_data import as_features, as_labels, compact_feature
 from kappagcn.graphs.io.node_table import NodeTable, is_missing, number_classes, read_features, read_labels
 from kappagcn.graphs.io.npz import read_npz
 from kappagcn.graphs.io.pyg import read_torch
+from kappagcn.graphs.io.text import ending_of, is_compressed, stem_of
 from kappagcn.graphs.io.undirected import Array, assemble, counted, name_source_in_errors, node_index
 from kappagcn.graphs.node_rows import row_of_each_node
 
@@ -98,7 +98,7 @@ def read_graph(
     """Read a graph from a file; ``data.report`` says in one line what it is and what was changed.
 
     The forms are those of `formats.FORMATS` and folders of mapped arrays, see `folder`. What is in them is described in
-    `edge_table`, `matrix`, `npz`, `npz_forms`, `graphml`, `pyg`.
+    `edges`, `matrix`, `npz`, `npz_forms`, `graphml`, `pyg`.
 
     Args:
         path: Path of the file.
