@@ -62,7 +62,7 @@ def data_convert(
     out: Annotated[Path, typer.Option(help=OUT_HELP)],
     half: Annotated[bool, typer.Option("--half", help="Keep features as float16, in a folder.")] = False,
     parts: Annotated[int, typer.Option(min=1, help=PARTS_HELP)] = 1,
-    memory: Annotated[float, typer.Option(min=0.1, help="GiB for sorting a table that is larger than 64 MiB.")] = 1.0,
+    memory: Annotated[float, typer.Option(min=0.1, help="GiB for sorting a table that is larger than 64 MiB.")] = 0.5,
     files: FileOptions,
 ) -> None:
     """Write a graph in another format; tables larger than memory are streamed into a folder of arrays."""
