@@ -13,8 +13,6 @@ from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.tasks import Task
 from kappagcn.training.trainer import Record, Trainer
 
-__all__ = ["QuasiNewtonTrainer"]
-
 CURVATURE_SHARE = 0.1  # units of a weight that count as one unit of asinh(κR²)
 WINDOW, LEAST_GAIN = 100, 1e-3  # epochs in which the loss has to fall by this share, or training stops
 HISTORY, EVALUATIONS = 50, 30  # pairs that L-BFGS keeps; evaluations of one line search

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-__all__ = ["LARGEST", "CurvatureAdam", "ScaleFreeCurvatures"]
-
 LARGEST = 20.0  # of |u|: R is then 15,000 radii of curvature, and moving κ further changes no distance visibly
 
 

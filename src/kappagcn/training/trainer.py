@@ -21,8 +21,6 @@ from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.stopping import EarlyStopping
 from kappagcn.training.tasks import Task
 
-__all__ = ["Trainer", "seeded"]
-
 Record = dict[str, Any]
 RESTARTS = 3  # most restarts of a network whose units have died
 
