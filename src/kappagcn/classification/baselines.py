@@ -21,8 +21,6 @@ from kappagcn.run_folder import read_json, save_json
 from kappagcn.training.estimate import NORMAL, Estimate
 from kappagcn.training.labelled import encode_labels, read_labels
 
-__all__ = ["NAMES", "compare", "verdict"]
-
 Record = dict[str, Any]
 NAMES = {
     "majority": "the most common class",

@@ -22,10 +22,8 @@ from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.run_folder import Embedded
 from kappagcn.training.checkpoint import fingerprint
 from kappagcn.training.labelled import read_labels
-from kappagcn.training.run_arrays import as_text, graph_arrays, node_columns
+from kappagcn.training.node_arrays import as_text, graph_arrays, node_columns
 from kappagcn.training.split_runs import Record, Report, SplitRun, SplitRuns
-
-__all__ = ["classify", "load_labelled", "splits_of"]
 
 Baselines = Callable[[], dict[str, list[Record]]]
 METRICS = ("accuracy", "balanced_accuracy", "macro_f1", "auc")

@@ -13,8 +13,6 @@ from kappagcn.errors import GraphError
 from kappagcn.models import build_model
 from kappagcn.training.checkpoint import load_state, loading, save_tensors, state_tensors
 
-__all__ = ["restore_classifier", "save_classifier"]
-
 
 def save_classifier(classifier: Any, path: Path) -> Path:
     """Write a classifier that was fitted with features."""

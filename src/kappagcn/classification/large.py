@@ -34,8 +34,6 @@ from kappagcn.training.run_lock import locked
 from kappagcn.training.tasks import mapped_adjacency
 from kappagcn.training.trainer import seeded
 
-__all__ = ["STRATEGIES", "classify_folder", "folder_data"]
-
 Record = dict[str, Any]
 STRATEGIES = ("batches", "halo")
 SAMPLE = 10_000  # nodes by which settings that depend on the features are chosen

@@ -25,8 +25,6 @@ from kappagcn.training.setting_field import check_count
 from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer
 
-__all__ = ["MiniBatch", "MiniBatches"]
-
 
 class MiniBatches(NodeClassification):
     """Cross-entropy on the current batch; loss and accuracy of stopping and validation nodes from all neighbours.

@@ -25,8 +25,6 @@ from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.tasks import mapped_adjacency
 from kappagcn.training.trainer import Trainer
 
-__all__ = ["HaloClassification", "HaloParts", "PartClassification", "Partitioned", "node_owners"]
-
 
 class PartClassification(NodeClassification):
     """Node classification on this rank's nodes of a whole graph; metrics are those of all ranks.

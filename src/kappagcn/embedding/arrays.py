@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kappagcn.embedding.run import EmbeddingRun
 from kappagcn.run_folder import Embedded
-from kappagcn.training.run_arrays import as_text, graph_arrays, node_columns
+from kappagcn.training.node_arrays import as_text, graph_arrays, node_columns
 
 __all__ = ["arrays_of"]
 

@@ -33,14 +33,13 @@ from kappagcn.graphs import as_graph, components
 from kappagcn.models.points import FreePoints, NetworkPoints
 from kappagcn.nn.point_distances import distances_from
 from kappagcn.run_folder import holds_run
-from kappagcn.training.base import Estimator
 from kappagcn.training.curvature_interval import CurvatureInterval
 from kappagcn.training.graph_nodes import GraphNodes, chosen_rows
-from kappagcn.training.node_frames import node_names
+from kappagcn.training.node_arrays import node_names
+from kappagcn.training.resources import threads_for_pairs
 from kappagcn.training.run import TrainingResult
 from kappagcn.training.run_lock import locked
-from kappagcn.training.sklearn_base import NotFittedError
-from kappagcn.training.threads import threads_for_pairs
+from kappagcn.training.sklearn_base import Estimator, NotFittedError
 
 __all__ = ["GraphEmbedder"]
 

@@ -15,14 +15,12 @@ from kappagcn.graphs import EdgeSplit
 from kappagcn.links.task import LinkBatches, LinkPrediction
 from kappagcn.models import FreePoints, LinkPredictor
 from kappagcn.training.checkpoint import fingerprint
-from kappagcn.training.checks import check_graph
 from kappagcn.training.minibatch import MiniBatchTrainer
 from kappagcn.training.run import RunOptions, TrainingResult, run_training
 from kappagcn.training.run_lock import locked
 from kappagcn.training.settings import TrainingSettings
+from kappagcn.training.tasks import check_graph
 from kappagcn.training.trainer import Trainer
-
-__all__ = ["fit_links", "link_task"]
 
 
 def link_task(

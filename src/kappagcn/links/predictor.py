@@ -36,19 +36,15 @@ from kappagcn.links.search import top_pairs
 from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.links.task import test_scores
 from kappagcn.models import FreePoints, LinkPredictor
-from kappagcn.training.base import Estimator
 from kappagcn.training.checkpoint import load_state, loading, save_tensors, state_tensors
-from kappagcn.training.devices import resolve_device
-from kappagcn.training.edge_weights import in_units, usage
+from kappagcn.training.estimate import roc_auc
 from kappagcn.training.labelled import read_labelled
 from kappagcn.training.layer_by_layer import layerwise
-from kappagcn.training.metrics import roc_auc
 from kappagcn.training.minibatch import check_neighbors
-from kappagcn.training.node_frames import node_names
-from kappagcn.training.sklearn_base import NotFittedError
-from kappagcn.training.threads import threads_for_graph
-
-__all__ = ["KappaGCNLinkPredictor", "Link"]
+from kappagcn.training.networks import in_units, usage
+from kappagcn.training.node_arrays import node_names
+from kappagcn.training.resources import resolve_device, threads_for_graph
+from kappagcn.training.sklearn_base import Estimator, NotFittedError
 
 Array = NDArray[Any]
 

@@ -19,12 +19,10 @@ from kappagcn.graphs import EdgeSplit, NegativeSampler
 from kappagcn.graphs.negatives import pair_keys
 from kappagcn.links.metrics import link_metrics
 from kappagcn.models import FreePoints, LinkPredictor
-from kappagcn.training.metrics import roc_auc
+from kappagcn.training.estimate import roc_auc
 from kappagcn.training.minibatch import SampledNetwork, mixed_seed
 from kappagcn.training.setting_field import check_count
 from kappagcn.training.tasks import inputs
-
-__all__ = ["LinkBatches", "LinkPrediction", "evaluate_links", "test_scores"]
 
 Array = NDArray[np.float64]
 

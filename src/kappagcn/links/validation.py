@@ -14,17 +14,13 @@ from torch_geometric.data import Data
 from kappagcn.distributed import Communicator
 from kappagcn.graphs import EdgeSplit, edge_split, save_edge_split
 from kappagcn.graphs.negatives import pair_keys
-from kappagcn.links.baselines import baseline_metrics, baseline_test_scores, best_baseline, verdict
-from kappagcn.links.metrics import link_metrics
+from kappagcn.links.metrics import baseline_metrics, baseline_test_scores, best_baseline, link_metrics, verdict
 from kappagcn.links.predictor import KappaGCNLinkPredictor
 from kappagcn.run_folder import Embedded, Links, save_links
 from kappagcn.training.checkpoint import fingerprint
-from kappagcn.training.estimate import over_splits
-from kappagcn.training.metrics import roc_auc
-from kappagcn.training.run_arrays import graph_arrays
+from kappagcn.training.estimate import over_splits, roc_auc
+from kappagcn.training.node_arrays import graph_arrays
 from kappagcn.training.split_runs import Record, Report, SplitRun, SplitRuns
-
-__all__ = ["link_splits", "predict_links"]
 
 Array = NDArray[Any]
 SHOWN = 100  # most probable missing links that a run folder keeps

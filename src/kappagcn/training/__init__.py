@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from kappagcn.nn.point_distances import distances_from
     from kappagcn.progress import reporting
     from kappagcn.training.checkpoint import CheckpointFolder, load_model
+    from kappagcn.training.estimate import average_precision, roc_auc
     from kappagcn.training.groups import parameter_groups
     from kappagcn.training.layer_by_layer import layerwise
-    from kappagcn.training.memory import keep_freed_memory
-    from kappagcn.training.metrics import average_precision, roc_auc
     from kappagcn.training.minibatch import MiniBatchTrainer
     from kappagcn.training.parts import PartTrainer
     from kappagcn.training.quasi_newton import QuasiNewtonTrainer
+    from kappagcn.training.resources import keep_freed_memory
     from kappagcn.training.run import TrainingResult, run_training, train
     from kappagcn.training.settings import TrainingSettings
     from kappagcn.training.stopping import EarlyStopping
@@ -66,7 +66,7 @@ _HOMES = {
     "Trainer": "training.trainer",
     "TrainingSettings": "training.settings",
     "TrainingResult": "training.run",
-    "average_precision": "training.metrics",
+    "average_precision": "training.estimate",
     "distances_from": "nn.point_distances",
     "distortion": "embedding.pair_objectives",
     "evaluate_links": "links.task",
@@ -74,7 +74,7 @@ _HOMES = {
     "fit": "classification.fitting",
     "fit_links": "links.fitting",
     "hits_at": "links.metrics",
-    "keep_freed_memory": "training.memory",
+    "keep_freed_memory": "training.resources",
     "layerwise": "training.layer_by_layer",
     "link_metrics": "links.metrics",
     "link_task": "links.fitting",
@@ -87,7 +87,7 @@ _HOMES = {
     "predict": "classification.evaluation",
     "ranking_loss": "embedding.ranking",
     "reporting": "progress",
-    "roc_auc": "training.metrics",
+    "roc_auc": "training.estimate",
     "run_training": "training.run",
     "seeded": "training.trainer",
     "train": "training.run",

@@ -22,8 +22,6 @@ from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.tasks import Task
 from kappagcn.training.trainer import Trainer
 
-__all__ = ["BatchedTask", "MiniBatchTrainer", "SampledNetwork", "check_neighbors", "mixed_seed"]
-
 
 def check_neighbors(num_neighbors: Any, hops: int) -> tuple[int, ...]:
     """Number of neighbours for each hop, from one number for all or one for each.

@@ -6,8 +6,6 @@ import torch
 
 from kappagcn.training.trainer import Record, Trainer, seeded
 
-__all__ = ["PartTrainer"]
-
 MIX = 0x9E3779B97F4A7C15  # to combine three numbers to one seed
 
 

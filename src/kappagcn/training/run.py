@@ -16,8 +16,6 @@ from kappagcn.errors import ConfigError, DivergedError
 from kappagcn.training.checkpoint import CheckpointFolder, save_tensors
 from kappagcn.training.trainer import Record, Trainer
 
-__all__ = ["RunOptions", "TrainingResult", "curvature_path", "on_all_ranks", "run_training", "thinned", "train"]
-
 Callback = Callable[[Record], None]
 CHECKPOINT_SECONDS = 5.0
 PATH_POINTS = 20  # epochs that a record keeps of a history

@@ -1,18 +1,19 @@
-"""Names of nodes, and results for nodes as data frames."""
+"""Nodes in results: their names, a data frame of values for them, and the arrays of a graph that a run folder has."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from kappagcn.errors import ConfigError
+from kappagcn.graphs.io.node_data import from_tensor
 from kappagcn.graphs.io.node_table import WHOLE
-
-__all__ = ["node_frame", "node_names"]
 
 Array = NDArray[Any]
 
@@ -48,3 +49,30 @@ def node_frame(names: Sequence[str] | None, rows: Array, columns: Sequence[Any],
         ) from None
     frame.columns = list(columns)
     return frame
+
+
+MOST_COLUMNS = 32
+
+
+def graph_arrays(data: Data) -> dict[str, Any]:
+    """Edges, each once, and names of nodes."""
+    first, second = data.edge_index.numpy()
+    return {"edges": np.stack([first, second], 1)[first < second], "names": as_text(data.get("node_names"))}
+
+
+def node_columns(data: Data) -> dict[str, Array]:
+    """Features of nodes by name, by which a report can colour nodes; empty if there are none or too many."""
+    x = data.get("x")
+    if x is None or not 0 < x.shape[1] <= MOST_COLUMNS:
+        return {}
+    columns = from_tensor(x)
+    names = data.get("attr_names") or [f"feature {place}" for place in range(x.shape[1])]
+    return {
+        "columns": np.asarray(columns.toarray() if sp.issparse(columns) else columns, np.float32),
+        "column_names": np.array([str(name) for name in names]),
+    }
+
+
+def as_text(names: Any) -> Array | None:
+    """Names as an array of text; None for none."""
+    return None if names is None else np.array([str(name) for name in names])
