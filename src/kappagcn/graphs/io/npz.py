@@ -150,8 +150,8 @@ def _edges(arrays: dict[str, Array], source: str) -> tuple[Array, Array, Array |
         if stored.size != 1 or stored.dtype.kind not in "iu" or stored.item() < 0:
             raise GraphFileError(f"{source}: expected num_nodes as one number from 0, found {stored.tolist()!r:.40}.")
         return edges[0], edges[1], weights, stored.item(), False
-    rows = (len(arrays[key]) for key in ("labels", *DENSE) if key in arrays and arrays[key].ndim)
-    return edges[0], edges[1], weights, max(int(edges.max()) + 1 if edges.size else 0, *rows, 0), False
+    counts = (len(arrays[key]) for key in ("labels", *DENSE) if key in arrays and arrays[key].ndim)
+    return edges[0], edges[1], weights, max(int(edges.max()) + 1 if edges.size else 0, *counts, 0), False
 
 
 def read_feature_matrix(arrays: dict[str, Array], source: str) -> Any:
