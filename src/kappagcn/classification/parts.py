@@ -20,7 +20,7 @@ from kappagcn.graphs.partition import assign_parts
 from kappagcn.models import NodeClassifier
 from kappagcn.sparse import SparseMatrix, SparseRows
 from kappagcn.training.layer_by_layer import take_rows
-from kappagcn.training.parts import PartTrainer
+from kappagcn.training.minibatch import PartTrainer
 from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.tasks import mapped_adjacency
 from kappagcn.training.trainer import Trainer

@@ -1,4 +1,4 @@
-"""Training on batches of nodes and sampled neighbours: memory for the batch, not for the graph."""
+"""Training on batches of nodes and sampled neighbours, and on parts of a graph, one for each process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kappagcn.training.layer_by_layer import BATCH, Inference, take_rows
 from kappagcn.training.setting_field import check_count
 from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.tasks import Task
-from kappagcn.training.trainer import Trainer
+from kappagcn.training.trainer import Record, Trainer, seeded
 
 
 def check_neighbors(num_neighbors: Any, hops: int) -> tuple[int, ...]:
@@ -155,6 +155,20 @@ class MiniBatchTrainer(Trainer):
         for count in self.task.batches(self.config.random_state, epoch):
             total, items = total + count * super()._step(epoch), items + count
         return total / items
+
+
+class PartTrainer(Trainer):
+    """A trainer whose random numbers depend on seed, epoch and rank alone, so that any number of ranks can resume.
+
+    >>> [kind.__name__ for kind in PartTrainer.__bases__]
+    ['Trainer']
+    """
+
+    def run_epoch(self) -> Record:
+        """One epoch from its own seed."""
+        with seeded(mixed_seed(self.config.random_state, self.epoch, self.communicator.rank)):
+            self.random = torch.get_rng_state()
+        return super().run_epoch()
 
 
 def mixed_seed(*numbers: int) -> int:
