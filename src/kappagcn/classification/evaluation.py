@@ -167,14 +167,7 @@ def classifier_intervals(
 ) -> list[CurvatureInterval | None]:
     """The range of each curvature in which the cross-entropy on nodes is within 1 %; None where κ was not trained.
 
-    Without nodes there are no ranges.
-
-    Args:
-        model: A trained network.
-        x: Features as the network takes them, (N, D).
-        adjacency: Adjacency matrix as the network takes it.
-        y: Class of each node, (N,).
-        nodes: Validation nodes, (V,).
+    Without nodes, (V,), there are no ranges. Features and adjacency matrix are as the network takes them.
     """
     if not len(nodes):
         return [None for _ in model.curvatures()]

@@ -59,15 +59,11 @@ def classify_folder(
     Args:
         classifier: Classifier with the settings.
         path: Folder that `kappagcn data convert` wrote.
-        folder: Run folder: network, metrics and summary as in any run, and ``predictions.npz`` with the class of each
-            node and its probability.
-        strategy: ``"batches"`` for mini-batches with sampled neighbours, of which each process takes its share;
-            ``"halo"`` for full-graph training, each process on the rows of its part.
+        folder: Run folder, as of any run, and ``predictions.npz`` with the class of each node and its probability.
+        strategy: ``"batches"`` with sampled neighbours, of which each process takes its share; ``"halo"`` for
+            full-graph training, each process on the rows of its part.
         resume: Continue the run in `folder`, if there is one.
-        group: Process group of torch.distributed; None for one process.
-
-    Returns:
-        The summary; on ranks above 0 an empty one.
+        group: Process group of torch.distributed; None for one process. On ranks above 0 the summary is empty.
     """
     communicator, folder = Communicator.of(group), Path(folder)
     if strategy not in STRATEGIES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import Any, Protocol
@@ -99,6 +100,37 @@ class BatchedTask(Task, Protocol):
 
     def batches(self, seed: int, epoch: int) -> Iterator[int]:
         """Sizes of an epoch's batches; `loss` is this rank's share of the current one."""
+
+
+class Batches(ABC):
+    """The batches of an epoch, drawn at random by its number, of which each process has its share."""
+
+    batch_size: int
+    communicator: Communicator
+    network: SampledNetwork | None
+    _batch: Any = None
+
+    @abstractmethod
+    def _count(self) -> int:
+        """Number of items of an epoch, such as training nodes."""
+
+    @abstractmethod
+    def _share(self, batch: Tensor, generator: torch.Generator) -> Any:
+        """This rank's share of the items with these numbers; all ranks have the same generator."""
+
+    def batches(self, seed: int, epoch: int) -> Iterator[int]:
+        """Sizes of an epoch's batches over all ranks; `loss` is this rank's share of the current one."""
+        generator = torch.Generator().manual_seed(mixed_seed(seed, epoch))
+        if self.network is not None:
+            self.network.manual_seed(seed, epoch, 1 + self.communicator.rank)
+        for batch in torch.randperm(self._count(), generator=generator).split(self.batch_size):
+            self._batch = self._share(batch, generator)
+            yield len(batch)
+
+    def _current(self) -> Any:
+        if self._batch is None:
+            raise ConfigError("expected a current batch, found none: iterate over batches() first.")
+        return self._batch
 
 
 class _BatchLoss(nn.Module):
