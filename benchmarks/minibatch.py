@@ -33,7 +33,7 @@ from kappagcn.errors import PrecisionWarning
 from kappagcn.graphs import Split
 from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.models import KappaGCN
-from kappagcn.paper.experiment import load_settings
+from kappagcn.paper.classification import load_settings
 from kappagcn.training.estimate import bootstrapped
 from kappagcn.training.minibatch import MiniBatchTrainer
 from kappagcn.training.settings import TrainingSettings

@@ -20,8 +20,8 @@ import record
 from kappagcn.classification.fitting import fit
 from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.paper import DATASETS, Cell, Experiment, load_settings
+from kappagcn.paper.cells import WIDER_ROWS
 from kappagcn.paper.machine import made_by
-from kappagcn.paper.wider import WIDER_ROWS
 from kappagcn.training.trainer import seeded
 
 PATH = record.RECORDS / "self_training.jsonl"
