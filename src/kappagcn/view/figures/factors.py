@@ -146,8 +146,8 @@ def draw_panel(
         points = project(expmap0(tangent, k=k), k=k)
         ground(axis, k, nodes.theme, reach=1.0 if k == 0 else None)
         ends = torch.from_numpy(drawn)
-        chains = arcs(points[ends[:, 0]], points[ends[:, 1]], k=k, steps=17 if k else 2)
-        draw_arcs(axis, chains, nodes.theme, **line)
+        lines = arcs(points[ends[:, 0]], points[ends[:, 1]], k=k, steps=17 if k else 2)
+        draw_arcs(axis, lines, nodes.theme, **line)
         for step in range(1, 6 if k else 1):  # circles one radius of curvature apart
             ring = {"fill": False, "edgecolor": nodes.theme.grid, "linewidth": 0.7, "zorder": 0.5}
             axis.add_patch(Circle((0, 0), radius(k) * math.tanh(step / 2), **ring))
