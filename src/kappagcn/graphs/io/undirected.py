@@ -81,7 +81,9 @@ def assemble(
             f"expected nodes that have edges, features or labels, found {num_nodes:,} nodes for {entries:,} of those. "
             "Number the nodes without gaps."
         )
-    rows, cols = _checked_nodes(rows, num_nodes), _checked_nodes(cols, num_nodes)
+    if num_nodes >= 2**31:
+        raise GraphError(f"expected fewer than {2**31:,} nodes, found {num_nodes:,}.")
+    rows, cols = (checked_nodes(ends, num_nodes).astype(np.int32, copy=False) for ends in (rows, cols))
     if rows.shape != cols.shape:
         raise GraphError(f"expected as many edge starts as ends, found {len(rows)} and {len(cols)}.")
     weights = _checked_weights(weights, rows, cols, attributes.get("node_names"))
@@ -154,15 +156,16 @@ def _symmetric_sum(rows: Array, cols: Array, values: Array, num_nodes: int) -> t
     return both, one_way.nnz
 
 
-def _checked_nodes(nodes: Array, num_nodes: int) -> Array:
+def checked_nodes(nodes: Any, num_nodes: int | None, name: str = "nodes") -> Array:
+    """Numbers of nodes as an array (P,), below `num_nodes` where it is given; errors call them by a name."""
     nodes = np.asarray(nodes)
     if nodes.ndim != 1 or (nodes.size and nodes.dtype.kind not in "iu"):
-        raise GraphError(f"expected nodes as a list of integers, found {nodes.dtype} of shape {nodes.shape}.")
-    if nodes.size and not 0 <= int(nodes.min()) <= int(nodes.max()) < num_nodes:
-        raise GraphError(f"expected nodes from 0 to {num_nodes - 1}, found {int(nodes.min())} to {int(nodes.max())}.")
-    if num_nodes >= 2**31:
-        raise GraphError(f"expected fewer than {2**31:,} nodes, found {num_nodes:,}.")
-    return nodes.astype(np.int32, copy=False)
+        raise GraphError(f"expected {name} as a list of integers, found {nodes.dtype} of shape {nodes.shape}.")
+    low, high = (int(nodes.min()), int(nodes.max())) if nodes.size else (0, -1)
+    if low < 0 or (num_nodes is not None and high >= num_nodes):
+        least = f"{name} from 0" + ("" if num_nodes is None else f" to {num_nodes - 1}")
+        raise GraphError(f"expected {least}, found {low} to {high}.")
+    return nodes
 
 
 def _checked_weights(weights: Array | None, rows: Array, cols: Array, names: Any) -> Array | None:
