@@ -75,10 +75,13 @@ def steps(results: list[dict[str, Any]]) -> Iterator[Target]:
 
 
 def growing() -> Iterator[Target]:
-    rows = {(r["kind"], r["edges"]): r for r in record.load("growing")["results"] if r["case"] == "large"}
-    large, small = rows["local", 10**7], rows["local", 10**6]
-    yield "GiB of a million nodes", large["peak_bytes"] / GIB, 16
-    yield "time of a million nodes, by that of 100,000", large["seconds"] / small["seconds"], 12
+    rows = record.load("growing")["results"]
+    largest = max(row["edges"] for row in rows)
+    for case, most in (("convert", 2), ("batches", 3)):
+        by_edges = {row["edges"]: row for row in rows if row["case"] == case}
+        yield f"GiB of {case} on the largest graph", by_edges[largest]["peak_bytes"] / GIB, most
+        units = {edges: row["processor"] / row.get("seeds", edges) for edges, row in by_edges.items()}
+        yield f"time of {case} by edge or seed, largest graph by {10**7:,} edges", units[largest] / units[10**7], 2
 
 
 def minibatch() -> Iterator[Target]:

@@ -118,9 +118,8 @@ def _blocks(matrix: sp.csr_array, starts: Array, workers: int | None) -> Iterato
     size = WORD * words
     pieces = [starts[i : i + size] for i in range(0, len(starts), size)]
     search = _breadth_first if hops else _dijkstra
-    workers = (
-        max(1, min(workers or os.cpu_count() or 1, len(pieces))) if hops else 1
-    )  # SciPy's Dijkstra holds Python's lock
+    several = hops and len(pieces) > 1  # SciPy's Dijkstra holds Python's lock
+    workers = min(workers or os.cpu_count() or 1, len(pieces)) if several else 1
     with ThreadPoolExecutor(workers) as pool:
         for start in range(0, len(pieces), 2 * workers):  # a few blocks at a time, not all of them in memory
             group = pieces[start : start + 2 * workers]
