@@ -2,8 +2,9 @@
 
 python benchmarks/growing.py FOLDER --nodes 1000000 --edges 10000000
 
-Above three million nodes the whole graph is left out. Rows with the same numbers of nodes and edges in ``records/growing.json`` are replaced. Steps whose files are in FOLDER
-are not repeated. Seconds of the processor are those of one process, and so is the memory.
+Above three million nodes the whole graph is left out. Rows with the same numbers of nodes and edges in
+``records/growing.json`` are replaced. Steps whose files are in FOLDER are not repeated. Seconds of the processor are
+those of one process, and so is the memory.
 """
 
 from __future__ import annotations

@@ -30,7 +30,6 @@ from kappagcn.errors import GraphError, GraphFileError
 Array = NDArray[Any]
 INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.0*)?", re.ASCII)
 ROUNDING = 1e-12  # relative error of a sum of squares in float64
-SLICE = 2**20  # edges looked at together
 LARGE, MAX_NODES_PER_ENTRY = 10**6, 100  # a larger graph needs an edge, feature or label for every 100 nodes
 
 
@@ -263,16 +262,16 @@ def adjacency(data: Data, *, weighted: bool = True) -> sp.csr_array:
     n, (rows, cols) = data.num_nodes, data.edge_index.numpy()
     has = weighted and data.get("edge_weight") is not None
     entries = data.edge_weight.numpy().astype(np.float64) if has else np.ones(len(rows), float if weighted else bool)
-    if _is_sorted(rows, cols, n):  # as this package keeps edges: nothing is sorted or copied again
-        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int32)
-        matrix = sp.csr_array((entries, cols.astype(np.int32), starts), shape=(n, n))
-    else:
-        matrix = sp.csr_array((entries, (rows.astype(np.int32), cols.astype(np.int32))), shape=(n, n))
-        matrix.sum_duplicates()
+    matrix = sp.csr_array((entries, (rows.astype(np.int32), cols.astype(np.int32))), shape=(n, n))
+    matrix.sum_duplicates()
+    columns = matrix.tocsc()
+    symmetric = all(
+        np.array_equal(getattr(matrix, part), getattr(columns, part)) for part in ("indptr", "indices", "data")
+    )
     faults = {
         "repeated edges": matrix.nnz < len(rows),
-        "self-loops": any((rows[own] == cols[own]).any() for own in _slices(len(rows))),
-        "edges in one direction only": not _is_symmetric(matrix),
+        "self-loops": (rows == cols).any(),
+        "edges in one direction only": not symmetric,
     }
     if any(faults.values()):
         names = " and ".join(name for name, present in faults.items() if present)
@@ -280,19 +279,3 @@ def adjacency(data: Data, *, weighted: bool = True) -> sp.csr_array:
             f"expected an undirected graph without self-loops, found {names}. Pass it through kappagcn.graphs.from_pyg."
         )
     return matrix
-
-
-def _slices(count: int, overlap: int = 0) -> Iterator[slice]:
-    """Slices of a long array, so that intermediate results stay small."""
-    return (slice(start, start + SLICE + overlap) for start in range(0, count, SLICE))
-
-
-def _is_sorted(rows: Array, cols: Array, num_nodes: int) -> bool:
-    """Whether edges are sorted by row and column, none of them twice; with fewer entries than int32 can number."""
-    parts = (rows[own] * num_nodes + cols[own] for own in _slices(len(rows), overlap=1))
-    return len(rows) < 2**31 and all((np.diff(numbers) > 0).all() for numbers in parts)
-
-
-def _is_symmetric(matrix: sp.csr_array) -> bool:
-    columns = matrix.tocsc()
-    return all(np.array_equal(getattr(matrix, part), getattr(columns, part)) for part in ("indptr", "indices", "data"))
