@@ -27,7 +27,7 @@ from kappagcn.models.points import FreePoints, NetworkPoints
 from kappagcn.run_folder import save_json, should_resume
 from kappagcn.sparse import SparseMatrix, normalized_adjacency
 from kappagcn.training.checkpoint import fingerprint
-from kappagcn.training.parts import PartTrainer
+from kappagcn.training.minibatch import PartTrainer
 from kappagcn.training.quasi_newton import QuasiNewtonTrainer
 from kappagcn.training.resources import resolve_device
 from kappagcn.training.settings import TrainingSettings
