@@ -278,5 +278,5 @@ def _features(arrays: dict[str, Array]) -> torch.Tensor | None:
         return torch.from_numpy(arrays["features"])
     if "features_values" not in arrays:
         return None
-    parts = (arrays[f"features_{name}"] for name in ("indptr", "indices", "values"))
-    return csr_tensor(*parts, tuple(arrays["features_shape"].tolist()))
+    starts, columns, values = (arrays[f"features_{name}"] for name in ("indptr", "indices", "values"))
+    return csr_tensor(starts, columns, values, tuple(arrays["features_shape"].tolist()))

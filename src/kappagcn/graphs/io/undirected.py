@@ -157,14 +157,14 @@ def _symmetric_sum(rows: Array, cols: Array, values: Array, num_nodes: int) -> t
 
 def checked_nodes(nodes: Any, num_nodes: int | None, name: str = "nodes") -> Array:
     """Numbers of nodes as an array (P,), below `num_nodes` where it is given; errors call them by a name."""
-    nodes = np.asarray(nodes)
-    if nodes.ndim != 1 or (nodes.size and nodes.dtype.kind not in "iu"):
-        raise GraphError(f"expected {name} as a list of integers, found {nodes.dtype} of shape {nodes.shape}.")
-    low, high = (int(nodes.min()), int(nodes.max())) if nodes.size else (0, -1)
+    array: Array = np.asarray(nodes)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise GraphError(f"expected {name} as a list of integers, found {array.dtype} of shape {array.shape}.")
+    low, high = (int(array.min()), int(array.max())) if array.size else (0, -1)
     if low < 0 or (num_nodes is not None and high >= num_nodes):
         least = f"{name} from 0" + ("" if num_nodes is None else f" to {num_nodes - 1}")
         raise GraphError(f"expected {least}, found {low} to {high}.")
-    return nodes
+    return array
 
 
 def _checked_weights(weights: Array | None, rows: Array, cols: Array, names: Any) -> Array | None:
