@@ -108,6 +108,12 @@ def test_flat_pool_is_global_mean_pool():
     assert torch.allclose(layer(v), v.mean(0, keepdim=True), atol=1e-6)
     with pytest.raises(GraphError, match="one graph number per node"):
         layer(v, batch[:4])
+    weight = torch.rand(10, generator=torch.Generator().manual_seed(1))
+    weighted = pool(v, batch, layer.manifold, num_graphs=5, weight=weight)
+    for graph in range(4):
+        own = batch == graph
+        want = (weight[own] @ v[own]) / weight[own].sum() if own.any() else torch.zeros(3)
+        assert torch.allclose(weighted[graph], want, atol=1e-6)
 
 
 LAYERS = {

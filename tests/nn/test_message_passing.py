@@ -252,8 +252,6 @@ def test_gradients_reach_edge_weights_on_every_path():
             assert torch.allclose(grad, grads[0], atol=1e-10)
 
 
-def test_profile_sees_the_layer():
-    count_parameters = sum(p.numel() for p in KappaGCNConv(16, 8).parameters())
-    assert count_parameters == 16 * 8 + 8 + 1
+def test_summaries_see_the_layer():
     pytest.importorskip("tabulate")
     assert "KappaGCNConv" in summary(Network(KappaGCNConv), X.float(), STAR)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,48 +13,6 @@ from kappagcn.geometry.manifold import Manifold
 from kappagcn.optim.parameter import ManifoldParameter
 
 Group = dict[str, Any]
-
-
-class Flat:
-    """Ordinary parameters: with these, updates are those of ``torch.optim``."""
-
-    def gradient(self, x: Tensor, grad: Tensor) -> Tensor:
-        """The direction of steepest ascent from the derivative by the coordinates."""
-        return grad
-
-    def square(self, x: Tensor, v: Tensor) -> Tensor:
-        """The contribution of a tangent vector to second moments: the square of each entry."""
-        return v * v
-
-    def move(self, x: Tensor, v: Tensor, momentum: Tensor | None) -> None:
-        """Move x along v in place; momentum needs no transport."""
-        x.add_(v)
-
-
-class OnManifold(NamedTuple):
-    """Points of a space, moved along geodesics or by retraction."""
-
-    manifold: Manifold
-    retraction: bool
-
-    def gradient(self, x: Tensor, grad: Tensor) -> Tensor:
-        """The Riemannian gradient."""
-        return self.manifold.egrad2rgrad(x, grad)
-
-    def square(self, x: Tensor, v: Tensor) -> Tensor:
-        """The squared Riemannian length in each factor: one number for all its coordinates."""
-        return self.manifold.component_inner(x, v, v)
-
-    def move(self, x: Tensor, v: Tensor, momentum: Tensor | None) -> None:
-        """Move x along v, and the momentum, a tangent vector at x, by parallel transport with it: both in place."""
-        step = self.manifold.retract if self.retraction else self.manifold.expmap
-        y = self.manifold.project(step(x, v))
-        if momentum is not None:
-            momentum.copy_(self.manifold.transport(x, y, momentum))
-        x.copy_(y)
-
-
-Space = Flat | OnManifold
 
 
 class _BeforeCurvatureMoves:
@@ -88,8 +46,13 @@ class RiemannianOptimizer(torch.optim.Optimizer):
         shared = {"lr": lr, "weight_decay": weight_decay, "maximize": maximize, "retraction": retraction}
         super().__init__(params, check_settings(shared | own_settings))
 
-    def _update(self, group: Group, parameter: Tensor, grad: Tensor, space: Space) -> None:
-        """Move one parameter in place; ``grad`` includes weight decay and the sign of the objective."""
+    def _direction(
+        self, group: Group, parameter: Tensor, grad: Tensor, manifold: Manifold | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """The tangent vector along which a parameter moves, and its momentum; points of a manifold, or numbers (None).
+
+        ``grad`` is the Riemannian gradient with weight decay and the sign of the objective.
+        """
         raise NotImplementedError
 
     @torch.no_grad()
@@ -101,11 +64,11 @@ class RiemannianOptimizer(torch.optim.Optimizer):
                 loss = closure()
         for group, parameter in self._parameters():
             if isinstance(parameter, ManifoldParameter):
-                self._descend(group, parameter, OnManifold(parameter.manifold, group["retraction"]))
+                self._descend(group, parameter, parameter.manifold)
         before = self._before_curvatures_move()
         for group, parameter in self._parameters():
             if not isinstance(parameter, ManifoldParameter):
-                self._descend(group, parameter, Flat())
+                self._descend(group, parameter, None)
         for points in before:
             points.restore()
         return loss
@@ -113,7 +76,8 @@ class RiemannianOptimizer(torch.optim.Optimizer):
     def _parameters(self) -> Iterator[tuple[Group, Tensor]]:
         return ((group, parameter) for group in self.param_groups for parameter in group["params"])
 
-    def _descend(self, group: Group, parameter: Tensor, space: Space) -> None:
+    def _descend(self, group: Group, parameter: Tensor, manifold: Manifold | None) -> None:
+        """Move one parameter in place; momentum of points is transported with them."""
         grad = parameter.grad
         if grad is None:
             return
@@ -122,7 +86,14 @@ class RiemannianOptimizer(torch.optim.Optimizer):
         grad = -grad if group["maximize"] else grad
         if group["weight_decay"]:
             grad = grad.add(parameter, alpha=group["weight_decay"])
-        self._update(group, parameter, grad, space)
+        if manifold is None:
+            parameter.add_(self._direction(group, parameter, grad, None)[0])
+            return
+        step, momentum = self._direction(group, parameter, manifold.egrad2rgrad(parameter, grad), manifold)
+        moved = manifold.project((manifold.retract if group["retraction"] else manifold.expmap)(parameter, step))
+        if momentum is not None:
+            momentum.copy_(manifold.transport(parameter, moved, momentum))
+        parameter.copy_(moved)
 
     def _before_curvatures_move(self) -> list[_BeforeCurvatureMoves]:
         moving = {id(parameter) for _, parameter in self._parameters() if parameter.grad is not None}
@@ -194,10 +165,10 @@ class RiemannianAdam(RiemannianOptimizer):
     ) -> None:
         super().__init__(params, lr, weight_decay, maximize, retraction, betas=betas, eps=eps, amsgrad=amsgrad)
 
-    def _update(self, group: Group, parameter: Tensor, grad: Tensor, space: Space) -> None:
-        """One step of one parameter."""
-        grad = space.gradient(parameter, grad)
-        square = space.square(parameter, grad)
+    def _direction(
+        self, group: Group, parameter: Tensor, grad: Tensor, manifold: Manifold | None
+    ) -> tuple[Tensor, Tensor | None]:
+        square = grad * grad if manifold is None else manifold.component_inner(parameter, grad, grad)
         state = self.state[parameter]
         if not state:
             state["step"] = torch.tensor(0.0)
@@ -213,7 +184,7 @@ class RiemannianAdam(RiemannianOptimizer):
         if group["amsgrad"]:
             mean_square = torch.maximum(state["max_exp_avg_sq"], mean_square, out=state["max_exp_avg_sq"])
         denominator = (mean_square.sqrt() / correction2**0.5).add_(group["eps"])
-        space.move(parameter, -group["lr"] / correction1 * mean / denominator, mean)
+        return -group["lr"] / correction1 * mean / denominator, mean
 
 
 class RiemannianSGD(RiemannianOptimizer):
@@ -262,10 +233,10 @@ class RiemannianSGD(RiemannianOptimizer):
             params, lr, weight_decay, maximize, retraction, momentum=momentum, dampening=dampening, nesterov=nesterov
         )
 
-    def _update(self, group: Group, parameter: Tensor, grad: Tensor, space: Space) -> None:
-        """One step of one parameter."""
-        direction = space.gradient(parameter, grad)
-        buffer = None
+    def _direction(
+        self, group: Group, parameter: Tensor, grad: Tensor, manifold: Manifold | None
+    ) -> tuple[Tensor, Tensor | None]:
+        direction, buffer = grad, None
         if group["momentum"]:
             state = self.state[parameter]
             buffer = state.get("momentum_buffer")
@@ -274,4 +245,4 @@ class RiemannianSGD(RiemannianOptimizer):
             else:
                 buffer.mul_(group["momentum"]).add_(direction, alpha=1 - group["dampening"])
             direction = direction.add(buffer, alpha=group["momentum"]) if group["nesterov"] else buffer
-        space.move(parameter, -group["lr"] * direction, buffer)
+        return -group["lr"] * direction, buffer
