@@ -113,10 +113,9 @@ def _sinc_and_cosc(z: Array, count: int, limit: float, sinc: Array, cosc: Array)
     else:
         for i in range(count):
             s = math.sqrt(-z[i])
-            s = limit if s > limit else s
-            grown = exponential(s)
+            grown = exponential(limit if s > limit else s)
             sinc[i] = _polynomial(SINC, z[i]) if -z[i] < SINC_BELOW else 0.5 * (grown - 1 / grown) / s
-            cosc[i] = grown - s * sinc[i]
+            cosc[i] = grown - s * sinc[i]  # not a number where s is not one
 
 
 @loop
@@ -405,7 +404,7 @@ def forward(v: Tensor, factors: Factors, matrix: Tensor, weight: Tensor) -> tupl
     sums, out, far = multiply(matrix, lifted), v.new_empty(m, v.shape[1]), np.zeros(m, np.bool_)
     stretches = lifts.new_empty(count, m)
     _lower(sums.numpy(), *factors, as_array(weight), EDGE, out.numpy(), stretches.numpy(), far)
-    if v.dtype != torch.float64 and is_far and bool(matrix.values().min() < 0):
+    if v.dtype != torch.float64 and is_far and bool((matrix.values() < 0).any()):
         far[:] = True  # negative weights cancel digits of far rows in any sum
     if v.dtype == torch.float64 or not far.any():
         return out.to(dtype), Kept(factors, lifts, sums, stretches, None)
@@ -442,7 +441,12 @@ def backward(
     factors, lifts, sums, stretches, far = kept
     dtype = v.dtype
     grad, v, weight = grad.to(sums.dtype), v.to(sums.dtype), weight.to(sums.dtype)
-    by_v, by_k, by_sums, by_weight = v.new_empty(v.shape), np.zeros(len(lifts)), *map(torch.zeros_like, (sums, weight))
+    by_v, by_k, by_sums, by_weight = (
+        v.new_empty(v.shape),
+        np.zeros(len(lifts)),
+        torch.empty_like(sums),
+        torch.zeros_like(weight),
+    )
     x, g = as_array(v), as_array(grad)
     rows = as_array(sums), *factors, as_array(weight), EDGE, stretches.numpy(), g
     _lower_backward(*rows, by_sums.numpy(), by_weight.numpy(), by_k)
