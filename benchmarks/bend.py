@@ -13,7 +13,7 @@ import record
 from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.graphs import load_graph
 from kappagcn.nn import message_passing
-from kappagcn.paper.table1 import SWEPT
+from kappagcn.paper.embeddings import SWEPT
 
 CURVATURES = (0.002, 0.004, 0.006, 0.008, 0.01, 0.012, 0.016, 0.02)
 

@@ -16,6 +16,7 @@ import record
 from kappagcn import demo
 
 SEED, EPOCHS = 0, 500
+PARTS = {"tree": "tree", "disease": "disease", "small": "small_tree"}  # names in the record and in the results
 
 
 def main() -> int:
@@ -24,7 +25,7 @@ def main() -> int:
         results = demo.run(Path(folder), seed=SEED, epochs=EPOCHS, console=Console(stderr=True))
         seconds = round(time.perf_counter() - start, 1)
         demo.show(results, Console())
-    rows = [{"part": part, **row} for part in ("tree", "disease", "small") for row in getattr(results, part)]
+    rows = [{"part": part, **row} for part in PARTS for row in results[PARTS[part]]]
     record.save("demo", {"seed": SEED, "epochs": EPOCHS, "seconds": seconds, "results": rows}, ("torch", "kappagcn"))
     return 0
 
@@ -32,7 +33,7 @@ def main() -> int:
 def parts() -> dict[str, list[dict]]:
     """The rows of the record by what they are about."""
     rows = record.load("demo")["results"]
-    return {part: [row for row in rows if row["part"] == part] for part in ("tree", "disease", "small")}
+    return {part: [row for row in rows if row["part"] == part] for part in PARTS}
 
 
 if __name__ == "__main__":

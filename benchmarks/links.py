@@ -28,7 +28,7 @@ from kappagcn.links.task import LinkBatches, LinkPrediction
 from kappagcn.models import KappaGCN, LinkPredictor
 from kappagcn.nn import tangent_features
 from kappagcn.paper.links import SEARCH_SEED, LinkExperiment, LinkJob
-from kappagcn.training.memory import keep_freed_memory
+from kappagcn.training.resources import keep_freed_memory
 from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer, seeded
 

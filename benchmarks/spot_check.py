@@ -27,11 +27,10 @@ import torch
 
 import accuracy
 import record
-from kappagcn.paper.embeddings import EmbeddingJob
+from kappagcn.paper.embeddings import VARIANTS, EmbeddingJob
 from kappagcn.paper.machine import machine, versions
 from kappagcn.paper.reproduce import plan
 from kappagcn.paper.runs import Record, RecordFile, Run, run_all
-from kappagcn.paper.table1 import VARIANTS
 from kappagcn.paper.tables import accuracy as mean_accuracy
 from kappagcn.training.provenance import commit
 
@@ -95,7 +94,7 @@ class Cell:
         """The cell with its records in another folder."""
         runs: list[tuple[Run, RecordFile]] = []
         for job, file in self.runs:
-            moved = RecordFile(folder / file.path.relative_to(RECORDS), file.kind)
+            moved = RecordFile(folder / file.path.relative_to(RECORDS))
             in_scratch = replace(job, scratch=folder / "running") if isinstance(job, EmbeddingJob) else job
             runs.append((in_scratch, moved))
         return Cell(self.name, runs, self.operation)
@@ -147,10 +146,10 @@ def recorded_cells() -> Iterator[Cell]:
         for of_table, job in ((each, job) for each in of_item.cells for job in of_item.jobs(each, finished)):
             name = f"{item} {of_table.name}"
             if isinstance(job, EmbeddingJob):
-                options = job.experiment.options
-                if options["method"] == "free":  # README has the κ-GCN alone
+                settings = job.experiment.settings
+                if settings.method == "free":  # README has the κ-GCN alone
                     continue
-                name += f", {VARIANTS[options['start']][0]}"
+                name += f", {VARIANTS[settings.start][0]}"
             cell = cells.setdefault(name, Cell(name))
             cell.runs.append((job, of_item.file))
             cell.recorded += [finished[job.key]] if job.key in finished else []

@@ -71,8 +71,6 @@ CASES = {
     "_Analytic": (lambda z: numerics._Analytic.apply(z, "sinc"), [numbers(N)], []),
     "_Arc": (numerics.arc, [numbers(N, least=0.5), numbers(N, seed=1), kappa()], []),
     "_Norm": (vectors.norm, [X], []),
-    "_Gram": (lambda x, y: sum(vectors.gram(x, y)), [X, numbers(N, D, seed=1)], []),
-    "_Combine": (vectors.combine, [numbers(N, 1), X, numbers(N, 1, seed=1), numbers(N, D, seed=1)], []),
     "_Squares": (pairwise._Squares.apply, [X, Y], []),
     "_Distances": (lambda x, y, k: pairwise.cdist(x, y, k=k), [0.3 * X, 0.3 * Y, kappa()], []),
     "_Pull": (pairwise._Pull.apply, [numbers(N, 4), X, Y], []),

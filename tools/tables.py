@@ -9,12 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kappagcn.paper import links, reproduce, table1
-from kappagcn.paper.cells import CURVED, DATASETS, ROWS, Cell
+from kappagcn.paper import embeddings as table1
+from kappagcn.paper import links, reproduce
+from kappagcn.paper.cells import CURVED, DATASETS, ROWS, WIDER_ROWS, Cell
+from kappagcn.paper.classification import Job
 from kappagcn.paper.links import LINK_DATASETS, LINK_ROWS
-from kappagcn.paper.runs import Job, Record, record_lines
-from kappagcn.paper.tables import Table, accuracy, difference, paper
-from kappagcn.paper.wider import FLAT_ROW, WIDER_ROWS
+from kappagcn.paper.runs import Record, record_lines
+from kappagcn.paper.searching import FLAT_ROW
+from kappagcn.paper.tables import Table, accuracy, paper
 from kappagcn.training.estimate import Estimate, bootstrapped
 
 __all__ = [
@@ -98,6 +100,11 @@ def hours(item: str) -> float:
     return sum(run.get("seconds") or 0 for runs in plan_records(item).values() for run in runs) / 3600
 
 
+def gain(ours: Mapping[Any, float], theirs: Mapping[Any, float]) -> Estimate:
+    """Mean difference over the runs, by split or seed, that both have."""
+    return bootstrapped([ours[run] - theirs[run] for run in sorted(ours.keys() & theirs.keys())])
+
+
 # Node classification
 
 
@@ -106,6 +113,11 @@ def runs_of(row: str, dataset: str) -> list[Record]:
     plain = row.removesuffix(", self-training")
     item = "self-training" if plain != row else ITEMS[row]
     return plan_records(item)[Cell(dataset, plain)]
+
+
+def accuracies(runs: Sequence[Record]) -> dict[Any, float]:
+    """Test accuracy by split and run."""
+    return {(run["split"], run["run"]): run["test"]["accuracy"] for run in runs if "test" in run}
 
 
 def title(row: str) -> str:
@@ -158,7 +170,7 @@ def nodes_beside(kind: str) -> str:
 
     def cell(one: str, other: str, dataset: str) -> str:
         ours, theirs = runs_of(one, dataset), runs_of(other, dataset)
-        return signed(difference(ours, theirs)) if ours and theirs else "not run"
+        return signed(gain(accuracies(ours), accuracies(theirs))) if ours and theirs else "not run"
 
     rows = [[f"{title(a)} − {title(b)}", *(cell(a, b, d) for d in DATASETS)] for a, b in pairs]
     return markdown(["", *DATASETS.values()], rows)
@@ -211,8 +223,8 @@ def ppnp_splits() -> str:
 def rounds() -> str:
     """Accuracy on validation nodes, and what rounds of self-training add."""
     rows = []
-    for dataset, row in dict.fromkeys((r["dataset"], r["row"]) for r in lines("self_training")):
-        own = [r["accuracy"] for r in lines("self_training") if (r["dataset"], r["row"]) == (dataset, row)]
+    for dataset, row in dict.fromkeys((r["dataset"], r["candidate"]) for r in lines("taught")):
+        own = [r["accuracy"] for r in by_candidate("taught", dataset)[row].values()]
         if len(own) > 1:
             gains = [signed(bootstrapped([a[k] - a[0] for a in own])) for k in range(1, len(own[0]))]
             rows.append([DATASETS[dataset], WIDER_ROWS[row], len(own), bootstrapped([a[0] for a in own]), *gains])
@@ -222,20 +234,19 @@ def rounds() -> str:
 # Benchmarks of the classifier's defaults
 
 
-def by_candidate(name: str, dataset: str, number: str = "split") -> dict[str, dict[int, Record]]:
+def by_candidate(name: str, dataset: str) -> dict[str, dict[int, Record]]:
     """Runs of a dataset by candidate and split."""
     runs: dict[str, dict[int, Record]] = {}
     for run in lines(name):
         if run["dataset"] == dataset:
-            runs.setdefault(run["candidate"], {})[run[number]] = run
+            runs.setdefault(run["candidate"], {})[run["split"]] = run
     return runs
 
 
-def paired(name: str, dataset: str, one: str, other: str, number: str = "split") -> Estimate:
+def paired(name: str, dataset: str, one: str, other: str) -> Estimate:
     """Mean difference of two candidates' accuracy on the splits that both have."""
-    runs = by_candidate(name, dataset, number)
-    both = sorted(runs[one].keys() & runs[other].keys())
-    return bootstrapped([runs[one][i]["accuracy"] - runs[other][i]["accuracy"] for i in both])
+    runs = by_candidate(name, dataset)
+    return gain(*({i: run["accuracy"] for i, run in runs[candidate].items()} for candidate in (one, other)))
 
 
 def curvature_pays() -> str:
@@ -275,11 +286,9 @@ def own_features() -> str:
     """The rule for own features where few nodes train, less the MLP."""
     rows = []
     for graph in dict.fromkeys(run["dataset"] for run in lines("own_features")):
-        runs = by_candidate("own_features", graph, "partition")
+        runs = by_candidate("own_features", graph)
         means = [f"{statistics.mean(r['accuracy'] for r in runs[name].values()):.3f}" for name in ("MLP", "default")]
-        rows.append(
-            [graph, len(runs["default"]), *means, signed(paired("own_features", graph, "default", "MLP", "partition"))]
-        )
+        rows.append([graph, len(runs["default"]), *means, signed(paired("own_features", graph, "default", "MLP"))])
     return markdown(["", "partitions", "MLP", "by the rule", "by the rule − MLP"], rows)
 
 
@@ -292,17 +301,24 @@ def links_beside() -> str:
     for dataset, name in LINK_DATASETS.items():
         best = max(CURVED, key=lambda row: links.auc(runs[Cell(dataset, row)]).mean)
         own = runs[Cell(dataset, best)]
-        gain = links.paired(own, runs[Cell(dataset, "gcn")])
-        low, high = gain.bounds or (gain.mean, gain.mean)
+        less_gcn = gain(aucs(own), aucs(runs[Cell(dataset, "gcn")]))
+        low, high = less_gcn.bounds or (less_gcn.mean, less_gcn.mean)
         verdict = "better" if low > 0 else "worse" if high < 0 else "no difference"
         published = links.PUBLISHED[dataset]
-        rows.append([name, LINK_ROWS[best][2], links.short(links.auc(own)), *published, f"{_tenths(gain)}: {verdict}"])
+        rows.append(
+            [name, LINK_ROWS[best][2], links.short(links.auc(own)), *published, f"{_tenths(less_gcn)}: {verdict}"]
+        )
     return markdown(["", "best κ-GCN", "ROC AUC", "HGCN published", "best published", "less our GCN"], rows)
 
 
-def _tenths(gain: Estimate | None) -> str:
-    text = links.short(gain)
-    return text if text.startswith(("−", "no")) else f"+{text}"
+def aucs(runs: Sequence[Record]) -> dict[Any, float]:
+    """Test AUC in per cent by seed."""
+    return {run["seed"]: 100 * run["test"]["roc_auc"] for run in runs if "test" in run}
+
+
+def _tenths(difference: Estimate) -> str:
+    text = links.short(difference)
+    return text if text.startswith("−") else f"+{text}"
 
 
 def link_scores(*rows: str) -> str:
@@ -316,7 +332,7 @@ def link_differences() -> str:
     """Paired differences to our GCN."""
     runs = plan_records("links")
     rows = [
-        [name, *(_tenths(links.paired(runs[Cell(d, row)], runs[Cell(d, "gcn")])) for d in LINK_DATASETS)]
+        [name, *(_tenths(gain(aucs(runs[Cell(d, row)]), aucs(runs[Cell(d, "gcn")]))) for d in LINK_DATASETS)]
         for row, (_, _, name) in LINK_ROWS.items()
         if row != "gcn"
     ]

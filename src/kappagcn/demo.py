@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
@@ -17,17 +17,15 @@ from kappagcn.classification.cross_validation import classify, load_labelled, sp
 from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.errors import PrecisionWarning
 from kappagcn.graphs import balanced_tree, load_graph
-from kappagcn.run_folder import SavedRun
-from kappagcn.view.figures.embedding import draw_embeddings
+from kappagcn.run_folder import Embedded, SavedRun
+from kappagcn.view.figures.panels import draw_embeddings
 from kappagcn.view.report import write_report
-
-__all__ = ["Demo", "run", "show"]
 
 Record = dict[str, Any]
 SPACES = ("H10", "E10", "S10")
 NETWORKS = {"E16": "GCN", "H16": "κ-GCN"}
-FULL = "tree", "the paper's tree, 1365 nodes", 3  # graph, its title, splits of the epidemic
-QUICK = "small_tree", "a tree of 85 nodes", 2
+FULL = "tree", "The paper's tree, 1365 nodes", 3  # graph, its title, splits of the epidemic
+QUICK = "small_tree", "A tree of 85 nodes", 2
 QUICK_EPOCHS = 100
 SMALL_EPOCHS = 60  # κ is then near −1.2, where the disk still shows the whole tree
 DEPTH, BRANCHING = 5, 2
@@ -38,28 +36,8 @@ SMALL: dict[str, tuple[str, float | str]] = {
 }  # initial space, learning rate of its curvature
 
 
-@dataclass(frozen=True)
-class Demo:
-    """Results: records of the embeddings, of the classifications and of the small tree; files written."""
-
-    title: str
-    epochs: int
-    tree: list[Record]
-    splits: int
-    disease: list[Record]
-    small: list[Record]
-    picture: Path
-    reports: list[Path]
-
-    def record(self) -> Record:
-        """The results as plain numbers and words."""
-        files = [str(path) for path in (self.picture, *self.reports)]
-        results = {"tree": self.tree, "disease": self.disease, "small_tree": self.small}
-        return {"epochs": self.epochs, **results, "files": files}
-
-
-def run(out: Path, *, seed: int, epochs: int, quick: bool = False, console: Console) -> Demo:
-    """Run all parts, with a line about each.
+def run(out: Path, *, seed: int, epochs: int, quick: bool = False, console: Console) -> Record:
+    """Run all parts, with a line about each; returns the results of each and the files written.
 
     Args:
         out: Folder for pictures and reports.
@@ -73,36 +51,29 @@ def run(out: Path, *, seed: int, epochs: int, quick: bool = False, console: Cons
     with tempfile.TemporaryDirectory(prefix="kappagcn-demo-") as scratch:
         runs = Path(scratch)
         console.print(f"1 of 3: {title}, in ten dimensions of three kinds")
-        tree = [_embed(graph, space, seed=seed, epochs=epochs) for space in SPACES]
+        tree = []
+        for space in SPACES:  # with a fixed curvature, so that a sphere stays a sphere
+            embedder = GraphEmbedder(space, epochs=epochs, random_state=seed, curvature_lr=0.0).fit(load_graph(graph))
+            tree.append({"space": space, "curved": embedder.space_, "distortion": embedder.distortion_})
         console.print("2 of 3: who was infected? an epidemic on 1000 nodes, a flat and a curved network")
-        disease = [_classify(space, runs, seed=seed, epochs=epochs, splits=splits) for space in NETWORKS]
+        data = load_labelled("disease")
+        disease = []
+        for space in NETWORKS:
+            classifier = KappaGCNClassifier(space, epochs=epochs, random_state=seed)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PrecisionWarning)
+                summary = classify(classifier, data, splits_of("disease", data, splits), runs / f"disease-{space}")
+            low, high = summary["interval"]
+            record = {"space": space, "curved": summary["learned_space"], "accuracy": summary["accuracy"]}
+            disease.append({**record, "spread": (high - low) / 2})
         console.print("3 of 3: a small tree in two dimensions, to look at")
         small, panels = embed_small(runs, seed=seed, epochs=min(epochs, SMALL_EPOCHS))
-        for theme, name in (("dark", "tree-dark.png"), ("light", "tree.png")):
-            picture = draw_embeddings(panels, out / name, groups=branches(BRANCHING, DEPTH), theme=theme)
-        reports = [
-            write_report(SavedRun(runs / "small-tree"), out / "tree-report.html"),
-            write_report(SavedRun(runs / "disease-H16"), out / "disease-report.html"),
-        ]
-    return Demo(title, epochs, tree, splits, disease, small, picture, reports)
-
-
-def _embed(graph: str, space: str, *, seed: int, epochs: int) -> Record:
-    """Embed with a fixed curvature, so that a sphere stays a sphere."""
-    summary = GraphEmbedder(space, epochs=epochs, random_state=seed, curvature_lr=0.0).fit(load_graph(graph)).summary()
-    return {"space": space, "curved": summary["learned_space"], "distortion": summary["distortion"]}
-
-
-def _classify(space: str, runs: Path, *, seed: int, epochs: int, splits: int) -> Record:
-    data = load_labelled("disease")
-    assert data is not None
-    classifier = KappaGCNClassifier(space, epochs=epochs, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrecisionWarning)
-        summary = classify(classifier, data, splits_of("disease", data, splits), runs / f"disease-{space}")
-    low, high = summary["interval"]
-    record = {"space": space, "curved": summary["learned_space"], "accuracy": summary["accuracy"]}
-    return {**record, "spread": (high - low) / 2}
+        files = [draw_embeddings(panels, out / "tree.png")]
+        draw_embeddings(panels, out / "tree-dark.png", theme="dark")
+        for name, page in (("small-tree", "tree-report.html"), ("disease-H16", "disease-report.html")):
+            files.append(write_report(SavedRun(runs / name), out / page))
+    results = {"tree": tree, "disease": disease, "small_tree": small}
+    return {"title": title, "epochs": epochs, "splits": splits, **results, "files": [str(path) for path in files]}
 
 
 def branches(branching: int, depth: int) -> torch.Tensor:
@@ -111,13 +82,11 @@ def branches(branching: int, depth: int) -> torch.Tensor:
     >>> branches(2, 2).tolist()
     [-1, -1, -1, 0, 1, 2, 3]
     """
-    nodes = sum(branching**level for level in range(depth + 1))
     first = 1 + branching
-    groups = torch.full((nodes,), -1)
-    for node in range(first, nodes):
-        parent = (node - 1) // branching
-        groups[node] = node - first if parent < first else groups[parent]
-    return groups
+    groups = [-1] * first + list(range(branching**2))
+    for node in range(len(groups), sum(branching**level for level in range(depth + 1))):
+        groups.append(groups[(node - 1) // branching])
+    return torch.tensor(groups)
 
 
 def embed_small(runs: Path, *, seed: int, epochs: int) -> tuple[list[Record], list[Any]]:
@@ -128,7 +97,7 @@ def embed_small(runs: Path, *, seed: int, epochs: int) -> tuple[list[Record], li
     """
     tree = balanced_tree(DEPTH, BRANCHING)
     tree.y, tree.class_names = branches(BRANCHING, DEPTH), [f"branch {place}" for place in range(1, BRANCHING**2 + 1)]
-    edges = tree.edge_index[:, tree.edge_index[0] < tree.edge_index[1]].T
+    edges = tree.edge_index[:, tree.edge_index[0] < tree.edge_index[1]].T.numpy()
     records, panels = [], []
     for name, (space, rate) in SMALL.items():
         embedder = GraphEmbedder(space, epochs=epochs, curvature_lr=rate, random_state=seed)
@@ -136,41 +105,38 @@ def embed_small(runs: Path, *, seed: int, epochs: int) -> tuple[list[Record], li
         (kappa,), distortion = embedder.curvatures_, embedder.distortion_
         records.append({"name": name, "start": space, "curvature": kappa, "distortion": distortion})
         title = f"{name}, κ = {kappa:.3g}\ndistortion {distortion:.3f}".replace("-", "−")
-        panels.append((title, torch.from_numpy(embedder.tangent_), edges, kappa))
+        v, dims = embedder.tangent_, np.array([embedder.tangent_.shape[1]])
+        panels.append((title, Embedded(v, v, dims, np.array([kappa]), edges, labels=tree.y.numpy())))
     return records, panels
 
 
-def show(outcome: Demo, console: Console) -> None:
+def show(results: Record, console: Console) -> None:
     """Print two tables and their meaning."""
-    title = outcome.title[0].upper() + outcome.title[1:]
-    _table(console, title, "distortion", [(r, f"{r['distortion']:.4f}") for r in outcome.tree])
-    best = min(outcome.tree, key=lambda r: r["distortion"])
-    flat = next(r for r in outcome.tree if r["space"] == "E10")
-    words = "Flat space is best here; more epochs are needed to compare the spaces."
-    if best is not flat:
-        words = (
-            f"A tree is hyperbolic: in {best['curved']} its distances are kept "
-            f"{flat['distortion'] / best['distortion']:.0f} times better than in flat space of the same dimension."
-        )
-    console.print(words, soft_wrap=True)
-    rows = [(r, f"{r['accuracy']:.3f} ± {r['spread']:.3f}") for r in outcome.disease]
-    _table(console, f"An epidemic, test accuracy over {outcome.splits} splits", "accuracy", rows)
-    plain, curved = outcome.disease
+    tree, (plain, curved), splits = results["tree"], results["disease"], results["splits"]
+    _table(console, results["title"], "distortion", [(r, f"{r['distortion']:.4f}") for r in tree])
+    best = min(tree, key=lambda r: r["distortion"])
+    gain = next(r["distortion"] for r in tree if r["space"] == "E10") / best["distortion"]
+    kept = (
+        f"A tree is hyperbolic: in {best['curved']} its distances are kept {gain:.0f} times better than in flat space."
+    )
+    console.print(kept if gain > 1 else "Flat space is best here; more epochs are needed to compare.", soft_wrap=True)
+    rows = [(r, f"{r['accuracy']:.3f} ± {r['spread']:.3f}") for r in (plain, curved)]
+    _table(console, f"An epidemic, test accuracy over {splits} splits", "accuracy", rows)
     difference = curved["accuracy"] - plain["accuracy"]
     words = "Both classify equally well, within the intervals: here curvature helps only with distances."
     if abs(difference) > max(plain["spread"], curved["spread"]):
         better = "The curved" if difference > 0 else "The flat"
         words = f"{better} network is right {abs(difference):.1%} more often, with as many weights."
     console.print(words, soft_wrap=True)
-    crossed = " Its curvature started on a sphere and crossed zero." if outcome.small[-1]["curvature"] < 0 else ""
-    console.print(f"\nA small tree to look at: {outcome.picture}.{crossed}", soft_wrap=True, markup=False)
-    console.print(f"Open in a browser: {' and '.join(str(path) for path in outcome.reports)}", soft_wrap=True)
+    picture, *reports = results["files"]
+    crossed = results["small_tree"][-1]["curvature"] < 0
+    words = " Its curvature started on a sphere and crossed zero." if crossed else ""
+    console.print(f"\nA small tree to look at: {picture}.{words}", soft_wrap=True, markup=False)
+    console.print(f"Open in a browser: {' and '.join(reports)}", soft_wrap=True)
 
 
 def _table(console: Console, title: str, column: str, rows: list[tuple[Record, str]]) -> None:
-    table = Table(title=title, title_justify="left")
-    table.add_column("space")
-    table.add_column("with its curvature")
+    table = Table("space", "with its curvature", title=title, title_justify="left")
     table.add_column(column, justify="right")
     for record, value in rows:
         name = NETWORKS.get(record["space"])

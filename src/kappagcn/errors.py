@@ -3,23 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "CheckpointError",
-    "ConfigError",
-    "ConvergenceWarning",
-    "DivergedError",
-    "DownloadError",
-    "EmbeddingFailedError",
-    "GeometryError",
-    "GraphError",
-    "GraphFileError",
-    "IntegrityError",
-    "KappaGCNError",
-    "NonUniqueMeanWarning",
-    "PrecisionWarning",
-    "WorkerLostError",
-]
-
 
 class KappaGCNError(Exception):
     """Base of all errors that kappagcn raises itself."""

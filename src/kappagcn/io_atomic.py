@@ -13,8 +13,6 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["atomic_write", "save_arrays"]
-
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[IO[Any]]:

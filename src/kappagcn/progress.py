@@ -8,21 +8,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich import progress as columns
 from rich.console import Console
-from rich.progress import Progress, TextColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from kappagcn.objectives import METRICS
-
-__all__ = ["bar", "line", "measures", "reporting"]
 
 LINE_SECONDS = 10.0
 MOST_CURVATURES = 3
 
 
-def _progress(*middle: columns.ProgressColumn) -> Progress:
-    every = [TextColumn("{task.description}"), columns.BarColumn(), *middle, columns.TimeRemainingColumn()]
-    return Progress(*every, console=Console(stderr=True), transient=True)
+def _progress() -> Progress:
+    """A bar on a terminal; elsewhere it only keeps the time."""
+    columns = TextColumn("{task.description}"), BarColumn(bar_width=20), TextColumn("{task.fields[now]}")
+    console = Console(stderr=True)
+    return Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=not sys.stderr.isatty())
 
 
 @contextmanager
@@ -34,11 +33,11 @@ def bar(what: str, total: int | None, *, shown: bool = True) -> Iterator[Callabl
         total: Number of steps; None if unknown.
         shown: Whether to show the bar.
     """
-    if not (shown and sys.stderr.isatty()):
+    if not shown:
         yield lambda steps: None
         return
-    with _progress(columns.TaskProgressColumn()) as progress:
-        task = progress.add_task(what, total=total)
+    with _progress() as progress:
+        task = progress.add_task(what, total=total, now="")
         yield lambda steps: progress.advance(task, steps)
 
 
@@ -49,58 +48,20 @@ def reporting(what: str, epochs: int) -> Iterator[Callable[[dict[str, Any]], Non
     >>> with reporting("cora_ml", 200) as report:
     ...     report({"epoch": 1, "train_loss": 1.9, "stopping_accuracy": 0.3})
     """
-    pace = _Pace(epochs)
-    if not sys.stderr.isatty():
-        last = time.monotonic()
+    shown = time.monotonic()
+    with _progress() as progress:
+        number = progress.add_task(what, total=epochs, now="")
+        (task,) = progress.tasks
 
-        def show_line(record: dict[str, Any]) -> None:
-            nonlocal last
-            speed, left = pace.after(record["epoch"])
-            if time.monotonic() - last > LINE_SECONDS:
-                last = time.monotonic()
-                where = f"epoch {record['epoch']:,} of at most {epochs:,}"
-                print(f"{what}: {where}, {measures(record)}, {speed:.0f} epochs/s, {left} left", file=sys.stderr)
+        def report(record: dict[str, Any]) -> None:
+            nonlocal shown
+            now = f"epoch {record['epoch']:,} of at most {epochs:,}, {measures(record)}, {task.speed or 0:.0f} epochs/s"
+            progress.update(number, completed=record["epoch"], now=now)
+            if progress.disable and time.monotonic() - shown > LINE_SECONDS:
+                shown = time.monotonic()
+                line(f"{what}: {now}" + ("" if task.time_remaining is None else f", {task.time_remaining:.0f} s left"))
 
-        yield show_line
-        return
-    every = [TextColumn("{task.description}"), columns.BarColumn(bar_width=20), TextColumn("{task.fields[now]}")]
-    with Progress(*every, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=epochs, now="")
-
-        def show_bar(record: dict[str, Any]) -> None:
-            speed, left = pace.after(record["epoch"])
-            now = f"{record['epoch']:,}/{epochs:,}  {measures(record)}  {speed:.0f}/s  {left} left"
-            progress.update(task, completed=record["epoch"], now=now)
-
-        yield show_bar
-
-
-class _Pace:
-    """Epochs per second and time left; a resumed run is timed from its last start."""
-
-    def __init__(self, epochs: int) -> None:
-        self.epochs, self.start, self.first = epochs, time.monotonic(), 0
-
-    def after(self, epoch: int) -> tuple[float, str]:
-        now = time.monotonic()
-        if not self.first:  # the first epoch includes compilation, and is not timed
-            seconds, self.first, self.start = now - self.start, epoch, now
-            return 1 / max(seconds, 1e-9), "unknown time"
-        speed = (epoch - self.first) / max(now - self.start, 1e-9)
-        return speed, duration((self.epochs - epoch) / speed)
-
-
-def duration(seconds: float) -> str:
-    """A duration in its two largest units.
-
-    >>> duration(7.4), duration(75), duration(3700)
-    ('7 s', '1 min 15 s', '1 h 1 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes = whole // 60
-    return f"{minutes} min {whole % 60} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+        yield report
 
 
 def line(text: str) -> None:

@@ -18,23 +18,6 @@ from numpy.typing import NDArray
 from kappagcn.errors import CheckpointError
 from kappagcn.io_atomic import atomic_write, save_arrays
 
-__all__ = [
-    "PARTS",
-    "Embedded",
-    "Links",
-    "SavedRun",
-    "factor_name",
-    "holds_run",
-    "plain_json",
-    "principal",
-    "read_json",
-    "save_embedded",
-    "save_json",
-    "save_links",
-    "should_resume",
-    "writing",
-]
-
 Array = NDArray[Any]
 # Exceptions of reading a damaged archive.
 DAMAGE = (OSError, ValueError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)

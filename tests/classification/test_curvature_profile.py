@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from kappagcn import KappaGCNClassifier
-from kappagcn.classification.curvature_profile import classifier_intervals
+from kappagcn.classification.evaluation import classifier_intervals
 from kappagcn.graphs import disease
 
 

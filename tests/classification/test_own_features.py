@@ -5,8 +5,7 @@ import torch
 from torch_geometric.data import Data
 
 from kappagcn.classification.classifier import KappaGCNClassifier
-from kappagcn.classification.network import decide_self_features
-from kappagcn.classification.own_features import keep_apart
+from kappagcn.classification.network import decide_self_features, keep_apart
 from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.graphs import random_split
 from kappagcn.graphs.measures.homophily import is_heterophilous

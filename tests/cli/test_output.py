@@ -19,6 +19,18 @@ def test_what_is_for_machines_is_alone_on_standard_output(tmp_path):
     assert "34 nodes" in result.stderr
 
 
+@pytest.mark.parametrize("command", ["embed karate", "classify karate --set no-baselines=true", "link karate"])
+def test_a_run_records_its_command_without_folders(tmp_path, monkeypatch, command):
+    words = [*command.split(), "--epochs", "1", f"--out={tmp_path}/run", "--set", "seed=3"]
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/kappagcn", *words])
+    assert run(*words).exit_code == 0
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["command"] == f"kappagcn {command} --epochs 1 --out=run --set seed=3"
+    monkeypatch.setattr(sys, "argv", ["pytest"])
+    assert run(*words[:-3], f"--out={tmp_path}/python").exit_code == 0
+    assert "command" not in json.loads((tmp_path / "python" / "summary.json").read_text())
+
+
 @pytest.mark.parametrize("name", ["summary.json", "metrics.jsonl", "embedding.npz", "model.safetensors"])
 @pytest.mark.parametrize("command", ["embed karate --space H2", "classify disease --space H4"])
 def test_files_of_others_are_not_overwritten(tmp_path, name, command):

@@ -227,7 +227,7 @@ def test_the_learned_space_stays_when_arguments_change():
 
 
 def test_nothing_is_drawn_without_progress(monkeypatch):
-    monkeypatch.setattr("kappagcn.training.base.reporting", lambda *_: pytest.fail("drawn"))
+    monkeypatch.setattr("kappagcn.training.sklearn_base.reporting", lambda *_: pytest.fail("drawn"))
     fitted(sources=np.int64(8))
 
 

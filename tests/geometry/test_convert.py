@@ -11,40 +11,6 @@ from kappagcn.geometry import Curvature, ProductManifold, Stereographic, from_ge
 from spaces import spaces
 
 math = geoopt.manifolds.stereographic.math
-# Away from κ = 0 (it is wrong there), before the equator (there too), in float64 (its project cuts float32).
-RIGHT = {"kappas": [-5.0, -1.0, -0.3, 0.3, 1.0, 5.0], "dtypes": [torch.float64]}
-TOL = {"rtol": 1e-10, "atol": 1e-11}
-
-
-@given(spaces(**RIGHT))
-def test_agreement_with_geoopt(space):
-    x, y, z = (space.points(6, reach=0.8) for _ in range(3))
-    v = space.tangents(6, reach=0.6)
-    k = torch.tensor(space.k, dtype=space.dtype)
-    for ours, theirs in (
-        (G.lambda_x(x, k=k), math.lambda_x(x, k=k, keepdim=True)),
-        (G.add(x, y, k=k), math.mobius_add(x, y, k=k)),
-        (G.sub(x, y, k=k), math.mobius_sub(x, y, k=k)),
-        (G.scale(0.7, x, k=k), math.mobius_scalar_mul(torch.tensor(0.7, dtype=x.dtype), x, k=k)),
-        (G.dist(x, y, k=k), math.dist(x, y, k=k, keepdim=True)),
-        (G.dist0(x, k=k), math.dist0(x, k=k, keepdim=True)),
-        (G.expmap(x, v, k=k), math.expmap(x, v, k=k)),
-        (G.expmap0(v, k=k), math.expmap0(v, k=k)),
-        (G.logmap(x, y, k=k), math.logmap(x, y, k=k)),
-        (G.logmap0(x, k=k), math.logmap0(x, k=k)),
-        (G.geodesic(0.3, x, y, k=k), math.geodesic(torch.tensor(0.3, dtype=x.dtype), x, y, k=k)),
-        (G.gyration(x, y, z, k=k), math.gyration(x, y, z, k=k)),
-        (G.transport(x, y, v, k=k), math.parallel_transport(x, y, v, k=k)),
-        (G.inner(x, v, y, k=k), math.inner(x, v, y, k=k, keepdim=True)),
-        (G.norm(x, v, k=k), math.norm(x, v, k=k, keepdim=True)),
-        (G.egrad2rgrad(x, v, k=k), math.egrad2rgrad(x, v, k=k)),
-        (G.dist2plane(x, y, v, k=k), math.dist2plane(x, y, v, k=k, signed=True, keepdim=True)),
-        (
-            G.matmul_right(x, 0.3 * torch.eye(space.dim, dtype=x.dtype), k=k),
-            math.mobius_matvec(0.3 * torch.eye(space.dim, dtype=x.dtype), x, k=k),
-        ),
-    ):
-        torch.testing.assert_close(ours, theirs.reshape(ours.shape), **TOL)
 
 
 @given(spaces(kappas=[-5.0, -1.0, -0.3], dtypes=[torch.float64]))

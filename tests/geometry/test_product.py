@@ -210,8 +210,8 @@ def test_a_point_outside_one_factor_is_named():
     x[1, 3] = 1.5
     ok, reason = space.check_point(x)
     assert not ok
-    assert reason.startswith("factor 1: x: 1 of 3 points are outside the ball")
+    assert reason.startswith("factor 1: x: expected finite points with 1 + κ|x|² > 0, found 1 of 3")
     assert space.check_point(x[0])
     assert "expected 4 coordinates" in space.check_point(x[:, :3]).reason
     assert space.check_vector(x[0], x[1])
-    assert space.check_vector(x[0], x[1] * torch.nan).reason.startswith("factor 0: v: 1 of 1")
+    assert space.check_vector(x[0], x[1] * torch.nan).reason.startswith("factor 0: v: expected finite")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from kappagcn.graphs import classic, edge_split
-from kappagcn.links.baselines import BASELINES, baseline_metrics, baseline_scores, verdict
+from kappagcn.links.metrics import BASELINES, baseline_metrics, baseline_scores, verdict
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from kappagcn.links import candidates as link_candidates
-from kappagcn.links.candidates import candidate_pairs
-from kappagcn.links.search import top_pairs
+from kappagcn.links import search as link_candidates
+from kappagcn.links.search import candidate_pairs, top_pairs
 from kappagcn.models import FreePoints, LinkPredictor
 
 

@@ -14,7 +14,7 @@ from kappagcn.nn import (
     KappaLogits,
     logits,
 )
-from kappagcn.nn.functional import hyperplane_logits
+from kappagcn.nn.layers import hyperplane_logits
 
 PATHS = {"compiled": nullcontext, "torch": torch_only}
 

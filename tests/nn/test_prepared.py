@@ -9,13 +9,12 @@ import torch
 from kappagcn.nn import KappaAPPNP, KappaGATConv, KappaGCNConv, KappaSAGEConv
 from kappagcn.nn.aggregation import AGGREGATIONS
 from kappagcn.nn.prepared import (
-    feature_product_backward,
     feature_product_operation,
     prepared_adjacency,
     prepared_arrays,
     sparse_features,
 )
-from kappagcn.sparse import positions
+from kappagcn.sparse import matrix
 
 X = torch.ones(3, 2)
 CONVOLUTIONS = {
@@ -85,8 +84,8 @@ def test_weights_with_gradients_are_not_kept():
 
 @pytest.mark.parametrize("name", ["GCN", "GAT", "SAGE", "APPNP"])
 def test_layers_sort_edges_once(name, monkeypatch):
-    layer, sorts, order = CONVOLUTIONS[name](), [], positions.sorted_order
-    monkeypatch.setattr(positions, "sorted_order", lambda *arguments: sorts.append(1) or order(*arguments))
+    layer, sorts, order = CONVOLUTIONS[name](), [], matrix.sorted_order
+    monkeypatch.setattr(matrix, "sorted_order", lambda *arguments: sorts.append(1) or order(*arguments))
     edge_index, x = edges(), torch.rand(3, 2, requires_grad=True)
     for _ in range(3):
         layer(x, edge_index).sum().backward()
@@ -123,8 +122,8 @@ def test_operations_keep_the_rules_of_torch():
     x, weight, edge_index = mostly_zeros(), torch.randn(300, 4, requires_grad=True), edges()
     utils = ("test_schema", "test_autograd_registration", "test_faketensor")
     for _ in range(2):  # dense, then sparse
-        torch.library.opcheck(feature_product_operation, (x, weight), test_utils=utils)
-        torch.library.opcheck(feature_product_backward, (x, torch.randn(400, 4)), test_utils=utils)
+        torch.library.opcheck(feature_product_operation, (x, weight, False), test_utils=utils)
+        torch.library.opcheck(feature_product_operation, (x, torch.randn(400, 4), True), test_utils=utils)
     options = 3, 3, False, False, "symmetric", 1.0, "source_to_target"
     torch.library.opcheck(prepared_arrays, (edge_index, torch.rand(4), *options), test_utils=utils)
     torch.library.opcheck(prepared_arrays, (edge_index, None, *options), test_utils=utils)

@@ -5,15 +5,23 @@ from pathlib import Path
 
 import pytest
 
+from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.errors import ConfigError
 from kappagcn.paper import reproduce
 from kappagcn.paper.cells import Cell
-from kappagcn.paper.embeddings import EmbeddingExperiment, EmbeddingJob
+from kappagcn.paper.embeddings import (
+    GRAPHS,
+    ROWS,
+    SWEEP,
+    ZERO,
+    EmbeddingExperiment,
+    EmbeddingJob,
+    record_of_variant,
+)
 from kappagcn.paper.runs import RecordFile, run_all
-from kappagcn.paper.table1 import GRAPHS, ROWS, SWEEP, ZERO, record_of_variant
 from kappagcn.training.trainer import Trainer
 
-SHORT = EmbeddingExperiment("karate", {"space": "H2xS2", "method": "kappa-gcn", "epochs": 12})
+SHORT = EmbeddingExperiment("karate", EmbeddingSettings("H2xS2", method="kappa-gcn", epochs=12))
 
 
 def without_time(record):
@@ -34,7 +42,7 @@ def test_a_record_says_everything_and_is_the_same_twice():
 
 def test_an_interrupted_run_resumes_and_removes_its_checkpoint(tmp_path, monkeypatch):
     job = EmbeddingJob(SHORT, scratch=tmp_path / "running")
-    file = RecordFile(tmp_path / "records.jsonl", EmbeddingJob)
+    file = RecordFile(tmp_path / "records.jsonl")
     step, begun = Trainer.run_epoch, []
 
     def interrupted(self):
@@ -55,14 +63,14 @@ def test_an_interrupted_run_resumes_and_removes_its_checkpoint(tmp_path, monkeyp
 
 
 def test_a_run_that_diverges_is_a_record_that_says_so():
-    record = EmbeddingJob(EmbeddingExperiment("karate", {"space": "E2", "epochs": 5, "lr": 1e38, "sources": 4})).run()
+    record = EmbeddingJob(EmbeddingExperiment("karate", EmbeddingSettings("E2", epochs=5, lr=1e38, sources=4))).run()
     assert "a failure, not a result" in record["failed"]
     assert "distortion" not in record
 
 
 def test_arguments_that_there_are_not_are_named():
     with pytest.raises(ConfigError, match="colour"):
-        EmbeddingJob(EmbeddingExperiment("karate", {"colour": 1})).run()
+        EmbeddingExperiment.from_record({"graph": "karate", "colour": 1})
 
 
 # Plans
@@ -71,25 +79,25 @@ def test_arguments_that_there_are_not_are_named():
 def test_the_table_has_the_papers_cells_in_both_starts():
     plan = reproduce.plan("table1", [], Path("nowhere"))
     assert {cell.name for cell in plan.cells} == {f"{graph}/{row}" for graph in GRAPHS for row in ROWS}
-    result = [(cell.name, e.options["method"], e.options["start"]) for cell, e in plan.experiments()]
+    result = [(cell.name, e.settings.method, e.settings.start) for cell, e in plan.experiments()]
     assert all((cell.name, "kappa-gcn", start) in result for cell in plan.cells for start in ("graph", "paper"))
     for _, each in plan.experiments():
-        if each.options["method"] == "kappa-gcn":
-            rates = (0.01, 1e-4) if each.options["start"] == "paper" else ("auto", "auto")
-            assert each.options["epochs"] == 10_000
-            assert (each.options["lr"], each.options["curvature_lr"]) == rates
+        if each.settings.method == "kappa-gcn":
+            rates = (0.01, 1e-4) if each.settings.start == "paper" else ("auto", "auto")
+            assert each.settings.epochs == 10_000
+            assert (each.settings.lr, each.settings.curvature_lr) == rates
 
 
 def test_the_sweep_holds_curvatures_and_has_the_plane_beside_them():
     (cell,) = (plan := reproduce.plan("sweep", [], Path("nowhere"))).cells
     experiments = [experiment for _, experiment in plan.experiments()]
-    spaces = [experiment.options["space"] for experiment in experiments]
+    spaces = [experiment.settings.space for experiment in experiments]
     assert spaces[0] == "E10"
     assert [float(space[4:-1]) for space in spaces[1:]] == SWEEP + ZERO
     assert (len(SWEEP), len(ZERO)) == (200, 41)
-    assert all(experiment.options["curvature_lr"] == 0 for experiment in experiments)
+    assert all(experiment.settings.curvature_lr == 0 for experiment in experiments)
     assert cell == Cell("small_tree", "sweep")
-    record = EmbeddingJob(EmbeddingExperiment("small_tree", {**experiments[1].options, "epochs": 3})).run()
+    record = EmbeddingJob(experiments[1].changed(epochs=3)).run()
     assert record["curvatures"] == [-5.0]
 
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from kappagcn.classification.settings import ClassificationSettings
+from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.errors import CheckpointError, GraphError
 from kappagcn.graphs import Split
 from kappagcn.paper import Experiment, Job, RecordFile, run, run_all, runs
@@ -62,7 +63,7 @@ def test_choosing_never_looks_at_test_nodes(monkeypatch):
 
 
 def test_a_run_that_diverges_is_a_record_that_says_so():
-    record = run(Job(replace(CURVED, settings=replace(CURVED.settings, lr=1e38)), 0))
+    record = run(Job(CURVED.changed(lr=1e38), 0))
     assert "expected a finite" in record["failed"]
     assert "test" not in record
 
@@ -71,14 +72,14 @@ def test_runs_over_processes_give_the_records_of_one(tmp_path, monkeypatch):
     """Of both kinds at once; the processes are forked from one that has imported the package."""
     methods = []
     monkeypatch.setattr(runs, "get_context", lambda method: methods.append(method) or CONTEXT)
-    embedding = EmbeddingExperiment("karate", {"space": "H2xS2", "method": "kappa-gcn", "epochs": 12})
+    embedding = EmbeddingExperiment("karate", EmbeddingSettings("H2xS2", method="kappa-gcn", epochs=12))
     kinds = {
         Job: [Job(CURVED, split) for split in range(3)],
         EmbeddingJob: [EmbeddingJob(embedding, seed) for seed in range(3)],
     }
     results = []
     for processes in (1, 2):
-        files = {kind: RecordFile(tmp_path / f"{kind.__name__}-{processes}.jsonl", kind) for kind in kinds}
+        files = {kind: RecordFile(tmp_path / f"{kind.__name__}-{processes}.jsonl") for kind in kinds}
         run_all([(job, files[kind]) for kind, jobs in kinds.items() for job in jobs], processes=processes)
         results.append([{k: without_time(r) for k, r in file.finished().items()} for file in files.values()])
     assert [len(records) for records in results[0]] == [3, 3]
@@ -94,8 +95,8 @@ def test_finished_runs_are_not_done_again_and_a_torn_line_is(tmp_path, monkeypat
     lines = whole.splitlines(keepends=True)
     file.path.write_bytes(lines[0] + lines[1] + lines[2][:50])
     done = []
-    real = runs.run
-    monkeypatch.setattr(runs, "run", lambda job, root: done.append(job.split) or real(job, root))
+    real = Job.run
+    monkeypatch.setattr(Job, "run", lambda job, root: done.append(job.split) or real(job, root))
     seen = []
     run_all(jobs, report=lambda record, number, count: seen.append((record["split"], number, count)))
     assert done == [2]
@@ -103,7 +104,7 @@ def test_finished_runs_are_not_done_again_and_a_torn_line_is(tmp_path, monkeypat
     again = file.path.read_bytes().splitlines(keepends=True)
     assert again[:2] == lines[:2]
     assert without_time(json.loads(again[2])) == without_time(json.loads(lines[2]))
-    run_all([(Job(replace(CURVED, settings=replace(CURVED.settings, epochs=3)), 0), file)])
+    run_all([(Job(CURVED.changed(epochs=3), 0), file)])
     assert done == [2, 0]
 
 
@@ -117,14 +118,14 @@ def test_a_damaged_line_is_named(tmp_path):
 
 def test_a_place_that_cannot_be_written_is_found_before_the_run(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(runs, "run", lambda *_: pytest.fail("ran first"))
+    monkeypatch.setattr(Job, "run", lambda *_: pytest.fail("ran first"))
     with pytest.raises(CheckpointError, match="cannot be written"):
         run_all([(Job(CURVED, 0), RecordFile(tmp_path / "file" / "below.jsonl"))])
 
 
 def test_the_same_run_twice_is_one_run(tmp_path):
     file = RecordFile(tmp_path / "records.jsonl")
-    other = replace(CURVED, settings=replace(CURVED.settings, feature_scale=1))
+    other = CURVED.changed(feature_scale=1)
     assert Job(other, 0).key == Job(CURVED, 0).key
     run_all([(Job(CURVED, 0), file), (Job(CURVED, 0), file), (Job(other, 0), file)])
     assert len(file.records()) == 1

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kappagcn.classification.network import build_network
 from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import ConfigError
 from kappagcn.geometry.signature import parse_signature
-from kappagcn.paper import DATASETS, ROWS, Cell, Job, RecordFile, cells, settings
-from kappagcn.paper.experiment import load_settings
+from kappagcn.paper import DATASETS, ROWS, Cell, Job, RecordFile, cells, load_settings, settings
 from kappagcn.paper.reproduce import plan, save_chosen
 from kappagcn.paper.searching import BUDGETS, Budget, chosen, halving
 from random_graphs import data_folder, needs_data
@@ -34,7 +34,7 @@ def test_all_networks_have_the_same_budget_and_draws(dataset):
         assert all(s.epochs == 2000 and s.patience == 200 for s in own)
         for row, experiment in zip(curved, one, strict=True):
             assert experiment.model == (row if row in ("gcn", "hgcn") else "kappa-gcn")
-            build = experiment.build(30, 3)
+            build = build_network(experiment.settings, 30, 3)
             assert build.hidden[0].lin.weight.numel() == 30 * 16 or (row == "prod" and experiment.settings.split_input)
     assert settings(Cell(dataset, "H16")) == result["H16"]
     drawn = [e.settings.lr for e in result["gcn"][1:]]
@@ -94,5 +94,6 @@ def test_the_committed_settings_are_those_the_committed_search_chose():
     table = load_settings()
     for cell in EVERY:
         assert table[cell.name] == chosen(cell, finished)[0], cell.name
-    assert len(finished) == sum(BUDGETS[cell.dataset].runs for cell in EVERY)
+    budgets = [BUDGETS[cell.dataset] for cell in EVERY]
+    assert len(finished) == sum(b.draws + b.kept * (b.splits - 1) for b in budgets)
     assert not any("test" in record for record in finished.values())

@@ -5,12 +5,10 @@ from pathlib import Path
 import pytest
 
 from kappagcn.errors import ConfigError
-from kappagcn.paper import DATASETS, Cell, Job, RecordFile
-from kappagcn.paper.experiment import load_settings
-from kappagcn.paper.reproduce import plan
-from kappagcn.paper.searching import budget, chosen, settings
-from kappagcn.paper.tables import accuracy_table
-from kappagcn.paper.wider import DRAWN, FLAT_ROW, ROUNDS, WIDER_ROWS
+from kappagcn.paper import DATASETS, Cell, Job, RecordFile, accuracy_table, load_settings
+from kappagcn.paper.cells import WIDER_ROWS
+from kappagcn.paper.reproduce import ROUNDS, plan
+from kappagcn.paper.searching import DRAWN, FLAT_ROW, budget, chosen, settings
 
 RECORDS = Path(__file__).parents[2] / "records"
 EVERY = [Cell(dataset, row) for dataset in DATASETS for row in WIDER_ROWS]

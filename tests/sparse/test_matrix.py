@@ -110,20 +110,6 @@ def test_dropout_keeps_the_mean_and_gradients():
     assert adjacency.dropout(0.0) is adjacency
 
 
-def test_values_changed_in_place_are_noticed_and_never_changed_by_the_matrix():
-    matrix = SparseMatrix(torch.tensor([3, 0, 0]), torch.tensor([0, 1, 1]), torch.tensor([1.0, 2.0, 3.0]), (4, 4))
-    matrix.dropout(0.1)
-    assert matrix.rows.tolist() == [3, 0, 0]
-    x = X.clone().requires_grad_()
-    _ = matrix @ x, matrix.row_sums(), matrix.to(DOUBLE)
-    matrix.values.mul_(3)
-    (matrix @ x).sum().backward()
-    assert torch.allclose(x.grad, matrix.to_dense().T @ torch.ones(4, 3))
-    assert torch.allclose(matrix @ X, matrix.to_dense() @ X)
-    assert torch.allclose(matrix.row_sums(), matrix.to_dense().sum(1))
-    assert torch.allclose(matrix.to(DOUBLE).to_dense(), matrix.to_dense().double())
-
-
 def test_entries_are_sorted_once_for_all_matrices_that_share_their_positions():
     matrix = normalized_adjacency(EDGES)
     assert matrix.csr() is matrix.csr()

@@ -13,7 +13,7 @@ from kappagcn.graphs import path
 from kappagcn.links import network as link_network
 from kappagcn.links import predictor as link_predictor
 from kappagcn.links.predictor import KappaGCNLinkPredictor
-from kappagcn.training.devices import resolve_device
+from kappagcn.training.resources import resolve_device
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from torch_geometric.data import Data
 
 from kappagcn import KappaGCNClassifier, KappaGCNLinkPredictor
 from kappagcn.graphs import random_split
-from kappagcn.training.edge_weights import choose_unit, in_units
+from kappagcn.training.networks import choose_unit, in_units
 
 NODES, CLASSES = 120, 3
 

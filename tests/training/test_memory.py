@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from kappagcn.training import memory
+from kappagcn.training import resources as memory
 
 
 def test_other_systems_are_left_alone(monkeypatch):

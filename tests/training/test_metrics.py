@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from kappagcn.errors import ConfigError
-from kappagcn.training.metrics import average_precision, roc_auc
+from kappagcn.training.estimate import average_precision, roc_auc
 
 
 @pytest.mark.parametrize("ties", [False, True])

@@ -6,7 +6,7 @@ import pytest
 
 from kappagcn import GraphEmbedder, KappaGCNClassifier, KappaGCNLinkPredictor
 from kappagcn.training.graph_nodes import GraphNodes
-from kappagcn.training.node_frames import node_frame
+from kappagcn.training.node_arrays import node_frame
 
 FEW = {"epochs": 5, "verbose": False}
 EDGES = [("eve", "cem"), ("cem", "bob"), ("fay", "ann"), ("ann", "eve"), ("bob", "dan")]

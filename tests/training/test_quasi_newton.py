@@ -12,8 +12,9 @@ from kappagcn.errors import DivergedError
 from kappagcn.graphs import balanced_tree, cycle
 from kappagcn.models import FreePoints
 from kappagcn.training.checkpoint import CheckpointFolder
-from kappagcn.training.quasi_newton import QuasiNewtonTrainer
+from kappagcn.training.quasi_newton import CURVATURE_SHARE, QuasiNewtonTrainer
 from kappagcn.training.run import train
+from kappagcn.training.scale_free import LARGEST
 from kappagcn.training.settings import TrainingSettings
 
 TREE = balanced_tree(3, 3)
@@ -92,3 +93,30 @@ def test_a_start_that_is_not_finite_is_refused():
     task = EmbeddingTask(points, GraphDistances.of(cycle(4)))
     with pytest.raises(DivergedError):
         QuasiNewtonTrainer(points, task, TrainingSettings(epochs=2), units={}, radius=1.0)
+
+
+def test_a_line_search_keeps_curvatures_within_their_range():
+    ours = trainer()
+    kappa, seen = ours.curved[0], []
+
+    class FallingFar:
+        """A loss that falls ever more slowly as κ grows: torch's line search multiplies its step by up to ten."""
+
+        perfect = 0.0
+
+        def loss(self):
+            seen.append(float(kappa.detach()))
+            return 1 / (3 + torch.asinh(kappa)).clamp(min=1).sum() + 0 * ours.model.points.sum()
+
+        def metrics_of(self, value):
+            return {"distortion": value}
+
+        def watched(self, metrics):
+            return metrics["distortion"], -metrics["distortion"]
+
+    ours.task, ours.value = FallingFar(), math.inf
+    ours._evaluate_anew()
+    for _ in range(8):
+        ours.run_epoch()
+    assert 1e6 < max(seen) < 1e9  # 1e129 in an earlier version
+    assert abs(float(ours.position.detach()[-1])) <= CURVATURE_SHARE * LARGEST

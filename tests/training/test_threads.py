@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 from kappagcn import GraphEmbedder, KappaGCNClassifier, KappaGCNLinkPredictor
 from kappagcn.graphs import disease
 from kappagcn.kernels.dispatch import torch_only
-from kappagcn.training.threads import SMALL, threads_for_graph, threads_for_pairs
+from kappagcn.training.resources import SMALL, threads_for_graph, threads_for_pairs
 from kappagcn.training.trainer import Trainer
 
 

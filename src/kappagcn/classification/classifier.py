@@ -16,7 +16,7 @@ from torch.distributed import ProcessGroup
 from torch_geometric.data import Data
 
 from kappagcn.classification import network
-from kappagcn.classification.curvature_profile import classifier_intervals
+from kappagcn.classification.evaluation import classifier_intervals
 from kappagcn.classification.files import restore_classifier, save_classifier
 from kappagcn.classification.fitting import FullGraph, Strategy
 from kappagcn.classification.settings import ClassificationSettings
@@ -28,19 +28,15 @@ from kappagcn.graphs.io.node_data import compact_features, one_hot
 from kappagcn.graphs.io.undirected import node_index
 from kappagcn.models import NodeClassifier
 from kappagcn.training import labelled
-from kappagcn.training.base import Estimator
 from kappagcn.training.curvature_interval import CurvatureInterval
-from kappagcn.training.devices import resolve_device
-from kappagcn.training.edge_weights import in_units, usage
 from kappagcn.training.graph_nodes import GraphNodes, as_indices, chosen_rows, training_graph
 from kappagcn.training.layer_by_layer import layerwise
 from kappagcn.training.minibatch import check_neighbors
-from kappagcn.training.node_frames import node_frame, node_names
-from kappagcn.training.sklearn_base import NotFittedError
+from kappagcn.training.networks import in_units, usage
+from kappagcn.training.node_arrays import node_frame, node_names
+from kappagcn.training.resources import resolve_device, threads_for_graph
+from kappagcn.training.sklearn_base import Estimator, NotFittedError
 from kappagcn.training.tasks import inputs
-from kappagcn.training.threads import threads_for_graph
-
-__all__ = ["KappaGCNClassifier"]
 
 Array = NDArray[Any]
 

@@ -1,8 +1,10 @@
-"""Predictions of a node classifier, its final evaluation on test nodes, and the accuracy of several runs."""
+"""Predictions of a node classifier, its final evaluation on test nodes, accuracy of several runs, intervals of κ."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,25 +14,14 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
-from kappagcn.classification.checks import check_labels
+from kappagcn.classification.fitting import check_labels
 from kappagcn.errors import ConfigError
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
-from kappagcn.training.checks import check_graph
-from kappagcn.training.estimate import Estimate, drawn_variance, over_splits
-from kappagcn.training.metrics import roc_auc
+from kappagcn.training.curvature_interval import CurvatureInterval, interval_of, upper_limit
+from kappagcn.training.estimate import Estimate, drawn_variance, over_splits, roc_auc
 from kappagcn.training.run import TrainingResult, curvature_path
-from kappagcn.training.tasks import inputs
-
-__all__ = [
-    "covered",
-    "final_evaluation",
-    "mean_accuracy",
-    "paired_difference",
-    "predict",
-    "run_metrics",
-    "run_record",
-]
+from kappagcn.training.tasks import check_graph, inputs
 
 Record = dict[str, Any]
 
@@ -91,16 +82,10 @@ def class_metrics(truth: Tensor, predicted: Tensor, classes: int) -> dict[str, f
     >>> class_metrics(torch.tensor([0, 0, 0, 1]), torch.tensor([0, 0, 0, 0]), 2)["balanced_accuracy"]
     0.5
     """
-    return confusion_metrics(
-        torch.bincount(classes * truth + predicted, minlength=classes**2).reshape(classes, classes)
-    )
-
-
-def confusion_metrics(confusion: Tensor) -> dict[str, float]:
-    """`class_metrics` from the number of nodes of each class (rows) with each prediction (columns), (C, C)."""
-    confusion = confusion.double()
-    actual, predicted = confusion.sum(1), confusion.sum(0)
-    either = actual + predicted
+    pairs = torch.bincount(classes * truth + predicted, minlength=classes**2)
+    confusion = pairs.reshape(classes, classes).double()  # nodes of each class (rows) with each prediction (columns)
+    actual = confusion.sum(1)
+    either = actual + confusion.sum(0)
     return {
         "accuracy": float(confusion.diag().sum() / confusion.sum()),
         "balanced_accuracy": float((confusion.diag() / actual)[actual > 0].mean()),
@@ -171,3 +156,36 @@ def covered(splits: int, runs: int) -> str:
     if splits > 1:
         return "splits, seeds and the draw of the test nodes"
     return f"{'seeds and ' if runs > 1 else ''}the draw of the test nodes, not splits{'' if runs > 1 else ' or seeds'}"
+
+
+REFINEMENTS = 6
+
+
+@torch.no_grad()
+def classifier_intervals(
+    model: NodeClassifier, x: Any, adjacency: Any, y: Tensor, nodes: Tensor
+) -> list[CurvatureInterval | None]:
+    """The range of each curvature in which the cross-entropy on nodes is within 1 %; None where κ was not trained.
+
+    Without nodes, (V,), there are no ranges. Features and adjacency matrix are as the network takes them.
+    """
+    if not len(nodes):
+        return [None for _ in model.curvatures()]
+    model.eval()
+    rows = model.tangent(x, adjacency).double().square().sum(1)
+    radius = 2 * math.sqrt(float(rows.mean())) or 1.0
+
+    def loss() -> float:
+        return float(cross_entropy(model(x, adjacency)[nodes], y[nodes]))
+
+    least = loss()
+    intervals: list[CurvatureInterval | None] = []
+    for curvature in model.curvatures():
+        raw, unit = curvature.raw, curvature.unit
+        if not raw.requires_grad or curvature.upper < math.inf:  # HGCN's parameter is not κ itself
+            intervals.append(None)
+            continue
+        restore = partial(raw.copy_, raw.clone())
+        interval = interval_of(raw, radius * math.sqrt(unit), loss, restore, least, upper_limit(least), REFINEMENTS)
+        intervals.append(interval.in_units(unit**-0.5))
+    return intervals

@@ -1,26 +1,60 @@
-"""`fit`: train a node classifier on a graph and its split, with a strategy."""
+"""`fit`: train a node classifier on a graph and its split, with a strategy; checks of labels and split."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict
 from typing import Any, Protocol, Unpack
 
+import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
-from kappagcn.classification.checks import check_training
 from kappagcn.classification.task import NodeClassification, SelfTraining
 from kappagcn.errors import ConfigError, PrecisionWarning
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
-from kappagcn.training.checkpoint import fingerprint
-from kappagcn.training.checks import check_graph
-from kappagcn.training.run import RunOptions, TrainingResult, run_training
-from kappagcn.training.run_lock import locked
+from kappagcn.training.run import RunOptions, TrainingResult, run_task
 from kappagcn.training.settings import TrainingSettings
+from kappagcn.training.tasks import check_graph
 from kappagcn.training.trainer import Trainer
 
-__all__ = ["FullGraph", "Strategy", "fit"]
+
+def check_labels(data: Data) -> None:
+    """Refuse labels that are not one class per node."""
+    y, nodes = data.get("y"), data.num_nodes
+    if not isinstance(y, Tensor) or y.shape != (nodes,) or y.dtype != torch.int64:
+        form = f"{y.dtype} {tuple(y.shape)}" if isinstance(y, Tensor) else type(y).__name__
+        raise ConfigError(f"expected one class per node, data.y ({nodes},) of int64, found {form}.")
+
+
+def check_training(model: NodeClassifier, data: Data, split: Split) -> None:
+    """Refuse a graph, labels or split that the network cannot be trained on."""
+    check_graph(model, data)
+    if not isinstance(split, Split):
+        raise ConfigError(
+            f"expected a Split, such as random_split(data.y, seed=0), or None for data's masks, found "
+            f"{type(split).__name__}."
+        )
+    check_labels(data)
+    split.check(data.x.shape[0])
+    y, classes = data.y, model.options.get("num_classes")
+    if classes is None:
+        raise ConfigError("expected a network with classes, found num_classes=None.")
+    known = {"train": split.train, "stopping": split.stopping, "validation": split.validation}
+    for name, nodes in known.items():
+        if len(nodes) and int(y[nodes].min()) < 0:
+            unlabelled = int((y[nodes] < 0).sum())
+            raise ConfigError(f"expected a class for every {name} node, found {unlabelled} without one.")
+    largest = max(int(y[nodes].max()) for nodes in known.values() if len(nodes))
+    if largest >= classes:
+        raise ConfigError(f"expected classes 0 to {classes - 1}, as the network has, found {largest}.")
+    missing = sorted(set(range(classes)) - set(y[split.train].tolist()))
+    if not missing:
+        return
+    problem = f"expected training nodes of all {classes} classes, found none of class {', '.join(map(str, missing))}"
+    if len(missing) > classes - 2:
+        raise ConfigError(f"{problem}. Add some, or leave the class out.")
+    warnings.warn(f"{problem}, which is then never predicted.", UserWarning, stacklevel=3)
 
 
 class Strategy(Protocol):
@@ -85,9 +119,12 @@ def fit(
     check_training(model, data, split)
     trainer = (strategy or FullGraph()).trainer(model, data, split, config)
     task: Any = trainer.task
-    about = {} if run.get("folder") is None else {**_identity(model, data, split, config), **task.identity()}
-    with locked(run.get("folder"), trainer.communicator):
-        result = run_training(trainer, about, **run)
+    about = {"model": model.name, "options": model.options, "split": split.name}
+    tensors = {
+        "nodes": (split.train, split.stopping, split.validation, split.final_test_nodes()),
+        "data": (data.x, data.edge_index, data.get("edge_weight"), split.training_view(data).y),  # no test labels
+    }
+    result = run_task(trainer, model, about, tensors, **run)
     result.capped_rows = task.capped_rows()
     if result.capped_rows:
         warnings.warn(
@@ -97,16 +134,3 @@ def fit(
             stacklevel=2,
         )
     return result
-
-
-def _identity(model: NodeClassifier, data: Data, split: Split, config: TrainingSettings) -> dict[str, Any]:
-    """Configuration that a resumed run must share; labels of test nodes stay hidden."""
-    return {
-        "model": model.name,
-        "options": model.options,
-        "dtype": str(next(model.parameters()).dtype),
-        "training": asdict(config),
-        "split": split.name,
-        "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
-        "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), split.training_view(data).y),
-    }

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from kappagcn.training.setting_field import setting
 from kappagcn.training.settings import ON_GRAPHS, SPACE, NetworkSettings
 
-__all__ = ["ClassificationSettings"]
-
 START = "curvatures start near zero, in units of the rows' length, unless given as in H16(-0.5)."
 
 

@@ -15,8 +15,6 @@ from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.training.tasks import inputs, versions
 
-__all__ = ["NodeClassification", "SelfTraining"]
-
 TEMPERATURE = 0.5  # divides the logits: predicted probabilities are squared, so that confident ones count more
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import typer
 from typer.core import TyperGroup
 
-from kappagcn.cli.options import group_parameters, names_for_set, refuse_hidden, take_group
+from kappagcn.cli.options import group_parameters, names_for_set, refuse_twice, take_group
 from kappagcn.cli.output import one_line_errors, refuse
 
 ORDER = ("demo", "info", "embed", "classify", "link", "predict", "reproduce", "plot", "report", "data")
@@ -76,7 +76,7 @@ def command(
         def run(**options: Any) -> Any:
             with one_line_errors():
                 if "context" in options:
-                    refuse_hidden(options["context"])
+                    refuse_twice(options["context"])
                 members = {name: take_group(group, options) for name, group in groups.items()}  # type: ignore[arg-type]
                 return function(**options, **members)
 

@@ -12,7 +12,7 @@ import typer
 from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.cli.app import command
 from kappagcn.cli.options import RARE, AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
-from kappagcn.cli.output import print_rows, record_command, refuse, say
+from kappagcn.cli.output import command_line, print_rows, refuse, say
 
 STRATEGY_HELP = (
     "How to train on a folder without reading it whole: mini-batches with sampled neighbours, shared by the processes "
@@ -58,7 +58,7 @@ def classify(
     from kappagcn.classification.cross_validation import splits_of
     from kappagcn.graphs import read_split
 
-    classifier = KappaGCNClassifier.from_settings(settings)
+    classifier = KappaGCNClassifier.from_settings(settings, command_line())
     directory = run.directory(graph, settings.space)
     if _is_read_by_rows(graph, settings, strategy):
         if splits * runs > 1 or split or files.tables or run.dry_run:
@@ -96,7 +96,6 @@ def classify(
         )
     if not summary:
         return
-    record_command(directory)
     if as_json:
         print(json.dumps({"run": str(directory), **summary, "graph": graph}))
         return
@@ -135,7 +134,6 @@ def _classify_folder(
         summary = classify_folder(classifier, graph, directory, strategy=strategy, resume=run.resume, group=group)
     if not summary:
         return
-    record_command(directory)
     if as_json:
         print(json.dumps({"run": str(directory), **summary}))
         return

@@ -26,8 +26,8 @@ def demo(
     from kappagcn import demo as job
 
     configure_torch(threads)
-    outcome = job.run(out, seed=seed, epochs=epochs, quick=quick, console=messages)
+    results = job.run(out, seed=seed, epochs=epochs, quick=quick, console=messages)
     if as_json:
-        print(json.dumps({"seed": seed, **outcome.record()}))
+        print(json.dumps({"seed": seed, **results}))
     else:
-        job.show(outcome, Console(highlight=False))
+        job.show(results, Console(highlight=False))

@@ -9,7 +9,7 @@ import typer
 
 from kappagcn.cli.app import command
 from kappagcn.cli.options import RARE, AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
-from kappagcn.cli.output import messages, print_choice, print_rows, record_command, refuse, say
+from kappagcn.cli.output import command_line, messages, print_choice, print_rows, refuse, say
 from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.errors import GraphError
 from kappagcn.training.setting_field import flag_of
@@ -36,7 +36,7 @@ def embed(
     """Embed a graph as points with nearly the distances of the graph."""
     from kappagcn.embedding.embedder import GraphEmbedder
 
-    embedder = GraphEmbedder.from_settings(settings)
+    embedder = GraphEmbedder.from_settings(settings, command_line())
     if export is not None:
         from kappagcn.embedding.files import check_ending
 
@@ -69,7 +69,6 @@ def embed(
             embedder.fit_graph(loaded, folder=directory, resume=run.resume, group=group)
         if messages.quiet:
             return
-        record_command(directory)
         _print(graph, embedder, directory, loaded.get("node_names"), as_json=as_json)
     for file in (csv, export):
         if file is not None:

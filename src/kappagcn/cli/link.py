@@ -8,7 +8,7 @@ import typer
 
 from kappagcn.cli.app import command
 from kappagcn.cli.options import RARE, AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
-from kappagcn.cli.output import print_rows, refuse, say
+from kappagcn.cli.output import command_line, print_rows, refuse, say
 from kappagcn.links.settings import LinkPredictionSettings
 
 HIDDEN = ("labels", "label", "weight", "weights", *RARE)
@@ -37,7 +37,7 @@ def link(
     from kappagcn.links.predictor import KappaGCNLinkPredictor
     from kappagcn.links.validation import link_splits, predict_links
 
-    predictor = KappaGCNLinkPredictor.from_settings(settings)
+    predictor = KappaGCNLinkPredictor.from_settings(settings, command_line())
     given = "--edge-split" if edge_split is not None else "--split-time"
     if (edge_split is not None or split_time) and splits > 1:
         raise refuse(f"--splits: expected 1 beside {given}, found {splits}.")

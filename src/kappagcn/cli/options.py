@@ -3,10 +3,11 @@
 import inspect
 import json
 import os
+import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_type_hints
 
@@ -19,7 +20,6 @@ from kappagcn.training.settings import Settings, as_settings
 
 # Options of groups that the commands with --set hide.
 RARE = ("source", "target", "header", "matrix", "data", "threads", "timeout")
-METAVARS = {"str": "<str>", "int": "<int>", "float": "<float>", "int | None": "<int>", "float | str": "<float|auto>"}
 SILENCE = 60.0  # default seconds until a silent process counts as lost
 NOT_SETTINGS = ("config", "set_", "help", "dry_run", "as_json")  # flags that a settings file must not contain
 
@@ -58,17 +58,13 @@ def _read_set(context: typer.Context, assignments: list[str] | None) -> list[str
     return assignments
 
 
-def refuse_hidden(context: typer.Context) -> None:
-    """Refuse options that only ``--set`` reaches, and values that an option and ``--set`` both give."""
+def refuse_twice(context: typer.Context) -> None:
+    """Refuse values that an option and ``--set`` both give."""
     assigned = {name.partition("=")[0].replace("-", "_") for name in context.params.get("set_") or []}
     for each in context.command.params:
         given = context.get_parameter_source(str(each.name))
-        if given is None or given.name != "COMMANDLINE":
-            continue
-        name, value = _shown_name(each).replace("_", "-"), context.params[str(each.name)]
-        if getattr(each, "hidden", False):
-            raise refuse(f"--{name}: expected --set {name}={_text(value)}, found it as an option.")
-        if _shown_name(each) in assigned:
+        if given is not None and given.name == "COMMANDLINE" and _shown_name(each) in assigned:
+            name = _shown_name(each).replace("_", "-")
             raise refuse(f"--{name}: expected it once, found it also in --set.")
 
 
@@ -96,26 +92,17 @@ def _text(value: Any) -> str:
 
 
 Graph = Annotated[str, typer.Argument(metavar="GRAPH", help="A built-in name (see kappagcn data list) or a file.")]
-DataFolder = Annotated[
-    Path | None, typer.Option("--data", envvar="KAPPAGCN_DATA", help="Folder to search for datasets first.")
-]
+DATA_HELP, DATA_VARIABLE = "Folder to search for datasets first.", "KAPPAGCN_DATA"
+DataFolder = Annotated[Path | None, typer.Option("--data", envvar=DATA_VARIABLE, help=DATA_HELP)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all random numbers.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads; all cores by default.")]
-_FeaturesHelp = (
-    "File with node features; with --nodes names of columns, for GraphML and GML of attributes, with commas between."
-)
-_NodesHelp = "File with a row for each node; its columns are features, but for the label."
-_LabelHelp = "Column with the label, in the file of nodes or labels."
-_SourceHelp = "Column of sources in a table of edges; the first without a usual name."
-_TargetHelp = "Column of targets in a table of edges; the second without a usual name."
-_WeightHelp = "Column of weights in a table of edges; an attribute in GraphML and GML."
-_WeightsHelp = "Whether to use weights of edges; embed takes them as lengths."
-_HeaderHelp = "Whether an edge list has a heading; detected by default."
-_MatrixHelp = "Whether a table of numbers is a matrix; detected by default."
-_DistributedHelp = "Train with the other processes of torchrun, as every process that it starts does."
-_ConfigHelp = "TOML file of settings; flags override it."
-_SetHelp = "NAME=VALUE of a setting, also of one that has no option here; see below."
+THREADS_HELP = "Number of threads; all cores by default."
+Threads = Annotated[int | None, typer.Option(min=1, help=THREADS_HELP)]
+
+
+def option(default: Any, help: str, *names: str, **more: Any) -> Any:
+    """A field of a group of options."""
+    return field(default=default, metadata={"option": typer.Option(*names, help=help, **more)})
 
 
 @dataclass(frozen=True)
@@ -124,19 +111,19 @@ class FileOptions:
 
     PANEL: ClassVar = "Files"
 
-    features: Annotated[str | None, typer.Option(help=_FeaturesHelp)] = None
-    labels: Annotated[
-        str | None, typer.Option(help="File with node labels; for GraphML and GML the name of an attribute.")
-    ] = None
-    nodes: Annotated[Path | None, typer.Option(help=_NodesHelp)] = None
-    label: Annotated[str | None, typer.Option(help=_LabelHelp)] = None
-    source: Annotated[str | None, typer.Option(help=_SourceHelp)] = None
-    target: Annotated[str | None, typer.Option(help=_TargetHelp)] = None
-    weight: Annotated[str | None, typer.Option(help=_WeightHelp)] = None
-    weights: Annotated[bool, typer.Option("--weights/--no-weights", help=_WeightsHelp)] = True
-    header: Annotated[bool | None, typer.Option("--header/--no-header", help=_HeaderHelp)] = None
-    matrix: Annotated[bool | None, typer.Option("--matrix/--no-matrix", help=_MatrixHelp)] = None
-    data: DataFolder = None
+    features: str | None = option(
+        None, "File with node features; with --nodes names of columns, for GraphML and GML of attributes, as a,b,c."
+    )
+    labels: str | None = option(None, "File with node labels; for GraphML and GML the name of an attribute.")
+    nodes: Path | None = option(None, "File with a row for each node; its columns are features, but for the label.")
+    label: str | None = option(None, "Column with the label, in the file of nodes or labels.")
+    source: str | None = option(None, "Column of sources in a table of edges; the first without a usual name.")
+    target: str | None = option(None, "Column of targets in a table of edges; the second without a usual name.")
+    weight: str | None = option(None, "Column of weights in a table of edges; an attribute in GraphML and GML.")
+    weights: bool = option(True, "Whether to use weights of edges; embed takes them as lengths.")
+    header: bool | None = option(None, "Whether an edge list has a heading; detected by default.")
+    matrix: bool | None = option(None, "Whether a table of numbers is a matrix; detected by default.")
+    data: Path | None = option(None, DATA_HELP, envvar=DATA_VARIABLE)
 
     def __post_init__(self) -> None:
         """Refuse a column of weights that are not used."""
@@ -183,18 +170,21 @@ class RunOptions:
 
     PANEL: ClassVar = "Run"
 
-    threads: Threads = None
-    distributed: Annotated[bool, typer.Option("--distributed", hidden=True, help=_DistributedHelp)] = False
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds until a silent process counts as lost.")] = SILENCE
-    out: Annotated[Path | None, typer.Option(help="Run directory; runs/GRAPH-SPACE by default.")] = None
-    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out, if there is one.")] = False
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print all settings, as --config reads them, and stop.")
-    ] = False
-    config: Annotated[Path | None, typer.Option("--config", is_eager=True, callback=_read_config, help=_ConfigHelp)] = (
-        None
+    threads: int | None = option(None, THREADS_HELP, min=1)
+    distributed: bool = option(
+        False, "Train with the other processes of torchrun, as every one does.", "--distributed", hidden=True
     )
-    set_: Annotated[list[str] | None, typer.Option("--set", is_eager=True, callback=_read_set, help=_SetHelp)] = None
+    timeout: float = option(SILENCE, "Seconds until a silent process counts as lost.", min=1)
+    out: Path | None = option(None, "Run directory; runs/GRAPH-SPACE by default.")
+    resume: bool = option(False, "Resume the run in --out, if there is one.", "--resume")
+    dry_run: bool = option(False, "Print all settings, as --config reads them, and stop.", "--dry-run")
+    config: Path | None = option(
+        None, "TOML file of settings; flags override it.", is_eager=True, callback=_read_config
+    )
+    set_: list[str] | None = option(
+        None, "NAME=VALUE of a setting, also of one that has no option here; see below.", "--set", is_eager=True,
+        callback=_read_set,
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         """Take part where torchrun started several processes, of which rank 0 alone prints; resume after a restart."""
@@ -241,7 +231,7 @@ class RunOptions:
 
 def configure_torch(threads: int | None) -> None:
     """Set the number of threads, and keep freed memory for the next step."""
-    from kappagcn.training.memory import keep_freed_memory
+    from kappagcn.training.resources import keep_freed_memory
 
     keep_freed_memory()
     if threads is not None:
@@ -286,11 +276,11 @@ def group_parameters(group: type[Any], hidden: Collection[str] = ()) -> list[ins
     """The parameters of a command for the fields of a group of options, or of the settings of a task."""
     if issubclass(group, Settings):
         return [_setting_option(flag, each, group) for flag, each in _flags(group).items()]
-    hints, parameters = get_type_hints(group, include_extras=True), []
+    hints, parameters = get_type_hints(group), []
     for each in fields(group):
-        info = copy(hints[each.name].__metadata__[0])
-        info.rich_help_panel, info.hidden = group.PANEL, each.name in hidden
-        parameters.append(_parameter(each.name, Annotated[hints[each.name].__origin__, info], each.default))
+        info = copy(each.metadata["option"])
+        info.rich_help_panel, info.hidden = group.PANEL, info.hidden or each.name in hidden
+        parameters.append(_parameter(each.name, Annotated[hints[each.name], info], each.default))
     return parameters
 
 
@@ -307,10 +297,12 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 def _setting_option(flag: str, each: Field[Any], kind: type[Any]) -> inspect.Parameter:
     """The option of a setting: a switch, or text that `as_settings` reads and checks."""
     name, switch = flag.replace("_", "-"), each.type == "bool"
+    numbers = [kind for kind in ("int", "float") if kind in re.split(r"\W+", str(each.type))]
+    kinds = [*numbers, *(["auto"] if each.default == "auto" else [])] if numbers else ["str"]
     info = typer.Option(
         f"--{name}/--no-{name}" if switch else f"--{name}",
         help=description(each, kind),
-        metavar=None if switch else METAVARS.get(str(each.type), "<int>"),
+        metavar=None if switch else f"<{'|'.join(kinds)}>",
         hidden=not each.metadata["common"],
         rich_help_panel="Settings",
     )

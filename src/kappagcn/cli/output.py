@@ -1,6 +1,6 @@
 """Results on standard output, messages on standard error, and errors in one line with an exit code."""
 
-import os
+import re
 import shlex
 import sys
 import warnings
@@ -57,16 +57,12 @@ def one_line_errors() -> Iterator[None]:
         raise refuse("Out of memory. Try classify --set batch-size=1024, or embed --set sources=64.", 1) from None
 
 
-def record_command(directory: Path) -> None:
-    """Store the command in the summary of its run; paths are reduced to file names, because reports are shared."""
-    from kappagcn.run_folder import read_json, save_json
-
+def command_line() -> str | None:
+    """The command for the summary of its run, with file names for paths, because reports are shared; None in Python."""
     program, *arguments = sys.argv
-    summary = directory / "summary.json"
-    if Path(program).name not in ("kappagcn", "__main__.py") or not summary.is_file():
-        return  # called from Python
-    words = [Path(each).name if os.sep in each and Path(each).exists() else each for each in arguments]
-    save_json(summary, {**read_json(summary), "command": shlex.join(["kappagcn", *words])})
+    if Path(program).name not in ("kappagcn", "__main__.py"):
+        return None
+    return shlex.join(["kappagcn", *(re.sub("[^=]*/(?=.)", "", each) for each in arguments)])
 
 
 def make_folder(out: Path) -> Path:

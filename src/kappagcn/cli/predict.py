@@ -1,4 +1,4 @@
-"""`kappagcn predict`: labels and probabilities from a saved run, also for new nodes; missing links."""
+"""`kappagcn predict`: labels and probabilities from a saved run, also for new nodes; probabilities of links."""
 
 import csv
 import io
@@ -11,7 +11,9 @@ import typer
 from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, FileOptions
 from kappagcn.cli.output import make_folder, refuse, say
-from kappagcn.cli.predict_links import predict_links
+
+DEFAULT_TOP = 10
+LINK = ("source", "target", "probability")
 
 
 class Predictions(NamedTuple):
@@ -45,7 +47,9 @@ def predict(
     if saved.kind == "links":
         if graph is not None or files.tables:
             raise refuse(f"{run}: expected --pairs or --top for links of its own graph, found another graph.")
-        predict_links(run, pairs, top, out, header=files.header, as_json=as_json)
+        links = _links(run, pairs, top, files.header)
+        record: dict[str, Any] = {"links": [dict(zip(LINK, row, strict=True)) for row in links]}
+        _write(record, LINK, links, "pairs", None if out is None else make_folder(out) / "links.csv", as_json=as_json)
         return
     if pairs is not None or top is not None:
         raise refuse(f"{run}: expected a run of kappagcn link for --pairs and --top, found one of another kind.")
@@ -58,23 +62,40 @@ def predict(
             f"{run}: expected a run with features to predict for a graph, found one without, which can predict for "
             f"its own graph only: kappagcn predict {run}"
         )
-    if out is not None:
-        make_folder(out)
-    predictions = _stored(saved) if graph is None else _predict(run, graph, files)
-    nodes, classes, labels, probabilities = predictions
-    places = probabilities.argmax(1)
+    path = None if out is None else make_folder(out) / "predictions.csv"
+    nodes, classes, labels, probabilities = _stored(saved) if graph is None else _predict(run, graph, files)
+    predicted = [classes[place] for place in probabilities.argmax(1)]
+    rows = list(zip(nodes, predicted, labels, probabilities.tolist(), strict=True))
+    record = {
+        "classes": classes,
+        "nodes": [{"node": n, "label": p, "given": y or None, "probabilities": row} for n, p, y, row in rows],
+    }
+    header = ("node", "label", "given", *(f"p({name})" for name in classes))
+    _write(record, header, [(n, p, y, *row) for n, p, y, row in rows], "predictions", path, as_json=as_json)
+
+
+def _write(
+    record: dict[str, Any], header: tuple[str, ...], rows: list[Any], what: str, path: Path | None, *, as_json: bool
+) -> None:
+    """Print predictions as JSON, or rows as CSV, which also go into a file."""
     if as_json:
-        rows = zip(nodes, places, labels, probabilities.tolist(), strict=True)
-        records = [{"node": n, "label": classes[p], "given": y or None, "probabilities": row} for n, p, y, row in rows]
-        print(json.dumps({"classes": classes, "nodes": records}, ensure_ascii=False))
-    if out is not None:
+        print(json.dumps(record, ensure_ascii=False))
+    elif path is None:
+        print(_csv(header, rows), end="")
+    if path is not None:
         from kappagcn.io_atomic import atomic_write
 
-        with atomic_write(out / "predictions.csv") as file:
-            file.write(_csv(predictions).encode())
-        say(f"{len(nodes)} predictions: {out / 'predictions.csv'}")
-    elif not as_json:
-        print(_csv(predictions), end="")
+        with atomic_write(path) as file:
+            file.write(_csv(header, rows).encode())
+        say(f"{len(rows)} {what}: {path}")
+
+
+def _csv(header: tuple[str, ...], rows: list[Any]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([f"{value:.6f}" if isinstance(value, float) else value for value in row] for row in rows)
+    return text.getvalue()
 
 
 def _stored(saved: Any) -> Predictions:
@@ -107,11 +128,25 @@ def _predict(run: Path, graph: str, files: FileOptions) -> Predictions:
     return Predictions(nodes, [str(name) for name in classifier.classes_], labels, probabilities)
 
 
-def _csv(predictions: Predictions) -> str:
-    nodes, classes, labels, probabilities = predictions
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["node", "label", "given", *(f"p({name})" for name in classes)])
-    for node, place, label, row in zip(nodes, probabilities.argmax(1), labels, probabilities, strict=True):
-        writer.writerow([node, classes[place], label, *(f"{p:.6f}" for p in row)])
-    return text.getvalue()
+def _links(run: Path, file: Path | None, top: int | None, header: bool | None) -> list[tuple[str, str, float]]:
+    """Pairs of a file with their probabilities, or the most probable missing links."""
+    from kappagcn.graphs.io.edges import read_pairs
+    from kappagcn.links.predictor import KappaGCNLinkPredictor
+    from kappagcn.run_folder import read_json
+
+    if file is not None and top is not None:
+        raise refuse("expected --pairs or --top, found both.")
+    verdict = str(read_json(run / "summary.json").get("verdict", ""))
+    if verdict.startswith(("not better than chance", "too few test edges", "no test edges")):
+        say(f"Do not rely on these: {verdict}")
+    predictor = KappaGCNLinkPredictor.load(run / "model.safetensors")
+    if file is None:
+        return [(str(source), str(target), p) for source, target, p in predictor.top_links(top or DEFAULT_TOP)]
+    names = list(predictor.node_index())
+    ends = read_pairs(file, predictor.node_index(), header=header).pairs.t()
+    loops = ends[ends[:, 0] == ends[:, 1]]
+    if len(loops):
+        name = names[int(loops[0, 0])]
+        raise refuse(f"{file}: expected two different nodes in each pair, found {name!r} paired with itself.")
+    probabilities = predictor.predict_proba(ends).tolist()
+    return [(names[i], names[j], p) for (i, j), p in zip(ends.tolist(), probabilities, strict=True)]

@@ -93,7 +93,7 @@ def _figures(names: list[str], out: Path, data: Path | None) -> list[Path]:
     """Draw the paper's figures of these names; without names all that have records."""
     from kappagcn.errors import CheckpointError, DownloadError
     from kappagcn.paper.figures.catalogue import FIGURES, draw_paper_figure
-    from kappagcn.paper.histograms import histograms
+    from kappagcn.paper.figures.measured import histograms
 
     for name in names:
         if name not in FIGURES:

@@ -16,8 +16,6 @@ from kappagcn.run_folder import SavedRun
 from kappagcn.training.run import TrainingResult
 from kappagcn.view.film import Film, read_film, save_film
 
-__all__ = ["FilmRecorder", "frames_per_doubling"]
-
 MOST_NUMBERS = 600_000  # numbers in all frames of a run of usual length
 DOUBLINGS = 8
 MOST_FRAMES, FEWEST_FRAMES = 16, 3  # frames in each doubling of the epochs
@@ -78,9 +76,7 @@ class FilmRecorder:
     @torch.no_grad()
     def _row(self, epoch: int, value: float) -> NDArray[Any]:
         numbers = [epoch, value, *curvature_values(self.points.manifold)]
-        row = np.concatenate([numbers, self.points().detach().cpu().double().numpy().ravel()])
-        # A line search of L-BFGS without a largest step may pass through curvatures beyond float32.
-        return row.clip(np.finfo(np.float32).min, np.finfo(np.float32).max).astype(np.float32)
+        return np.concatenate([numbers, self.points().detach().cpu().double().numpy().ravel()]).astype(np.float32)
 
     def _read(self) -> NDArray[Any]:
         """Frames in the folder, without one that was written incompletely; of a finished run those of its film."""

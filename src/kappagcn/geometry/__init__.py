@@ -5,20 +5,29 @@ Functions take the signed curvature as the keyword ``k``, a number or a tensor; 
 """
 
 from kappagcn.geometry.ambient import from_ambient, lift, lower, tangent_dist, to_ambient
+from kappagcn.geometry.checks import Check, check_point, check_vector, origin
 from kappagcn.geometry.convert import from_geoopt, to_geoopt
 from kappagcn.geometry.curvature import Curvature
-from kappagcn.geometry.frechet import frechet_mean
-from kappagcn.geometry.gyro import coadd, cosub, fn_apply, pointwise_mul
+from kappagcn.geometry.gyro import (
+    coadd,
+    cosub,
+    fn_apply,
+    geodesic,
+    geodesic_unit,
+    gyration,
+    pointwise_mul,
+    retract,
+    transport,
+    transport0,
+    transport0back,
+)
 from kappagcn.geometry.hyperplane import dist2plane, logits
 from kappagcn.geometry.manifold import Stereographic
-from kappagcn.geometry.means import matmul_left, matmul_right, midpoint, tangential_mean
+from kappagcn.geometry.means import frechet_mean, matmul_left, matmul_right, midpoint, tangential_mean
 from kappagcn.geometry.pairwise import cdist, cdist2
-from kappagcn.geometry.parallel_transport import gyration, transport, transport0, transport0back
-from kappagcn.geometry.points import Check, check_point, check_vector, origin
 from kappagcn.geometry.product import ProductManifold
 from kappagcn.geometry.random import random_uniform, random_wrapped_normal
 from kappagcn.geometry.signature import parse_signature
-from kappagcn.geometry.steps import geodesic, geodesic_unit, retract
 from kappagcn.geometry.stereographic import (
     add,
     antipode,

@@ -1,4 +1,4 @@
-"""Checks of arguments.
+"""Checks of arguments, and of points and vectors that users ask about; the origin of a space.
 
 Shapes, dtypes and devices are always checked: they are known without reading a value. Values (NaN, points
 outside the ball, weights with no midpoint) are checked where reading them costs nothing: on CPU tensors, in eager
@@ -8,10 +8,11 @@ concerned and do not affect the other rows.
 
 from __future__ import annotations
 
-import itertools
 import math
 from numbers import Real
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -110,26 +111,16 @@ def _check_vectors(vectors: dict[str, Tensor]) -> None:
 
 def broadcast(shapes: dict[str, torch.Size]) -> torch.Size:
     """The common shape; if there is none, raise an error that names the shapes."""
+    sides = [side for shape in shapes.values() for side in shape]
     try:
-        if not torch.compiler.is_compiling() and all(type(side) is int for shape in shapes.values() for side in shape):
-            return _common_shape(list(shapes.values()))
-        return torch.Size(torch.broadcast_shapes(*shapes.values()))
-    except RuntimeError:
+        if torch.compiler.is_compiling() or not all(type(side) is int for side in sides):
+            return torch.Size(torch.broadcast_shapes(*shapes.values()))
+        return torch.Size(np.broadcast_shapes(*shapes.values()))  # the first call of torch's imports sympy: a second
+    except (RuntimeError, ValueError):
         actual = ", ".join(f"{name}: {tuple(shape)}" for name, shape in shapes.items())
         raise GeometryError(
             f"expected leading shapes that broadcast, found {actual}; insert axes of size 1 with unsqueeze."
         ) from None
-
-
-def _common_shape(shapes: list[torch.Size]) -> torch.Size:
-    """As `torch.broadcast_shapes`, whose first call imports sympy, which takes a second."""
-    sides = []
-    for column in itertools.zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
-        wide = {side for side in column if side != 1}
-        if len(wide) > 1:
-            raise RuntimeError("shapes that do not broadcast")
-        sides.append(wide.pop() if wide else 1)
-    return torch.Size(reversed(sides))
 
 
 def as_curvature(
@@ -196,3 +187,70 @@ def conformal_in_double(x: Tensor, k: Tensor) -> Tensor:
     wide = x.double()
     p = (1 + k.double() * dot(wide, wide)).clamp(min=2 * ball_gap(x))
     return torch.where(square.isnan(), torch.nan, p)
+
+
+class Check(NamedTuple):
+    """Result of a check: true or false in an ``if``, and a pair of ``ok`` and ``reason``, which is None if ok.
+
+    >>> "fine" if Check(True) else "not in the space"
+    'fine'
+    """
+
+    ok: bool
+    reason: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+def origin(*size: int, dtype: torch.dtype | None = None, device: torch.device | None = None) -> Tensor:
+    """The origin, 0, for any κ.
+
+    Args:
+        *size: Shape of the result; the last entry is the dimension D.
+        dtype: Dtype of the result; torch's default dtype by default.
+        device: Device of the result.
+
+    >>> origin(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+    check_size(size, dtype)
+    return torch.zeros(size, dtype=dtype, device=device)
+
+
+def check_point(x: Tensor, *, k: Scalar) -> Check:
+    """Whether all points of x lie in the space, and if not, why: finite, 1 + κ|x|² > 0, a supported dtype.
+
+    Points beyond the boundary by no more than rounding are accepted, as every function of the geometry accepts them.
+    This reads values: on an accelerator it waits for them, and it cannot be compiled.
+
+    >>> check_point(torch.tensor([0.6, 0.7]), k=-1.0).ok
+    True
+    >>> ok, reason = check_point(torch.tensor([[0.6, 0.7], [0.6, 0.9]]), k=-1.0)
+    >>> print(reason)
+    x: expected finite points with 1 + κ|x|² > 0, found 1 of 2 that are NaN or outside the ball of radius 1/√(−κ); ...
+    """
+    try:
+        read_vectors(x=x)
+        square = dot(x, x).detach().cpu()
+        inside(square, as_curvature(k, x).detach().cpu())
+    except GeometryError as error:
+        return Check(False, str(error))
+    return Check(True)
+
+
+def check_vector(x: Tensor, v: Tensor, *, k: Scalar) -> Check:
+    """Whether all rows of v are tangent vectors at x, and if not, why: any finite vector at a point of the space is.
+
+    >>> bool(check_vector(torch.zeros(2), torch.tensor([3.0, 4.0]), k=-1.0))
+    True
+    >>> check_vector(torch.zeros(2), torch.tensor([3.0, torch.nan]), k=-1.0).ok
+    False
+    """
+    try:
+        read_vectors(x=x, v=v)
+        demand_finite(v.detach().cpu().abs().amax(-1), "v")
+    except GeometryError as error:
+        return Check(False, str(error))
+    return check_point(x, k=k)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from kappagcn.geometry.checks import conformal, inside
 from kappagcn.geometry.numerics import ARC_SINE_BELOW, cosine_square, eps
-from kappagcn.geometry.vectors import Gram, combine, gram
+from kappagcn.geometry.vectors import Gram, gram
 
 
 class Difference(NamedTuple):
@@ -54,7 +54,7 @@ def difference(u: Tensor, y: Tensor, k: Tensor, p_y: Tensor | None = None) -> Di
     # Two forms of the numerator: one cancels for close points, the other for norms of different size.
     apart = square > torch.maximum(uu, yy) / 4
     back = torch.where(apart, k * yy - 2 * k * uy - 1, k * square)
-    numerator = combine(p, torch.where(apart, y, delta), back, u)
+    numerator = p * torch.where(apart, y, delta) + back * u
     # cos² = |numerator|²/(|δ|²P) is 1 − z without its cancellation at antipodes: the value of the one, the
     # derivative of the other.
     far = z >= ARC_SINE_BELOW

@@ -9,22 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GeometryError
-from kappagcn.geometry import (
-    ambient,
-    frechet,
-    gyro,
-    hyperplane,
-    means,
-    pairwise,
-    parallel_transport,
-    points,
-    random,
-    steps,
-    stereographic,
-)
-from kappagcn.geometry.checks import Scalar
+from kappagcn.geometry import ambient, checks, gyro, hyperplane, means, pairwise, random, stereographic
+from kappagcn.geometry.checks import Check, Scalar
 from kappagcn.geometry.curvature import Curvature
-from kappagcn.geometry.points import Check
 
 Function = Callable[..., Tensor]
 
@@ -114,7 +101,7 @@ class Manifold(nn.Module):
         return self.expmap0(v)
 
     def expmap0(self, v: Tensor) -> Tensor:
-        """exp_0(v): tangent vectors at the origin to points."""
+        """exp_0(v): tangent vectors at the origin to checks."""
         return self._vectors(stereographic.expmap0, v)
 
     def logmap0(self, x: Tensor) -> Tensor:
@@ -131,31 +118,31 @@ class Manifold(nn.Module):
 
     def geodesic(self, t: Scalar, x: Tensor, y: Tensor) -> Tensor:
         """The point a fraction t of the way from x to y."""
-        return self._vectors(steps.geodesic, x, y, numbers=[t])
+        return self._vectors(gyro.geodesic, x, y, numbers=[t])
 
     def geodesic_unit(self, t: Scalar, x: Tensor, v: Tensor) -> Tensor:
         """The point at distance t from x, measured in the whole space, in the direction of v."""
-        return self.expmap(x, steps.at_speed(t, v, self.norm(x, v)))
+        return self.expmap(x, gyro.at_speed(t, v, self.norm(x, v)))
 
     def retract(self, x: Tensor, v: Tensor) -> Tensor:
         """x + v, brought back into the space: `expmap` to first order."""
-        return self._vectors(steps.retract, x, v)
+        return self._vectors(gyro.retract, x, v)
 
     def gyration(self, u: Tensor, v: Tensor, w: Tensor) -> Tensor:
         """gyr[u, v]w."""
-        return self._vectors(parallel_transport.gyration, u, v, w)
+        return self._vectors(gyro.gyration, u, v, w)
 
     def transport(self, x: Tensor, y: Tensor, v: Tensor) -> Tensor:
         """Parallel transport of v from x to y."""
-        return self._vectors(parallel_transport.transport, x, y, v)
+        return self._vectors(gyro.transport, x, y, v)
 
     def transport0(self, y: Tensor, v: Tensor) -> Tensor:
         """Parallel transport of v from the origin to y."""
-        return self._vectors(parallel_transport.transport0, y, v)
+        return self._vectors(gyro.transport0, y, v)
 
     def transport0back(self, x: Tensor, v: Tensor) -> Tensor:
         """Parallel transport of v from x to the origin."""
-        return self._vectors(parallel_transport.transport0back, x, v)
+        return self._vectors(gyro.transport0back, x, v)
 
     def egrad2rgrad(self, x: Tensor, grad: Tensor) -> Tensor:
         """Riemannian gradient from the Euclidean one."""
@@ -227,7 +214,7 @@ class Manifold(nn.Module):
 
     def frechet_mean(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
         """Weighted Fréchet mean: (..., N, D) → (..., D)."""
-        return self._each(frechet.frechet_mean, x, weights=weights)
+        return self._each(means.frechet_mean, x, weights=weights)
 
     def tangential_mean(self, x: Tensor, weights: Tensor | None = None, *, base: Tensor | None = None) -> Tensor:
         """Tangential aggregation at ``base``: (..., N, D) → (..., D)."""
@@ -253,7 +240,7 @@ class Manifold(nn.Module):
     def origin(self, *size: int) -> Tensor:
         """The origin: (*size, D)."""
         k = self.k
-        return points.origin(*size, self._known_dim(), dtype=k.dtype, device=k.device)
+        return checks.origin(*size, self._known_dim(), dtype=k.dtype, device=k.device)
 
     def random_wrapped_normal(
         self, mean: Tensor, *, std: Scalar = 1.0, generator: torch.Generator | None = None
@@ -271,11 +258,11 @@ class Manifold(nn.Module):
 
     def check_point(self, x: Tensor) -> Check:
         """Whether all points of x lie in the space, and if not, why."""
-        return points.check_point(x, k=self.k)
+        return checks.check_point(x, k=self.k)
 
     def check_vector(self, x: Tensor, v: Tensor) -> Check:
         """Whether all rows of v are tangent vectors at x, and if not, why."""
-        return points.check_vector(x, v, k=self.k)
+        return checks.check_vector(x, v, k=self.k)
 
     def random_uniform(self, *size: int, radius: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
         """Points uniform in the ball of geodesic ``radius``: (*size, dim)."""

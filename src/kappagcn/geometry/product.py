@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from kappagcn.errors import GeometryError
 from kappagcn.geometry import stereographic, vectors
+from kappagcn.geometry.checks import Check
 from kappagcn.geometry.curvature import Curvature
 from kappagcn.geometry.manifold import Function, Manifold, Stereographic
-from kappagcn.geometry.points import Check
 from kappagcn.geometry.signature import Factor, format_signature, parse_signature
 
 

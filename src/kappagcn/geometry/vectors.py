@@ -1,4 +1,4 @@
-"""Products of vectors along the last axis, and their gradients, in few passes over memory."""
+"""Products and lengths of vectors along the last axis."""
 
 from __future__ import annotations
 
@@ -45,12 +45,6 @@ def _over(grad: Tensor, length: Tensor) -> Tensor:
     return torch.where(zero, 0, grad / torch.where(zero, 1, length))
 
 
-def fused_dot(x: Tensor, y: Tensor) -> Tensor:
-    """:func:`dot` without a product of all entries in memory; slower for few rows."""
-    with _own_precision(x):
-        return torch.einsum("...d,...d->...", x, y).unsqueeze(-1)
-
-
 class _Norm(torch.autograd.Function):
     """|x| that does not underflow; its derivative at 0 is 0."""
 
@@ -95,56 +89,7 @@ class Gram(NamedTuple):
     length: Tensor  # |y − x|, with a derivative of 0 at x = y
 
 
-class _Gram(torch.autograd.Function):
-    """The products of two vectors, with one pass over the vectors per gradient instead of one per product."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        delta = y - x
-        return fused_dot(x, x), fused_dot(x, y), fused_dot(y, y), fused_dot(delta, delta), _length(delta)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
-        ctx.save_for_backward(*inputs, output[4])
-
-    @staticmethod
-    def backward(
-        ctx: Any, g_xx: Tensor, g_xy: Tensor, g_yy: Tensor, g_square: Tensor, g_length: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        x, y, length = ctx.saved_tensors
-        pull, delta = 2 * g_square + _over(g_length, length), y - x
-        g_x = torch.addcmul(torch.addcmul(2 * g_xx * x, g_xy, y), -pull, delta)
-        g_y = torch.addcmul(torch.addcmul(2 * g_yy * y, g_xy, x), pull, delta)
-        return g_x, g_y
-
-
 def gram(x: Tensor, y: Tensor) -> Gram:
     """⟨x,x⟩, ⟨x,y⟩, ⟨y,y⟩, |y − x|² and |y − x| of vectors of one shape: (..., D), (..., D) → (..., 1) each."""
-    return Gram(*_Gram.apply(x, y))
-
-
-class _Combine(torch.autograd.Function):
-    """a·x + b·y, saving the temporaries of its gradients."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(a: Tensor, x: Tensor, b: Tensor, y: Tensor) -> Tensor:
-        return torch.addcmul(a * x, b, y)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor, Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        a, x, b, y = ctx.saved_tensors
-        return fused_dot(grad, x), a * grad, fused_dot(grad, y), b * grad
-
-
-def combine(a: Tensor, x: Tensor, b: Tensor, y: Tensor) -> Tensor:
-    """a·x + b·y of vectors of one shape with one number a row: (..., 1), (..., D), (..., 1), (..., D) → (..., D)."""
-    total: Tensor = _Combine.apply(a, x, b, y)
-    return total
+    delta = y - x
+    return Gram(dot(x, x), dot(x, y), dot(y, y), dot(delta, delta), norm(delta))

@@ -22,8 +22,6 @@ from kappagcn.nn.features import tangent_features
 from kappagcn.training import networks
 from kappagcn.training.run import TrainingResult
 
-__all__ = ["build_link_predictor", "link_inputs", "resolved_links", "train_links"]
-
 FLATTEST = -1e-3  # curvature of HGCN, whose space is hyperbolic, for a signature without a negative one
 
 

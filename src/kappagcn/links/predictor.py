@@ -20,8 +20,8 @@ from kappagcn.geometry import Curvature
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import EdgeSplit, edge_split
 from kappagcn.graphs.datasets.edge_splits import undirected_edges
+from kappagcn.graphs.io.edges import as_pairs
 from kappagcn.graphs.io.node_data import compact_features
-from kappagcn.graphs.io.pair_list import as_pairs
 from kappagcn.graphs.io.undirected import node_index
 from kappagcn.graphs.node_rows import has_rows
 from kappagcn.links.fitting import link_task
@@ -36,19 +36,15 @@ from kappagcn.links.search import top_pairs
 from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.links.task import test_scores
 from kappagcn.models import FreePoints, LinkPredictor
-from kappagcn.training.base import Estimator
 from kappagcn.training.checkpoint import load_state, loading, save_tensors, state_tensors
-from kappagcn.training.devices import resolve_device
-from kappagcn.training.edge_weights import in_units, usage
+from kappagcn.training.estimate import roc_auc
 from kappagcn.training.labelled import read_labelled
 from kappagcn.training.layer_by_layer import layerwise
-from kappagcn.training.metrics import roc_auc
 from kappagcn.training.minibatch import check_neighbors
-from kappagcn.training.node_frames import node_names
-from kappagcn.training.sklearn_base import NotFittedError
-from kappagcn.training.threads import threads_for_graph
-
-__all__ = ["KappaGCNLinkPredictor", "Link"]
+from kappagcn.training.networks import in_units, usage
+from kappagcn.training.node_arrays import node_names
+from kappagcn.training.resources import resolve_device, threads_for_graph
+from kappagcn.training.sklearn_base import Estimator, NotFittedError
 
 Array = NDArray[Any]
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from kappagcn.training.setting_field import setting
 from kappagcn.training.settings import EPOCHS, NETWORKS, ON_GRAPHS, SPACE, NetworkSettings
 
-__all__ = ["LinkPredictionSettings"]
-
 
 @dataclass
 class LinkPredictionSettings(NetworkSettings):

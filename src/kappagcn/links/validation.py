@@ -14,17 +14,13 @@ from torch_geometric.data import Data
 from kappagcn.distributed import Communicator
 from kappagcn.graphs import EdgeSplit, edge_split, save_edge_split
 from kappagcn.graphs.negatives import pair_keys
-from kappagcn.links.baselines import baseline_metrics, baseline_test_scores, best_baseline, verdict
-from kappagcn.links.metrics import link_metrics
+from kappagcn.links.metrics import baseline_metrics, baseline_test_scores, best_baseline, link_metrics, verdict
 from kappagcn.links.predictor import KappaGCNLinkPredictor
 from kappagcn.run_folder import Embedded, Links, save_links
 from kappagcn.training.checkpoint import fingerprint
-from kappagcn.training.estimate import over_splits
-from kappagcn.training.metrics import roc_auc
-from kappagcn.training.run_arrays import graph_arrays
+from kappagcn.training.estimate import over_splits, roc_auc
+from kappagcn.training.node_arrays import graph_arrays
 from kappagcn.training.split_runs import Record, Report, SplitRun, SplitRuns
-
-__all__ = ["link_splits", "predict_links"]
 
 Array = NDArray[Any]
 SHOWN = 100  # most probable missing links that a run folder keeps
@@ -51,15 +47,8 @@ def predict_links(
 ) -> Record:
     """Train on every split, evaluate on its test pairs beside simple scores, keep the run of the best validation AUC.
 
-    Args:
-        predictor: Predictor with the settings; the number of the split is added to its seed.
-        data: The graph.
-        splits: Edges for training, validation and test.
-        folder: Run folder.
-        resume: Continue the runs in `folder`, if there are any.
-        report: Called with each finished run's record, the number of finished runs and the number of all.
-        group: Process group of torch.distributed to train with. Rank 0 writes and returns the summary, other ranks an
-            empty one.
+    The number of the split is added to the seed of the predictor, which is not fitted itself. See `SplitRuns` for the
+    other arguments; on ranks above 0 the summary is empty.
     """
     runs = [SplitRun(split, predictor.run_seed(number), {"split": number}) for number, split in enumerate(splits)]
     about = {"data": fingerprint(data.edge_index, data.get("edge_weight"), data.get("x"))}

@@ -5,10 +5,9 @@ from kappagcn.nn.appnp import KappaAPPNP
 from kappagcn.nn.conv import KappaGCNConv
 from kappagcn.nn.decoders import DotDecoder, FermiDiracDecoder
 from kappagcn.nn.features import PointFeatures, TangentFeatures, point_features, tangent_features
-from kappagcn.nn.functional import linear, logits, pool
 from kappagcn.nn.gat import KappaGATConv
 from kappagcn.nn.hgcn import HGCNConv
-from kappagcn.nn.layers import KappaActivation, KappaDropout, KappaLinear, KappaLogits, KappaPool
+from kappagcn.nn.layers import KappaActivation, KappaDropout, KappaLinear, KappaLogits, KappaPool, linear, logits, pool
 from kappagcn.nn.pair_distances import pair_squares
 from kappagcn.nn.sage import KappaSAGEConv
 from kappagcn.sparse import KappaNeighborLoader, SparseMatrix, bipartite_adjacency, normalized_adjacency

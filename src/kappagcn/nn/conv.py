@@ -27,7 +27,6 @@ from kappagcn.nn.inputs import (
 )
 from kappagcn.nn.message_passing import CurvedMessagePassing, materialize
 from kappagcn.nn.prepared import as_features
-from kappagcn.sparse import SparseMatrix
 
 
 class KappaGCNConv(CurvedMessagePassing):
@@ -150,19 +149,15 @@ class KappaGCNConv(CurvedMessagePassing):
         if isinstance(x, Tensor) and x.dim() == 3:  # several signals on one graph
             signals, sources, x = x.shape[:2], x.flatten(0, 1), x[0]
         sources = sources if isinstance(sources, Tensor) and sources.layout == torch.strided else as_features(sources)
-        v = self.linear(sources)
-        adjacency = self.adjacency(x, edge_index, edge_weight, size)
-        rows_of = adjacency if signals is None else None
-        v = observe_rows(v, self.manifold, rows_of, x=sources, row_scale=self.row_scale)
-        if signals is None:
-            return self._combined(v, adjacency)
-        return torch.stack([self._combined(rows, adjacency) for rows in v.unflatten(0, signals)])
-
-    def _combined(self, v: Tensor, adjacency: SparseMatrix) -> Tensor:
-        """Sums over neighbours, in training without some entries of Â."""
-        if self.training and self.adjacency_dropout:
-            adjacency = adjacency.dropout(self.adjacency_dropout)
-        return self.combine(v, adjacency, self.aggregation, self.double_precision, self.bias)
+        v, adjacency = self.linear(sources), self.adjacency(x, edge_index, edge_weight, size)
+        shared = adjacency if signals is None else None
+        v = observe_rows(v, self.manifold, shared, x=sources, row_scale=self.row_scale)
+        rows = []
+        for signal in [v] if signals is None else v.unflatten(0, signals).unbind():
+            drops = self.training and self.adjacency_dropout
+            matrix = adjacency.dropout(self.adjacency_dropout) if drops else adjacency
+            rows.append(self.combine(signal, matrix, self.aggregation, self.double_precision, self.bias))
+        return rows[0] if signals is None else torch.stack(rows)
 
     def linear(self, x: Features) -> Tensor:
         """V W, with W masked and, in training, some of its entries left out; rows are not scaled."""

@@ -18,7 +18,7 @@ from kappagcn.kernels.midpoints import lift_rows, lower_by_torch
 from kappagcn.nn.aggregation import aggregate
 from kappagcn.nn.inputs import Adjacency, Features, NodeRows, Size, factors_of, space_name
 from kappagcn.nn.precision import at_least_single, without_autocast
-from kappagcn.nn.prepared import as_features, feature_product, prepared_adjacency
+from kappagcn.nn.prepared import feature_product, prepared_adjacency
 from kappagcn.sparse import NORMALIZATIONS, SparseMatrix
 
 AGGR = ("add", "sum")
@@ -58,21 +58,12 @@ class NormalizedGraph(nn.Module):
         self, x: NodeRows, edge_index: Adjacency, edge_weight: Tensor | None = None, size: Size = None
     ) -> SparseMatrix:
         """The normalised matrix that `forward` multiplies with."""
-        dtype, first = torch.promote_types((x[0] if isinstance(x, tuple) else x).dtype, torch.float32), None
-        if self.cached:
-            first = self._cached_edge_index
-            if first is not None and first.dtype == dtype:
-                return first
-        matrix = prepared_adjacency(
-            x,
-            edge_index,
-            edge_weight,
-            size,
-            normalization=str(self.normalize),
-            loop_weight=self.loop_weight,
-            flow=self.flow,
-            dtype=dtype,
-        )
+        dtype = torch.promote_types((x[0] if isinstance(x, tuple) else x).dtype, torch.float32)
+        first = self._cached_edge_index
+        if self.cached and first is not None and first.dtype == dtype:
+            return first
+        options: Any = {"normalization": str(self.normalize), "loop_weight": self.loop_weight, "flow": self.flow}
+        matrix = prepared_adjacency(x, edge_index, edge_weight, size, dtype=dtype, **options)
         if self.cached and not matrix.requires_grad:  # its autograd graph ends with the first call
             self._cached_edge_index = matrix
         return matrix
@@ -109,13 +100,10 @@ class CurvedMessagePassing(NormalizedGraph, MessagePassing):
         if node_dim not in (-2, 0):
             raise GraphError(f"node_dim: expected -2, the axis before the last, found {node_dim!r}.")
         super().__init__(**kwargs)
-        own = (self._propagate_forward_pre_hooks, self._message_forward_pre_hooks, self._aggregate_forward_pre_hooks)
-        self._observers = (
-            *own,
-            self._propagate_forward_hooks,
-            self._message_forward_hooks,
-            self._aggregate_forward_hooks,
-        )
+        steps = ("propagate", "message", "aggregate")
+        self._observers = [
+            getattr(self, f"_{step}_forward_{kind}") for step in steps for kind in ("pre_hooks", "hooks")
+        ]
 
     def _set_jittable_templates(self, raise_on_error: bool = False) -> None:
         """Generate no code for `propagate`, which runs for explainers and hooks only."""
@@ -145,18 +133,16 @@ class CurvedMessagePassing(NormalizedGraph, MessagePassing):
         A linear layer of unknown size takes it from x. It is called itself where hooks or autocast ask for it; a weight
         W, (D, C), is not.
         """
-        if not isinstance(x, Tensor) or x.layout != torch.strided:
-            x = as_features(x)
-        weight, bias = (lin, None) if isinstance(lin, Tensor) else (lin.weight, lin.bias)
-        if isinstance(lin, Linear) and isinstance(x, Tensor):
-            hooks = lin._forward_hooks or lin._forward_pre_hooks or lin._backward_hooks
-            if hooks or torch.is_autocast_enabled("cpu"):
-                product: Tensor = lin(x)
-                return product
-        if isinstance(weight, UninitializedParameter):
+        if isinstance(lin, Tensor):
+            return feature_product(x, lin.t())
+        if isinstance(lin.weight, UninitializedParameter):
             materialize(lin, x)
-        rows = x.product(weight.t()) if isinstance(x, SparseMatrix) else feature_product(x, weight.t())
-        return rows if bias is None else rows + bias
+        hooks = lin._forward_hooks or lin._forward_pre_hooks or lin._backward_hooks
+        if (hooks or torch.is_autocast_enabled("cpu")) and isinstance(x, Tensor) and x.layout == torch.strided:
+            product: Tensor = lin(x)
+            return product
+        rows = feature_product(x, lin.weight.t())
+        return rows if lin.bias is None else rows + lin.bias
 
     def combine(
         self,

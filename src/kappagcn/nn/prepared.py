@@ -40,11 +40,20 @@ class _Entry(NamedTuple):
 _cache: WeakTensorKeyDictionary = WeakTensorKeyDictionary()  # by identity; entries are removed with their tensor
 
 
+def _is_plain(t: Tensor) -> bool:
+    """Whether a tensor on the CPU gets no gradient, and torch counts its changes."""
+    return type(t) is Tensor and t.is_cpu and not t.requires_grad and not t.is_inference()
+
+
 def cached(source: Tensor, key: Any, make: Callable[[], T], other: Tensor | None = None) -> T:
     """The value of `make`, kept as long as `source` lives and neither it nor `other` is changed in place.
 
-    The value must not refer to `source`, which would then never be removed.
+    It is made anew for tensors whose values cannot be read, whose changes are not counted or that get gradients. The
+    value must not refer to `source`, which would then never be removed.
     """
+    tensors = (source,) if other is None else (source, other)
+    if torch.compiler.is_compiling() or not all(_is_plain(t) for t in tensors) or not is_concrete(*tensors):
+        return make()
     entries: dict[Any, _Entry] = _cache.setdefault(source, {})
     values = source if source.layout == torch.strided else source._values() if source.is_sparse else source.values()
     versions = (values._version,) if other is None else (values._version, other._version)
@@ -57,11 +66,6 @@ def cached(source: Tensor, key: Any, make: Callable[[], T], other: Tensor | None
         entries.clear()
     entries[key] = _Entry(versions, None if other is None else weakref.ref(other), value)
     return value
-
-
-def _is_plain(t: Any) -> bool:
-    """Whether a tensor's values can be read, are not differentiated, and their changes are counted."""
-    return type(t) is Tensor and not t.requires_grad and t.is_cpu and is_concrete(t) and not t.is_inference()
 
 
 def prepared_adjacency(
@@ -92,42 +96,49 @@ def prepared_adjacency(
             raise GraphError("expected no edge_weight beside a SparseMatrix, which has its own.")
         return edge_index
     nodes = tuple(None if part is None else part.shape[0] for part in (x if isinstance(x, tuple) else (x,)))
-    options: dict[str, Any] = {"normalization": normalization, "loop_weight": loop_weight, "flow": flow, "dtype": dtype}
-    is_strided = isinstance(edge_index, Tensor) and edge_index.layout == torch.strided
-    if is_strided and _is_plain(edge_index) and (edge_weight is None or _is_plain(edge_weight)):
-        key = (nodes, size, normalization, loop_weight, flow, dtype)
+    form = _Form(normalization, loop_weight, flow, dtype)
+    if type(edge_index) is not Tensor or edge_index.layout != torch.strided:
+        return _adjacency(nodes, edge_index, edge_weight, size, form)
+    if not torch.compiler.is_compiling():
         return cached(
-            edge_index, key, lambda: _adjacency(nodes, edge_index.clone(), edge_weight, size, **options), edge_weight
+            edge_index,
+            (nodes, size, form),
+            lambda: _adjacency(nodes, edge_index.clone(), edge_weight, size, form),
+            edge_weight,
         )
-    matrix = _adjacency(nodes, edge_index, edge_weight, size, **options)
-    if torch.compiler.is_compiling() and is_strided and type(edge_index) is Tensor and matrix.is_local():
-        return _with_arrays(matrix, edge_index, edge_weight, size is not None or isinstance(x, tuple), options)
-    return matrix
+    matrix = _adjacency(nodes, edge_index, edge_weight, size, form)
+    if not matrix.is_local():
+        return matrix
+    # Arrays for products come from the cache; what they replace is dropped from the compiled function.
+    (rows, cols), bipartite = matrix.shape, size is not None or len(nodes) == 2
+    arrays = prepared_arrays(edge_index, edge_weight, cols, rows, bipartite, dtype == torch.float64, *form[:3])
+    return matrix.with_arrays(CSR(*arrays[:3]), CSR(*arrays[3:6]), arrays[6])
+
+
+class _Form(NamedTuple):
+    """Arguments of `prepared_adjacency` that say which matrix is made."""
+
+    normalization: str
+    loop_weight: float | None
+    flow: str
+    dtype: torch.dtype
 
 
 def _adjacency(
-    nodes: tuple[int | None, ...],
-    edge_index: Tensor,
-    edge_weight: Tensor | None,
-    size: Size,
-    *,
-    normalization: str,
-    loop_weight: float | None,
-    flow: str,
-    dtype: torch.dtype,
+    nodes: tuple[int | None, ...], edge_index: Tensor, edge_weight: Tensor | None, size: Size, form: _Form
 ) -> SparseMatrix:
     """As `prepared_adjacency`, for numbers of nodes, or of sources and targets."""
     edges: Tensor = edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
     if isinstance(edges, Tensor) and edges.layout != torch.strided:
         if edge_weight is not None:
             raise GraphError("expected no edge_weight beside a sparse adjacency tensor, which has its own.")
-        if flow != "source_to_target":
+        if form.flow != "source_to_target":
             raise GraphError("flow: expected source_to_target with a sparse adjacency tensor; transpose it instead.")
         entries = edges.to_sparse_coo().coalesce()
         if edges.shape[0] != edges.shape[1] and size is None:
             size = (edges.shape[1], edges.shape[0])
         edges, edge_weight = entries.indices().flip(0).clone(), entries.values().clone()  # views cannot be compiled
-    elif flow != "source_to_target" and isinstance(edges, Tensor):
+    elif form.flow != "source_to_target" and isinstance(edges, Tensor):
         edges = edges.flip(0)
     sources = nodes[0]
     assert sources is not None
@@ -136,23 +147,12 @@ def _adjacency(
         if size is None:
             raise GraphError("expected the number of targets where x is (sources, None): give size=(N, M).")
     if size is None:
-        loops = 1.0 if loop_weight is None else loop_weight
-        return normalized_adjacency(
-            edges, edge_weight, sources,
-            normalization=normalization, add_self_loops=loop_weight is not None, loop_weight=loops, dtype=dtype,
-        )  # fmt: skip
+        with_loops, weight = form.loop_weight is not None, form.loop_weight or 0.0
+        same: dict[str, Any] = {"normalization": form.normalization, "dtype": form.dtype}
+        return normalized_adjacency(edges, edge_weight, sources, add_self_loops=with_loops, loop_weight=weight, **same)
     if size[0] != sources:
         raise GraphError(f"size: expected {sources} sources, as x has rows, found {size[0]}.")
-    return bipartite_adjacency(edges, size, edge_weight, normalization=normalization, dtype=dtype)
-
-
-def _with_arrays(
-    matrix: SparseMatrix, edge_index: Tensor, edge_weight: Tensor | None, bipartite: bool, options: dict[str, Any]
-) -> SparseMatrix:
-    """The matrix with arrays for products from the cache; what they replace is dropped from the compiled function."""
-    (rows, cols), dtype = matrix.shape, options.pop("dtype")
-    arrays = prepared_arrays(edge_index, edge_weight, cols, rows, bipartite, dtype == torch.float64, **options)
-    return matrix.with_arrays(CSR(*arrays[:3]), CSR(*arrays[3:6]), arrays[6])
+    return bipartite_adjacency(edges, size, edge_weight, normalization=form.normalization, dtype=form.dtype)
 
 
 @custom_op("kappagcn::prepared_arrays", mutates_args=())
@@ -222,8 +222,6 @@ def as_features(x: Features) -> Features:
     """A sparse tensor as a `SparseMatrix`, cached; other features as they are."""
     if not isinstance(x, Tensor) or x.layout == torch.strided:
         return x
-    if not _is_plain(x):
-        return SparseMatrix.from_tensor(x)
     return cached(x, "matrix", lambda: SparseMatrix.from_tensor(x))
 
 
@@ -232,7 +230,7 @@ def sparse_features(x: Tensor) -> Tensor | SparseMatrix:
 
     Their zeros are counted and the matrix is made once, which takes as long as a few products.
     """
-    if x.dim() != 2 or not _is_plain(x) or x.numel() < SMALLEST:  # while exporting, the number of rows is not known
+    if x.requires_grad or x.dim() != 2 or x.numel() < SMALLEST:
         return x
     seen: list[SparseMatrix | None] = cached(x, "features", list)
     if len(seen) == 1:
@@ -243,59 +241,45 @@ def sparse_features(x: Tensor) -> Tensor | SparseMatrix:
     return seen[-1] or x
 
 
-def feature_product(x: Tensor, weight: Tensor) -> Tensor:
-    """X W for dense features X, (N, D) and (D, E) → (N, E), with `sparse_features`; also in compiled functions.
+def feature_product(x: Features, weight: Tensor) -> Tensor:
+    """X W for features X, (N, D) and (D, E) → (N, E), with `sparse_features`; also in compiled functions.
 
     >>> feature_product(torch.ones(2, 3), torch.ones(3, 1))
     tensor([[3.],
             [3.]])
     """
-    if not torch.compiler.is_compiling():
-        features = x if x.numel() < SMALLEST else sparse_features(x)
-        return features.product(weight) if isinstance(features, SparseMatrix) else features @ weight
-    if (
-        not is_compiled_for_cpu(x)
-        or x.layout != torch.strided
-        or x.dim() != 2
-        or x.requires_grad
-        or x.numel() < SMALLEST
-    ):
-        return x @ weight
-    return cast(Tensor, feature_product_operation(x, weight))
+    if isinstance(x, Tensor) and x.layout == torch.strided:
+        if torch.compiler.is_compiling():
+            if x.requires_grad or x.dim() != 2 or not is_compiled_for_cpu(x) or x.numel() < SMALLEST:
+                return x @ weight
+            return cast(Tensor, feature_product_operation(x, weight, False))
+        x = x if x.numel() < SMALLEST else sparse_features(x)
+    else:
+        x = as_features(x)
+    return x.product(weight) if isinstance(x, SparseMatrix) else x @ weight
 
 
 @custom_op("kappagcn::feature_product", mutates_args=())
-def feature_product_operation(x: Tensor, weight: Tensor) -> Tensor:
-    """`feature_product` as a function that ``torch.compile`` calls as it is; differentiable in the weights."""
-    features = sparse_features(x)
-    return (features.product(weight) if isinstance(features, SparseMatrix) else x @ weight).contiguous()
-
-
-@custom_op("kappagcn::feature_product_backward", mutates_args=())
-def feature_product_backward(x: Tensor, grad: Tensor) -> Tensor:
-    """The gradient of X W with respect to W, XᵀG, (N, D) and (N, E) → (D, E)."""
+def feature_product_operation(x: Tensor, factor: Tensor, transposed: bool) -> Tensor:
+    """X W, or XᵀG, as a function that ``torch.compile`` calls as it is; differentiable in W or G."""
     features = sparse_features(x)
     if isinstance(features, SparseMatrix):
-        return multiply(features.matrices()[1], grad).contiguous()
-    return (x.t() @ grad).contiguous()
+        return multiply(features.matrices()[transposed], factor).contiguous()
+    return ((x.t() if transposed else x) @ factor).contiguous()
 
 
 @feature_product_operation.register_fake
-def _(x: Tensor, weight: Tensor) -> Tensor:
-    return x.new_empty(x.shape[0], weight.shape[1])
+def _(x: Tensor, factor: Tensor, transposed: bool) -> Tensor:
+    return x.new_empty(x.shape[1 if transposed else 0], factor.shape[1])
 
 
-@feature_product_backward.register_fake
-def _(x: Tensor, grad: Tensor) -> Tensor:
-    return x.new_empty(x.shape[1], grad.shape[1])
+def _save_features(ctx: Any, inputs: tuple[Tensor, Tensor, bool], output: Tensor) -> None:
+    x, _, ctx.transposed = inputs
+    ctx.save_for_backward(x)
 
 
-def _save_features(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-    ctx.save_for_backward(inputs[0])
-
-
-def _feature_product_backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
-    return None, feature_product_backward(*ctx.saved_tensors, grad)
+def _feature_product_backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
+    return None, feature_product_operation(*ctx.saved_tensors, grad, not ctx.transposed), None
 
 
 feature_product_operation.register_autograd(_feature_product_backward, setup_context=_save_features)

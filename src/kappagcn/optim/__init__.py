@@ -4,8 +4,7 @@ Use them as `torch.nn.Parameter`, `torch.optim.Adam` and `torch.optim.SGD`. Ordi
 may be in the same optimiser and are updated as in torch.
 """
 
-from kappagcn.optim.adam import RiemannianAdam
+from kappagcn.optim.optimizers import RiemannianAdam, RiemannianSGD
 from kappagcn.optim.parameter import ManifoldParameter
-from kappagcn.optim.sgd import RiemannianSGD
 
 __all__ = ["ManifoldParameter", "RiemannianAdam", "RiemannianSGD"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,19 +12,17 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
-from kappagcn.errors import DivergedError
 from kappagcn.graphs import EdgeSplit, edge_split, load_graph, standardize_columns
-from kappagcn.links.baselines import baseline_metrics
+from kappagcn.links.metrics import baseline_metrics
 from kappagcn.links.predictor import KappaGCNLinkPredictor
 from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.paper.cells import Cell
-from kappagcn.paper.machine import made_by
-from kappagcn.paper.plan import Finished, Halving
-from kappagcn.paper.runs import Record, Run, canonical, one_thread
-from kappagcn.paper.tables import Table
+from kappagcn.paper.plan import Halving
+from kappagcn.paper.runs import BaseExperiment, Record, Run
+from kappagcn.paper.tables import Records, Table, grid_table
 from kappagcn.training.estimate import Estimate, bootstrapped
 
-__all__ = ["LINK_DATASETS", "LINK_ROWS", "PUBLISHED", "LinkExperiment", "LinkJob", "candidates", "link_jobs", "paired"]
+__all__ = ["LINK_DATASETS", "LINK_ROWS", "PUBLISHED", "LinkExperiment", "LinkJob", "auc", "auc_table", "candidates"]
 
 LINK_DATASETS = {"disease_lp": "Disease", "airport": "Airport", "pubmed": "PubMed", "cora": "Cora"}
 LINK_ROWS = {
@@ -78,26 +76,17 @@ def candidates(row: str) -> list[LinkPredictionSettings]:
 
 
 @dataclass(frozen=True)
-class LinkExperiment:
+class LinkExperiment(BaseExperiment):
     """A dataset and the settings of a link prediction, except the seed."""
+
+    KIND = LinkPredictionSettings
 
     dataset: str
     settings: LinkPredictionSettings = field(default_factory=LinkPredictionSettings)
 
-    def record(self) -> Record:
-        """All settings as plain numbers and words."""
-        values = {k: v for k, v in asdict(self.settings).items() if k not in ("random_state", "device", "verbose")}
-        return {"dataset": self.dataset, **values}
-
     def limited(self, epochs: int) -> LinkExperiment:
         """The experiment with at most so many epochs."""
-        return replace(self, settings=replace(self.settings, epochs=min(epochs, self.settings.epochs)))
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> LinkExperiment:
-        """The experiment of a record."""
-        values = {name: value for name, value in record.items() if name != "dataset"}
-        return cls(str(record["dataset"]), LinkPredictionSettings(**values))
+        return self.changed(epochs=min(epochs, self.settings.epochs))
 
 
 @lru_cache(maxsize=1)
@@ -121,7 +110,7 @@ def link_data(name: str, seed: int, root: str | Path | None = None) -> tuple[Dat
 
 
 @dataclass(frozen=True)
-class LinkJob:
+class LinkJob(Run, kind="links"):
     """One link prediction to run.
 
     Args:
@@ -135,46 +124,33 @@ class LinkJob:
     purpose: str = "test"
 
     @property
-    def key(self) -> str:
-        """Key that identifies the run."""
-        return canonical([self.experiment.record(), self.purpose, self.seed])
-
-    def tidy(self) -> None:
-        """Do nothing: these runs keep no checkpoint."""
+    def identity(self) -> Record:
+        """The part of the record that identifies the run."""
+        return {"links": self.experiment.record(), "purpose": self.purpose, "seed": self.seed}
 
     @classmethod
     def from_record(cls, record: Record) -> LinkJob:
         """The run of a record."""
         return cls(LinkExperiment.from_record(record["links"]), record["seed"], record["purpose"])
 
-    def run(self, root: str | Path | None = None) -> Record:
-        """Train and evaluate; the record of a run that diverges says so."""
-        record: Record = {
-            "links": self.experiment.record(),
-            "purpose": self.purpose,
-            "seed": self.seed,
-            **made_by(),
-        }
+    def results(self, root: str | Path | None) -> Record:
+        """Train and evaluate."""
         data, split = link_data(self.experiment.dataset, self.seed, root)
         values = {**asdict(self.experiment.settings), "random_state": self.seed, "verbose": False}
-        predictor, start, cpu = KappaGCNLinkPredictor(**values), time.perf_counter(), time.process_time()
-        with one_thread():
-            try:
-                predictor.fit(data, split=split)
-            except DivergedError as problem:
-                return record | {"failed": str(problem)}
-            seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-            if self.purpose == "test":
-                record |= {"test": predictor.evaluate(), "baselines": baseline_metrics(data, split)}
-        result = predictor.result_
-        return record | {
+        cpu = time.process_time()
+        predictor = KappaGCNLinkPredictor(**values).fit(data, split=split)
+        cpu, result = time.process_time() - cpu, predictor.result_
+        record = {
             "validation_auc": result.best["validation_auc"],
             "epochs": result.epochs,
             "best_epoch": result.best_epoch,
             "curvatures": predictor.curvatures_,
-            "seconds": round(seconds, 2),
+            "seconds": round(result.seconds, 2),
             "cpu_seconds": round(cpu, 2),
         }
+        if self.purpose == "test":
+            record |= {"test": predictor.evaluate(), "baselines": baseline_metrics(data, split)}
+        return record
 
 
 HALVING = Halving(
@@ -191,35 +167,10 @@ def link_settings(cell: Cell, quick: bool = False) -> list[LinkExperiment]:
     return [e.limited(10) for e in tried if e.settings.folds == 1] if quick else tried
 
 
-def link_rounds(quick: bool = False) -> tuple[Callable[[Cell, Finished], list[Run]], ...]:
-    """The rounds of the search: all candidates for some epochs, the best of them to the end."""
-
-    def first(cell: Cell, finished: Finished) -> list[Run]:
-        return [job for e in link_settings(cell, quick) for job in HALVING.first(e)]
-
-    def last(cell: Cell, finished: Finished) -> list[Run]:
-        return [job for e in HALVING.kept(link_settings(cell, quick), finished) for job in HALVING.last(e)]
-
-    return first, last
-
-
-def link_jobs(cell: Cell, finished: Finished, seeds: int = SEEDS, quick: bool = False) -> list[LinkJob]:
-    """The reported runs of the settings that the search chose; none before it is finished."""
-    chosen = HALVING.chosen(link_settings(cell, quick), finished)
-    return [] if chosen is None else [LinkJob(chosen[0], seed) for seed in range(seeds)]
-
-
 def auc(records: Sequence[Record]) -> Estimate | None:
     """Test AUC in per cent; None without a finished run."""
     values = [100 * record["test"]["roc_auc"] for record in records if "test" in record]
     return bootstrapped(values) if values else None
-
-
-def paired(ours: Sequence[Record], theirs: Sequence[Record]) -> Estimate | None:
-    """Difference of two AUCs in per cent, over the seeds that both have."""
-    mine, other = ({r["seed"]: 100 * r["test"]["roc_auc"] for r in each if "test" in r} for each in (ours, theirs))
-    gains = [mine[seed] - other[seed] for seed in mine if seed in other]
-    return bootstrapped(gains) if gains else None
 
 
 def short(estimate: Estimate | None) -> str:
@@ -230,16 +181,15 @@ def short(estimate: Estimate | None) -> str:
     return f"{estimate.mean:.1f}{margin}".replace("-", "−")
 
 
-def _entry(records: Sequence[Record]) -> str:
-    """The mean, and the number of seeds if some are missing."""
-    count = sum("test" in record for record in records)
-    return short(auc(records)) + (f" ({count} seeds)" if 0 < count < SEEDS else "")
+def auc_table(records: Records) -> Table:
+    """The table of AUCs: networks as rows, datasets as columns, and the published values."""
 
+    def entry(cell: Cell) -> str:
+        count = sum("test" in record for record in records[cell])
+        return short(auc(records[cell])) + (f" ({count} seeds)" if 0 < count < SEEDS else "")
 
-def auc_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
-    """The table of AUCs: networks as rows, datasets as columns."""
-    datasets, rows = (list(dict.fromkeys(getattr(cell, kind) for cell in records)) for kind in ("dataset", "row"))
-    lines = [[LINK_ROWS[row][2], *(_entry(records.get(Cell(d, row), [])) for d in datasets)] for row in rows]
-    lines.append(["HGCN, published", *(f"{PUBLISHED[d][0]}" for d in datasets)])
-    lines.append(["best published", *(f"{PUBLISHED[d][1]}" for d in datasets)])
-    return Table(["", *(LINK_DATASETS[d] for d in datasets)], lines)
+    table = grid_table(records, entry, {row: title for row, (_, _, title) in LINK_ROWS.items()}, LINK_DATASETS)
+    datasets = [dataset for dataset in LINK_DATASETS if any(cell.dataset == dataset for cell in records)]
+    for i, title in enumerate(("HGCN, published", "best published")):
+        table.rows.append([title, *(f"{PUBLISHED[d][i]}" for d in datasets)])
+    return table

@@ -12,23 +12,15 @@ from kappagcn.training.provenance import commit
 
 __all__ = ["machine", "made_by", "peak_memory", "processor", "versions"]
 
-Record = dict[str, Any]
 PACKAGES = ("kappagcn", "torch", "torch_geometric", "numpy", "scipy", "numba")
 
 
-def versions() -> dict[str, str | None]:
-    """Versions of all packages that influence results; None for those not installed."""
-    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
+def versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
+    """Versions of Python and of packages that influence results."""
+    return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in packages}}
 
 
-def _version(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def made_by() -> Record:
+def made_by() -> dict[str, Any]:
     """What made a record: versions, the machine, and the commit of the code."""
     return {"versions": versions(), "machine": machine(), "commit": commit()}
 

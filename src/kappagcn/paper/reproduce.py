@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import ConfigError
 from kappagcn.paper import links, searching
-from kappagcn.paper.cells import CURVED, DATASETS, ROWS, Cell, selected
-from kappagcn.paper.embeddings import EmbeddingExperiment, EmbeddingJob
-from kappagcn.paper.experiment import SETTINGS, Experiment, load_settings, save_settings
-from kappagcn.paper.links import LINK_DATASETS, LINK_ROWS, SEEDS, LinkJob, auc_table, link_jobs, link_rounds
-from kappagcn.paper.plan import Finished, Plan, Records
-from kappagcn.paper.runs import Job, Record, RecordFile, Run
-from kappagcn.paper.table1 import EMBEDDINGS
-from kappagcn.paper.tables import Table, accuracy, accuracy_table, curvature_table
-from kappagcn.paper.wider import WIDER_ROWS, self_trained
+from kappagcn.paper.cells import CURVED, DATASETS, ROWS, WIDER_ROWS, Cell, grid, selected
+from kappagcn.paper.classification import SETTINGS, Experiment, Job, load_settings, save_settings
+from kappagcn.paper.embeddings import EMBEDDINGS, EmbeddingExperiment, EmbeddingJob
+from kappagcn.paper.plan import Finished, Plan
+from kappagcn.paper.runs import Record, RecordFile
+from kappagcn.paper.tables import Records, Table, accuracy, accuracy_table, curvature_table
 from kappagcn.training.networks import regularisation, start_space
 
 __all__ = ["FURTHER", "FURTHER_ROWS", "SEARCHES", "line", "plan", "save_chosen"]
 
 SPLITS, RUNS = 5, 2
+ROUNDS = 2  # of self-training
 SEARCHES = ("search", "wider-search")
 FURTHER = {
     "chameleon_filtered": "Chameleon (heterophilous)",
@@ -44,12 +40,7 @@ FURTHER_ROWS = {
 }
 
 
-def grid(datasets: Sequence[str], rows: Sequence[str]) -> list[Cell]:
-    """All rows of each dataset."""
-    return [Cell(dataset, row) for dataset in datasets for row in rows]
-
-
-PAPERS, WIDER = grid([*DATASETS], [*ROWS]), grid([*DATASETS], [*WIDER_ROWS])
+PAPERS, WIDER = grid(DATASETS, ROWS), grid(DATASETS, WIDER_ROWS)
 CELLS = {
     "search": PAPERS,
     "table2": PAPERS,
@@ -57,9 +48,9 @@ CELLS = {
     "wider-search": WIDER,
     "wider": WIDER,
     "self-training": WIDER,
-    "further": grid([*FURTHER], [*FURTHER_ROWS]),
-    "links": grid([*LINK_DATASETS], [*LINK_ROWS]),
-    **{item: list(embeddings.cells) for item, embeddings in EMBEDDINGS.items()},
+    "further": grid(FURTHER, FURTHER_ROWS),
+    "links": grid(links.LINK_DATASETS, links.LINK_ROWS),
+    **{item: embeddings.cells for item, embeddings in EMBEDDINGS.items()},
 }
 # Options that an item does not have, and why.
 WITHOUT: dict[str, tuple[str, Sequence[str]]] = {
@@ -99,106 +90,71 @@ def plan(
             raise ConfigError(f"{item}: expected no {name}, found {given[name]}; {reason}.")
     if item == "sweep" and parts:
         raise ConfigError(f"sweep: expected no parts, found {parts[0]!r}.")
-    cells = list(selected(CELLS[item], parts))
+    cells = selected(CELLS[item], parts)
     if item == "table3":
         cells = [cell for cell in cells if cell.row in CURVED]
     if not cells:
         raise ConfigError(f"{item}: expected a cell of that table, found none in {' '.join(parts)}.")
-    path = folder / ("quick" if quick else "") / f"{'table2' if item == 'table3' else item}.jsonl"
-    if item in EMBEDDINGS:
-        return _embeddings(item, cells, path, root, quick)
-    if item == "links":
-        jobs = partial(link_jobs, seeds=1 if quick else splits or SEEDS, quick=quick)
-        tried = partial(_tried_links, quick=quick)
-        return Plan(item, cells, tried, jobs, _links_table, RecordFile(path, LinkJob), root, link_rounds(quick))
+    file = RecordFile(folder / ("quick" if quick else "") / f"{'table2' if item == 'table3' else item}.jsonl")
     if item in SEARCHES:
+        before = [flat for flat in map(searching.flat_cell, cells) if flat is not None]
+        return Plan(cells, file, searching.settings, halving=searching.halving, before=before, root=root)
+    if item in EMBEDDINGS:
+        embeddings, scratch = EMBEDDINGS[item], file.path.parent / "running"
+
+        def embedded(cell: Cell, _: Finished) -> list[EmbeddingExperiment]:
+            whole = embeddings.settings(cell)
+            return [e.changed(epochs=max(1, int(e.settings.epochs) // 100)) for e in whole] if quick else whole
+
+        return Plan(cells, file, embedded, lambda e: [EmbeddingJob(e, scratch=scratch)], embeddings.table, root=root)
+    if item == "links":
+        seeds = range(1 if quick else splits or links.SEEDS)
         return Plan(
-            item,
             cells,
-            searching.settings,
-            searching.last_round,
-            _search_table,
-            RecordFile(path),
-            root,
-            searching.ROUNDS,
-            searching.chosen,
+            file,
+            lambda cell, _: links.link_settings(cell, quick),
+            lambda e: [links.LinkJob(e, seed) for seed in seeds],
+            links.auc_table,
+            halving=lambda _: links.HALVING,
+            root=root,
         )
-    return _accuracies(item, cells, path, root, configs, splits, runs, quick)
-
-
-def _embeddings(item: str, cells: list[Cell], path: Path, root: str | Path | None, quick: bool) -> Plan:
-    embeddings = EMBEDDINGS[item]
-
-    def settings(cell: Cell, finished: Finished) -> list[EmbeddingExperiment]:
-        return [e.shortened() if quick else e for e in embeddings.settings(cell)]
-
-    def jobs(cell: Cell, finished: Finished) -> list[EmbeddingJob]:
-        return [EmbeddingJob(e, scratch=path.parent / "running") for e in settings(cell, finished)]
-
-    table = _without_finished(embeddings.table)
-    return Plan(item, cells, settings, jobs, table, RecordFile(path, EmbeddingJob), root)
-
-
-def _accuracies(
-    item: str,
-    cells: list[Cell],
-    path: Path,
-    root: str | Path | None,
-    configs: Path | None,
-    splits: int | None,
-    runs: int | None,
-    quick: bool,
-) -> Plan:
-    file = configs or SETTINGS
-    by_name = {} if item == "further" else load_settings(file)
-    for cell in cells:
-        if item != "further" and cell.name not in by_name:
-            raise ConfigError(f"{file}: expected settings of {cell.name}, found {', '.join(by_name) or 'none'}.")
-
-    def settings(cell: Cell, finished: Finished) -> list[Experiment]:
-        experiment = further_settings(cell) if item == "further" else by_name[cell.name]
-        if item == "self-training":
-            experiment = self_trained(experiment)
-        return [experiment.shortened() if quick else experiment]
-
-    def jobs(cell: Cell, finished: Finished) -> list[Run]:
-        numbers = [(split, run) for split in range(1 if quick else splits or SPLITS) for run in range(count)]
-        return [Job(e, split, run) for e in settings(cell, finished) for split, run in numbers]
-
-    count = 1 if quick else runs or (1 if item == "further" else RUNS)
     table = {"further": further_table, "table3": curvature_table}.get(item, accuracy_table)
-    return Plan(item, cells, settings, jobs, _without_finished(table), RecordFile(path), root)
+    experiments = {cell: further_settings(cell) for cell in cells} if item == "further" else _loaded(cells, configs)
+    if item == "self-training":
+        experiments = {cell: experiment.changed(self_training=ROUNDS) for cell, experiment in experiments.items()}
+    if quick:
+        experiments = {cell: e.changed(epochs=e.settings.epochs // 10) for cell, e in experiments.items()}
+    numbers = [
+        (split, run)
+        for split in range(1 if quick else splits or SPLITS)
+        for run in range(1 if quick else runs or (1 if item == "further" else RUNS))
+    ]
+    return Plan(
+        cells,
+        file,
+        lambda cell, _: [experiments[cell]],
+        lambda e: [Job(e, split, run) for split, run in numbers],
+        table,
+        root=root,
+    )
 
 
-def _without_finished(table: Callable[[Records], Table]) -> Callable[[Records, Finished], Table]:
-    return lambda records, _: table(records)
-
-
-def _tried_links(cell: Cell, finished: Finished, quick: bool) -> list[links.LinkExperiment]:
-    return links.link_settings(cell, quick)
-
-
-def _links_table(records: Records, finished: Finished) -> Table:
-    return auc_table(records)
-
-
-def _search_table(records: Records, finished: Finished) -> Table:
-    rows = []
-    for cell in records:
-        best = searching.chosen(cell, finished)
-        text = "not finished" if best is None else f"{best[1]:.4f}"
-        rows.append([cell.name, text, "" if best is None else json.dumps(best[0].record(), ensure_ascii=False)])
-    return Table(["cell", "validation accuracy", "settings"], rows)
+def _loaded(cells: Sequence[Cell], configs: Path | None) -> dict[Cell, Experiment]:
+    """Settings of cells of Table 2, or of rows beside it, from a file."""
+    path = configs or SETTINGS
+    by_name = load_settings(path)
+    for cell in cells:
+        if cell.name not in by_name:
+            raise ConfigError(f"{path}: expected settings of {cell.name}, found {', '.join(by_name) or 'none'}.")
+    return {cell: by_name[cell.name] for cell in cells}
 
 
 def save_chosen(searched: Plan, path: Path) -> None:
     """Write the settings that a search chose into a file for the tables; those of other cells in it stay."""
     experiments = load_settings(path) if path.exists() else {}
     finished = searched.file.finished()
-    for cell in searched.cells:
-        best = searching.chosen(cell, finished)
-        if best is not None:
-            experiments[cell.name] = best[0]
+    best = {cell.name: searched.chosen(cell, finished) for cell in searched.cells}
+    experiments |= {name: choice[0] for name, choice in best.items() if choice is not None}
     save_settings(experiments, path)
 
 
@@ -217,10 +173,10 @@ def further_settings(cell: Cell) -> Experiment:
 
 def further_table(records: Records) -> Table:
     """Mean test accuracy with its interval, datasets as rows."""
-    datasets, rows = (list(dict.fromkeys(getattr(cell, kind) for cell in records)) for kind in ("dataset", "row"))
+    rows = list(dict.fromkeys(cell.row for cell in records))
     lines = [
         [FURTHER[dataset], *(str(accuracy(records.get(Cell(dataset, row), [])) or "no runs") for row in rows)]
-        for dataset in datasets
+        for dataset in dict.fromkeys(cell.dataset for cell in records)
     ]
     return Table(["", *(FURTHER_ROWS[row][2] for row in rows)], lines)
 
@@ -228,22 +184,21 @@ def further_table(records: Records) -> Table:
 def line(record: Record) -> str:
     """One run in one line."""
     if "embedding" in record:
-        embedding = record["embedding"]
-        run_name = f"{embedding['graph']} {embedding['space']}, {embedding['method']}, start: {embedding['start']}"
-        score = record.get("failed") or f"distortion {record['distortion']:.5f}"
-        return f"{run_name}: {score}" + (f" after {record['seconds']:.0f} s" if record.get("seconds") else "")
-    if "links" in record:
-        links = record["links"]
-        score = f"test AUC {record['test']['roc_auc']:.4f}" if "test" in record else None
-        score = record.get("failed") or score or f"validation AUC {record['validation_auc']:.4f}"
-        duration = f" after {record['epochs']} epochs, {record['seconds']:.0f} s" if "epochs" in record else ""
-        return f"{links['dataset']} {links['model']} {links['space']}, seed {record['seed']}: {score}{duration}"
-    experiment = Experiment.from_record(record["experiment"])
-    run_name = f"{experiment.dataset} {experiment.model} {experiment.settings.space}"
-    run_name += f", split {record['split']}, run {record['run']}"
+        settings = record["embedding"]
+        name = f"{settings['graph']} {settings['space']}, {settings['method']}, start: {settings['start']}"
+        scores = [(record.get("distortion"), "distortion {:.5f}")]
+    elif "links" in record:
+        settings = record["links"]
+        name = f"{settings['dataset']} {settings['model']} {settings['space']}, seed {record['seed']}"
+        tested, validated = record.get("test", {}).get("roc_auc"), record.get("validation_auc")
+        scores = [(tested, "test AUC {:.4f}"), (validated, "validation AUC {:.4f}")]
+    else:
+        settings = record["experiment"]
+        name = f"{settings['dataset']} {settings['model']} {settings['space']}"
+        name += f", split {record['split']}, run {record['run']}"
+        tested, validated = record.get("test", {}).get("accuracy"), record.get("validation_accuracy")
+        scores = [(tested, "test accuracy {:.3f}"), (validated, "validation accuracy {:.3f}")]
     if "failed" in record:
-        return f"{run_name}: {record['failed']}"
-    score = record["test"]["accuracy"] if "test" in record else record["validation_accuracy"]
-    part = "test" if "test" in record else "validation"
-    duration = f"{record['epochs']} epochs, {record['seconds']:.0f} s"
-    return f"{run_name}: {part} accuracy {score:.3f} after {duration}"
+        return f"{name}: {record['failed']}"
+    score = next(text.format(value) for value, text in scores if value is not None)
+    return f"{name}: {score} after {record['epochs']} epochs, {record['seconds']:.0f} s"

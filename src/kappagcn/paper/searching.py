@@ -5,22 +5,30 @@ the best mean accuracy on the validation nodes is chosen. The numbers of setting
 for all networks. The first setting is the paper's own as far as it is stated, the others are drawn from lists. Settings
 that networks have in common are drawn in the same way for all of them, except where a network without curvature would
 try a setting twice.
+
+Rows in addition to the paper's have what its protocol does not: dropout of features and of Â, stronger L², 64 units,
+output layers with a bias, curvatures that start at 0, and PPNP's stopping rule, for all of them alike. The settings to
+try are few and written out, those that PPNP published first. On Pubmed they are drawn from lists, and a flat row is
+searched first; the curved row with the same propagation has the flat row's settings and chooses its space alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 from kappagcn.classification.settings import ClassificationSettings
 from kappagcn.errors import ConfigError
-from kappagcn.paper.cells import Cell
-from kappagcn.paper.experiment import Experiment
+from kappagcn.paper.cells import WIDER_ROWS, Cell
+from kappagcn.paper.classification import Experiment, Job
 from kappagcn.paper.plan import Finished, Halving
-from kappagcn.paper.runs import Job, Run
-from kappagcn.paper.wider import FLAT_ROW, WIDER_ROWS, candidates, curved, draws
 
-__all__ = ["BUDGETS", "ROUNDS", "WIDER", "Budget", "budget", "chosen", "halving", "last_round", "settings"]
+__all__ = ["BUDGETS", "FLAT_ROW", "Budget", "budget", "chosen", "flat_cell", "halving", "settings"]
+
+Lists = dict[str, tuple[Any, ...]]  # values of settings to draw from
 
 
 class Budget(NamedTuple):
@@ -29,11 +37,6 @@ class Budget(NamedTuple):
     draws: int  # settings on the first split
     kept: int  # settings that are trained on the other splits
     splits: int  # number of splits
-
-    @property
-    def runs(self) -> int:
-        """Total number of runs."""
-        return self.draws + self.kept * (self.splits - 1)
 
 
 BUDGETS = {
@@ -49,8 +52,8 @@ FLAT_PUBMED, CURVED_PUBMED = Budget(12, 3, 3), Budget(3, 1, 1)  # the second: sp
 def budget(cell: Cell) -> Budget:
     """Budget of a cell: one for all of the paper's rows, one for all other rows; on Pubmed two of these.
 
-    >>> budget(Cell("pubmed", "H16")).runs, budget(Cell("pubmed", "appnp")).runs
-    (18, 18)
+    >>> budget(Cell("pubmed", "H16")) == budget(Cell("pubmed", "appnp"))
+    True
     """
     if cell.dataset == "pubmed" and cell.row in WIDER_ROWS:
         return CURVED_PUBMED if cell.row in FLAT_ROW else FLAT_PUBMED
@@ -58,7 +61,7 @@ def budget(cell: Cell) -> Budget:
 
 
 # Features (norm, map, scale) and everything else to draw from; words are sparse counts, columns real numbers.
-WORDS: dict[str, tuple[Any, ...]] = {
+WORDS: Lists = {
     "features": (
         ("rows", "points", 1.0),
         ("rows", "tangent", 1.0),
@@ -73,7 +76,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "adjacency_norm": ("symmetric", "row"),
     "lr": (0.01, 0.02),
 }
-COLUMNS: dict[str, tuple[Any, ...]] = {
+COLUMNS: Lists = {
     "features": (("columns", "tangent", 0.3), ("columns", "tangent", 1.0), ("columns", "tangent", 3.0)),
     "dropout": (0.0, 0.1),
     "adjacency_dropout": (0.0,),
@@ -82,7 +85,7 @@ COLUMNS: dict[str, tuple[Any, ...]] = {
     "adjacency_norm": ("symmetric", "row"),
     "lr": (0.01, 0.02),
 }
-CURVED: dict[str, tuple[Any, ...]] = {
+CURVED: Lists = {
     "kappa": (0.03, 0.1, 0.3, 1.0),
     "curvature_lr": (0.001, 0.01),
     "signs": ("HS", "HH", "SS"),
@@ -102,8 +105,45 @@ PAPER: dict[str, Any] = {
 }
 
 
-def follows(cell: Cell) -> Cell | None:
-    """The flat cell whose chosen settings this cell takes; None for a cell with a search of its own."""
+FLAT_ROW = {"kappa-gcn": "gcn-wider", "kappa-appnp": "appnp"}  # flat row with the propagation of a curved row
+MODELS = {"gcn-wider": "gcn", "appnp": "appnp", "kappa-gcn": "kappa-gcn", "kappa-appnp": "appnp"}
+COMMON: dict[str, Any] = {"stop_by": "either", "patience": 100, "self_features": "off"}
+DROPOUT: dict[str, Any] = {"dropout": 0.5, "input_dropout": 0.5, "adjacency_dropout": 0.5}
+# Flat rows take the dimension of the space alone. U starts at κ = 0, H and S slightly curved in units of the rows.
+WIDER_WORDS: tuple[dict[str, Any], ...] = (
+    # Settings of PPNP, except that the learning rate is twice as large, which halves the number of epochs.
+    {**DROPOUT, "space": "U64", "feature_norm": "rows", "l2": 5e-3, "lr": 0.02, "output": "midpoint"},
+    {**DROPOUT, "space": "S64", "feature_norm": "lengths", "l2": 5e-3, "lr": 0.02, "output": "midpoint"},
+    {**DROPOUT, "space": "H16", "feature_norm": "lengths", "l2": 1e-2, "lr": 0.02, "output": "paper-bias"},
+)
+WIDER_COLUMNS: tuple[dict[str, Any], ...] = (
+    {"space": "H16(-0.1)", "adjacency_norm": "row", "lr": 0.02, "output": "midpoint"},
+    {"space": "S16(0.1)", "adjacency_norm": "row", "feature_scale": 3.0, "output": "midpoint"},
+    {"space": "U16", "adjacency_norm": "row", "l2": 1e-4, "alpha": 0.2, "output": "paper-bias"},
+)
+# Pubmed: at most 32 units, since κ-APPNP propagates all of them and takes three times as long with 64.
+DRAWN: Lists = {
+    "space": ("E16", "E32"),
+    "feature_norm": ("rows", "lengths", "none"),
+    "l2": (5e-3, 1e-2, 2e-2, 5e-2),
+    "lr": (0.01, 0.02, 0.05),
+    "dropout": (0.5, 0.7),
+    "input_dropout": (0.0, 0.5),
+    "adjacency_dropout": (0.0, 0.5),
+    "alpha": (0.05, 0.1, 0.2),
+    "propagation_steps": (10, 20),
+}
+# PPNP's settings as above, and the best of some trial runs on validation nodes.
+FIRST: tuple[dict[str, Any], ...] = (
+    {**DROPOUT, "space": "E32", "feature_norm": "rows", "l2": 5e-3, "lr": 0.02},
+    {**DROPOUT, "space": "E32", "feature_norm": "lengths", "l2": 5e-3, "lr": 0.01},
+)
+DRAWS = 12
+SPACES = ("U", "H", "S")
+
+
+def flat_cell(cell: Cell) -> Cell | None:
+    """The cell whose chosen settings this cell takes; None for a cell with a search of its own."""
     return Cell(cell.dataset, FLAT_ROW[cell.row]) if cell.dataset == "pubmed" and cell.row in FLAT_ROW else None
 
 
@@ -116,29 +156,52 @@ def settings(cell: Cell, finished: Finished | None = None) -> list[Experiment]:
 
     >>> settings(Cell("cora_ml", "S16"))[0].settings.space
     'S16(1.0)'
+    >>> [experiment.settings.space for experiment in settings(Cell("cora_ml", "kappa-appnp"))]
+    ['U64', 'S64', 'H16']
     """
-    flat = follows(cell)
+    flat = flat_cell(cell)
     if flat is not None:
         best = chosen(flat, finished or {})
         if best is None:
             raise ConfigError(f"{flat.name}: expected its search to be finished, whose settings {cell.name} takes.")
-        return curved(best[0], cell.row)
-    if cell.row in WIDER_ROWS:
-        return candidates(cell.dataset, cell.row)[: budget(cell).draws]
-    lists = (COLUMNS if cell.dataset == "airport" else WORDS) | CURVED
-    papers = {**PAPER, "features": (lists["features"][0][0], "points", 1.0)}
-    tried = [_setting(cell, papers)]
+        spaces = [sign + best[0].settings.space[1:] for sign in SPACES]
+        return [Experiment(cell.dataset, MODELS[cell.row], replace(best[0].settings, space=space)) for space in spaces]
     count = budget(cell).draws
-    for drawn in draws(lists, count - 1):
-        setting = _setting(cell, drawn)
-        if setting not in tried:  # for a network without curvature the same setting may be drawn twice
-            tried.append(setting)
+    if cell.row not in WIDER_ROWS:
+        lists = (COLUMNS if cell.dataset == "airport" else WORDS) | CURVED
+        papers = {**PAPER, "features": (lists["features"][0][0], "points", 1.0)}
+        return distinct((_paper_setting(cell, values) for values in chain([papers], draws(lists, count - 1))), count)
+    if cell.dataset != "pubmed":
+        plain: dict[str, Any] = {"feature_norm": "columns", "dropout": 0.0, "l2": 0.0}
+        written = WIDER_COLUMNS if cell.dataset == "airport" else WIDER_WORDS
+        return [_wider_setting(cell, **{**plain, **COMMON, **values}) for values in written]
+    unused = () if cell.row.endswith("appnp") else ("alpha", "propagation_steps")
+    drawn = chain(FIRST, draws(DRAWN, count - len(FIRST)))
+    used = ({name: value for name, value in values.items() if name not in unused} for values in drawn)
+    return distinct((_wider_setting(cell, **{**COMMON, "output": "midpoint", **values}) for values in used), count)
+
+
+def draws(lists: Lists, count: int) -> Iterator[dict[str, Any]]:
+    """An endless series of settings, always the same; in each round of `count` all values of a list are used evenly."""
+    rng = random.Random(0)
+    while True:
+        repeated = {name: (list(values) * -(-count // len(values)))[:count] for name, values in lists.items()}
+        columns = {name: rng.sample(values, count) for name, values in repeated.items()}
+        yield from ({name: column[i] for name, column in columns.items()} for i in range(count))
+
+
+def distinct(drawn: Iterable[Experiment], count: int) -> list[Experiment]:
+    """The first so many experiments that differ: a network that does not use all settings may have some drawn twice."""
+    tried: list[Experiment] = []
+    for experiment in drawn:
+        if experiment not in tried:
+            tried.append(experiment)
         if len(tried) == count:
             break
     return tried
 
 
-def _setting(cell: Cell, drawn: dict[str, Any]) -> Experiment:
+def _paper_setting(cell: Cell, drawn: Mapping[str, Any]) -> Experiment:
     names = ("dropout", "adjacency_dropout", "dropconnect", "adjacency_norm", "lr", "l2")
     values = {name: drawn[name] for name in names}
     values |= {"output": "paper", "self_features": "off"}
@@ -158,6 +221,12 @@ def _setting(cell: Cell, drawn: dict[str, Any]) -> Experiment:
     return Experiment(cell.dataset, "kappa-gcn", ClassificationSettings(space, **values))
 
 
+def _wider_setting(cell: Cell, space: str, **values: Any) -> Experiment:
+    if not cell.row.startswith("kappa"):
+        space = "E" + space[1:].split("(")[0]
+    return Experiment(cell.dataset, MODELS[cell.row], ClassificationSettings(space, **values))
+
+
 def halving(cell: Cell) -> Halving:
     """The choice among the settings of a cell: a split for all of them, then more splits for the best."""
     drawn = budget(cell)
@@ -169,30 +238,6 @@ def halving(cell: Cell) -> Halving:
     )
 
 
-def first_round(cell: Cell, finished: Finished) -> list[Run]:
-    """A run of every setting."""
-    return [job for e in settings(cell, finished) for job in halving(cell).first(e)]
-
-
-def last_round(cell: Cell, finished: Finished) -> list[Run]:
-    """The runs of the settings that are kept."""
-    rounds = halving(cell)
-    return [job for e in rounds.kept(settings(cell, finished), finished) for job in rounds.last(e)]
-
-
-def of_flat_cell(jobs: Callable[[Cell, Finished], list[Run]]) -> Callable[[Cell, Finished], list[Run]]:
-    """These runs of the flat cell whose settings a cell takes; none for a cell with a search of its own."""
-
-    def of_followed(cell: Cell, finished: Finished) -> list[Run]:
-        flat = follows(cell)
-        return [] if flat is None else jobs(flat, finished)
-
-    return of_followed
-
-
 def chosen(cell: Cell, finished: Finished) -> tuple[Experiment, float] | None:
     """The setting with the best mean accuracy over the splits, and that mean; None before the search is finished."""
     return halving(cell).chosen(settings(cell, finished), finished)
-
-
-ROUNDS = (of_flat_cell(first_round), of_flat_cell(last_round), first_round)  # before the last one

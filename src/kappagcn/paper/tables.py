@@ -9,13 +9,13 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from kappagcn.paper.cells import CURVED, DATASETS, ROWS, Cell
-from kappagcn.paper.wider import WIDER_ROWS
+from kappagcn.paper.cells import CURVED, DATASETS, ROWS, WIDER_ROWS, Cell
+from kappagcn.paper.runs import Record
 from kappagcn.training.estimate import Estimate, bootstrapped
 
-__all__ = ["Table", "accuracy_table", "curvature_table", "difference"]
+__all__ = ["Records", "Table", "accuracy", "accuracy_table", "curvature_table", "grid_table", "paper"]
 
-Record = dict[str, Any]
+Records = Mapping[Cell, Sequence[Record]]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,25 @@ class Table:
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def grid_table(
+    records: Records, entry: Callable[[Cell], str], rows: Mapping[str, str], datasets: Mapping[str, str]
+) -> Table:
+    """A table with networks as rows and datasets as columns, as far as they have cells.
+
+    Args:
+        records: Records of each cell.
+        entry: The text of a cell.
+        rows: Titles of the rows.
+        datasets: Titles of the columns.
+    """
+    across = [dataset for dataset in datasets if any(cell.dataset == dataset for cell in records)]
+    down = [row for row in rows if any(cell.row == row for cell in records)]
+    lines = [[entry(Cell(d, row)) if Cell(d, row) in records else "" for d in across] for row in down]
+    return Table(
+        ["", *(datasets[d] for d in across)], [[rows[row], *line] for row, line in zip(down, lines, strict=True)]
+    )
+
+
 @cache
 def paper() -> dict[str, Any]:
     """The numbers of Tables 1, 2 and 3 of arXiv:1911.05076."""
@@ -55,28 +74,7 @@ def accuracy(records: Sequence[Record]) -> Estimate | None:
     return bootstrapped(values) if values else None
 
 
-def difference(ours: Sequence[Record], theirs: Sequence[Record]) -> Estimate:
-    """Difference of the accuracies of two networks, over the splits and seeds that both have.
-
-    >>> one = [{"split": s, "run": 0, "test": {"accuracy": 0.8 + 0.1 * s}} for s in range(2)]
-    >>> other = [{"split": s, "run": 0, "test": {"accuracy": 0.7 + 0.1 * s}} for s in range(2)]
-    >>> str(difference(one, other))
-    '0.100 ± 0.000'
-    """
-    mine, other = (
-        {(record["split"], record["run"]): record["test"]["accuracy"] for record in each if "test" in record}
-        for each in (ours, theirs)
-    )
-    return bootstrapped([mine[key] - other[key] for key in mine if key in other])
-
-
-def curvatures(records: Sequence[Record]) -> list[Estimate]:
-    """Curvature of each factor, in the epoch whose weights were kept."""
-    values = [record["curvatures"] for record in records if "test" in record]
-    return [bootstrapped(factor) for factor in zip(*values, strict=True)]
-
-
-def accuracy_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
+def accuracy_table(records: Records) -> Table:
     """Table 2: mean test accuracy with its interval, and the paper's in parentheses.
 
     >>> accuracy_table({Cell("cora_ml", "H16"): []}).rows
@@ -84,21 +82,18 @@ def accuracy_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
     """
 
     def entry(cell: Cell) -> str:
-        ours = f"{accuracy(records[cell]) or 'no runs'}{_failures(records[cell])}"
+        of_cell = records[cell]
+        failed = sum("failed" in record for record in of_cell)
+        ours = f"{accuracy(of_cell) or 'no runs'}" + (f", {failed} of {len(of_cell)} runs diverged" if failed else "")
         if cell.row in WIDER_ROWS:
             return ours
         mean, interval = paper()["accuracy"][cell.row][cell.dataset]
         return f"{ours} (paper {mean:.3f} ± {interval:.3f})"
 
-    return _table(entry, list(records))
+    return grid_table(records, entry, {**ROWS, **WIDER_ROWS}, DATASETS)
 
 
-def _failures(records: Sequence[Record]) -> str:
-    failed = sum("failed" in record for record in records)
-    return f", {failed} of {len(records)} runs diverged" if failed else ""
-
-
-def curvature_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
+def curvature_table(records: Records) -> Table:
     """Table 3: mean learned curvature of each factor, and the paper's in parentheses.
 
     >>> curvature_table({Cell("cora_ml", "H16"): []}).rows
@@ -106,18 +101,9 @@ def curvature_table(records: Mapping[Cell, Sequence[Record]]) -> Table:
     """
 
     def entry(cell: Cell) -> str:
-        ours = ", ".join(map(str, curvatures(records[cell]))) or "no runs"
+        kappas = zip(*(record["curvatures"] for record in records[cell] if "test" in record), strict=True)
+        ours = ", ".join(str(bootstrapped(factor)) for factor in kappas) or "no runs"
         theirs = ", ".join(f"{k:.2f} ± {i:.2f}" for k, i in paper()["curvature"][cell.row][cell.dataset])
         return f"{ours} (paper {theirs})".replace("-", "−")
 
-    return _table(entry, [cell for cell in records if cell.row in CURVED])
-
-
-def _table(entry: Callable[[Cell], str], wanted: Sequence[Cell]) -> Table:
-    """Networks as rows, datasets as columns."""
-    datasets = [dataset for dataset in DATASETS if any(cell.dataset == dataset for cell in wanted)]
-    names = {**ROWS, **WIDER_ROWS}
-    rows = [row for row in names if any(cell.row == row for cell in wanted)]
-    lines = [[entry(cell) if (cell := Cell(d, row)) in wanted else "" for d in datasets] for row in rows]
-    titles = [names[row] for row in rows]
-    return Table(["", *(DATASETS[d] for d in datasets)], [[t, *each] for t, each in zip(titles, lines, strict=True)])
+    return grid_table({cell: runs for cell, runs in records.items() if cell.row in CURVED}, entry, ROWS, DATASETS)

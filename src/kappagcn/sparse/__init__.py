@@ -1,10 +1,9 @@
 """Sparse matrices: products with dense rows, the normalised adjacency, and the neighbour sampler."""
 
-from kappagcn.sparse.base import Matrix
 from kappagcn.sparse.compressed import CSR, multiply
 from kappagcn.sparse.loader import EdgeSampler, KappaNeighborLoader
 from kappagcn.sparse.mapped import MappedAdjacency
-from kappagcn.sparse.matrix import SparseMatrix
+from kappagcn.sparse.matrix import Matrix, SparseMatrix
 from kappagcn.sparse.normalization import NORMALIZATIONS, bipartite_adjacency, normalized_adjacency
 from kappagcn.sparse.sampler import NeighbourSampler, Sample, SparseRows
 

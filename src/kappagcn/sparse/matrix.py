@@ -1,7 +1,8 @@
-"""The matrix that is given by its entries."""
+"""Matrices that multiply rows of nodes: what layers ask of one, and the matrix that is given by its entries."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Self, TypeVar, cast
 
@@ -9,24 +10,84 @@ import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
-from kappagcn.sparse.base import Matrix
-from kappagcn.sparse.compressed import CSR, csr_product, product
-from kappagcn.sparse.positions import Positions, versions_of
+from kappagcn.sparse.compressed import CSR, csr_product, product, sorted_order
 from kappagcn.tracing import is_cheap_to_read, is_compiled_for_cpu, is_concrete
 
-__all__ = ["SparseMatrix", "check_range"]
+__all__ = ["Matrix", "SparseMatrix", "check_range"]
 
 T = TypeVar("T")
+Orders = dict[str, Any]  # of entries, made at their first use by matrices with the same positions
+
+
+class Matrix(ABC):
+    """What layers ask of a matrix (M, N) that multiplies rows of nodes, (N, D) → (M, D). It never changes.
+
+    Attributes:
+        shape: (M, N).
+    """
+
+    shape: tuple[int, int]
+
+    @property
+    @abstractmethod
+    def dtype(self) -> torch.dtype:
+        """Floating-point type of the entries."""
+
+    @property
+    @abstractmethod
+    def requires_grad(self) -> bool:
+        """Whether the entries get a gradient."""
+
+    @abstractmethod
+    def product(self, x: Tensor) -> Tensor:
+        """The product with rows, (N, D) → (M, D), differentiable."""
+
+    @abstractmethod
+    def to(self, *args: Any, **kwargs: Any) -> Matrix:
+        """The matrix in another dtype or on another device; arguments are those of ``Tensor.to``."""
+
+    @abstractmethod
+    def dropout(self, p: float) -> Matrix:
+        """The matrix with each entry set to 0 with probability p, and the others divided by 1 − p."""
+
+    @abstractmethod
+    def row_sums(self) -> Tensor:
+        """Row sums Σ_j A_ij, (M,)."""
+
+    @abstractmethod
+    def is_non_negative(self) -> bool:
+        """Whether no entry is below 0."""
+
+    def __matmul__(self, x: Tensor) -> Tensor:
+        return self.product(x)
+
+    def check(self, x: Tensor) -> None:
+        """Refuse rows that cannot be multiplied by this matrix."""
+        if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[0] != self.shape[1] or not x.is_floating_point():
+            value = f"{x.dtype} {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            raise GraphError(
+                f"expected ({self.shape[1]}, D) of floating-point numbers for a matrix {self.shape}, found {value}."
+            )
+
+    def is_local(self) -> bool:
+        """Whether compiled loops can take the matrix by `csr`, `csr_transpose` and `row_sums`."""
+        return False
+
+    def any_rank(self, condition: bool) -> bool:
+        """Whether the condition holds on any rank that has rows of the matrix."""
+        return condition
+
+    def mean_over_ranks(self, values: Tensor) -> Tensor:
+        """The mean of one number for each node, (N,), over the nodes of all ranks."""
+        return values.mean()
 
 
 class SparseMatrix(Matrix):
     """An (M, N) matrix that multiplies dense rows: ``matrix @ x``, (N, D) → (M, D), differentiable in x.
 
-    Repeated entries add up. The matrix cannot be changed; `with_values` gives another one with the same positions,
-    which shares their order. If the values need a gradient, the product is a sum over entries, not a CSR product.
-
-    The order of entries by row and by column is made at the first product, and again if one of the tensors was changed
-    in place since then; functions compiled by ``torch.compile`` do not notice such changes.
+    Repeated entries add up. The matrix and its tensors must not be changed; `with_values` gives another one with the
+    same positions, which shares their order. If the values need a gradient, the product is a sum over entries, not a
+    CSR product.
 
     Args:
         rows: Row of each entry, (E,).
@@ -40,51 +101,41 @@ class SparseMatrix(Matrix):
             [ 3.]])
     """
 
+    rows: Tensor
+    cols: Tensor
+    values: Tensor
+    _orders: Orders
+    _made: dict[object, Any]  # what products compute once, by name
+
     def __init__(self, rows: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int]) -> None:
         check_range(rows, shape[0], "rows: expected entries")
         check_range(cols, shape[1], "cols: expected entries")
-        self._set(Positions(rows, cols, shape), values)
+        self._set(rows, cols, values, shape, {})
 
-    def _set(self, positions: Positions, values: Tensor) -> None:
-        self._positions, self._values = positions, values
-        self._made: dict[str, Any] = {}  # what products compute once, by name
-        self._versions: tuple[int, ...] | None = None  # of the tensors when it was made
+    def _set(self, rows: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int], orders: Orders) -> None:
+        self.rows, self.cols, self.values, self.shape = rows, cols, values, shape
+        self._orders, self._made = orders, {}
 
-    @property
-    def rows(self) -> Tensor:
-        """Row of each entry, (E,)."""
-        return self._positions.rows
-
-    @property
-    def cols(self) -> Tensor:
-        """Column of each entry, (E,)."""
-        return self._positions.cols
-
-    @property
-    def values(self) -> Tensor:
-        """Entries, (E,)."""
-        return self._values
-
-    @property
-    def shape(self) -> tuple[int, int]:  # type: ignore[override]
-        """(M, N)."""
-        return self._positions.shape
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in vars(self):
+            raise AttributeError(f"{name}: expected no change of a matrix; make another one, as with_values does.")
+        super().__setattr__(name, value)
 
     @property
     def dtype(self) -> torch.dtype:
         """Floating-point type of the entries."""
-        return self._values.dtype
+        return self.values.dtype
 
     @property
     def requires_grad(self) -> bool:
         """Whether the entries get a gradient."""
-        return self._values.requires_grad
+        return self.values.requires_grad
 
     def __getstate__(self) -> dict[str, Any]:
         return {"rows": self.rows, "cols": self.cols, "values": self.values, "shape": self.shape}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._set(Positions(state["rows"], state["cols"], state["shape"]), state["values"])
+        self._set(state["rows"], state["cols"], state["values"], state["shape"], {})
 
     @classmethod
     def from_tensor(cls, matrix: Tensor) -> SparseMatrix:
@@ -98,41 +149,51 @@ class SparseMatrix(Matrix):
         rows, cols = entries.indices().clone()  # views of a sparse tensor cannot be compiled
         return SparseMatrix(rows, cols, entries.values().clone(), (matrix.shape[0], matrix.shape[1]))
 
-    def _derived(self, positions: Positions, values: Tensor) -> Self:
+    def _derived(
+        self, rows: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int], orders: Orders | None = None
+    ) -> Self:
         """A matrix of the same kind with these entries."""
         matrix = object.__new__(type(self))
-        matrix._set(positions, values)
+        matrix._set(rows, cols, values, shape, {} if orders is None else orders)
         return matrix
 
     def with_values(self, values: Tensor) -> Self:
         """A matrix with other values at the same positions."""
         if values.shape != self.rows.shape:
             raise GraphError(f"values: expected {tuple(self.rows.shape)}, found {tuple(values.shape)}.")
-        return self._derived(self._positions, values)
+        return self._derived(self.rows, self.cols, values, self.shape, self._orders)
 
     def with_heads(self, values: Tensor) -> Self:
         """The block-diagonal matrix, (M·H, N·H), of one matrix for each column of values, (E, H).
 
         Rows of nodes for each head, (N, H, D), are its rows as (N·H, D).
         """
-        if values.shape[1] == 1:
+        heads = values.shape[1]
+        if heads == 1:
             return self.with_values(values.squeeze(1))
-        return self._derived(self._positions.repeated(values.shape[1]), values.flatten())
+        name = f"{heads} heads"
+        if name not in self._orders:
+            number = torch.arange(heads, device=self.rows.device)
+            rows, cols = ((heads * part.unsqueeze(1) + number).flatten() for part in (self.rows, self.cols))
+            self._orders[name] = rows, cols, (heads * self.shape[0], heads * self.shape[1]), {}
+        rows, cols, shape, orders = self._orders[name]
+        return self._derived(rows, cols, values.flatten(), shape, orders)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """The matrix in another dtype or on another device; arguments are those of ``Tensor.to``."""
-        values = self._values.to(*args, **kwargs)
-        if values is self._values:
+        values = self.values.to(*args, **kwargs)
+        if values is self.values:
             return self
         if values.device != self.values.device:
-            return self._derived(self._positions.to(values.device), values)
+            rows, cols = (part.to(values.device) for part in (self.rows, self.cols))
+            return self._derived(rows, cols, values, self.shape)
         if self.requires_grad or not is_concrete(values):
             return self.with_values(values)
-        return self._once(f"{values.dtype}", lambda: self.with_values(self.values.to(values.dtype)))
+        return self._once(("to", values.dtype), lambda: self.with_values(self.values.to(values.dtype)))
 
     def transpose(self) -> SparseMatrix:
         """The transpose, (N, M)."""
-        return self._derived(Positions(self.cols, self.rows, self.shape[::-1]), self.values)
+        return self._derived(self.cols, self.rows, self.values, self.shape[::-1])
 
     def dropout(self, p: float) -> Self:
         """The matrix with each entry set to 0 with probability p, and the others divided by 1 − p."""
@@ -147,7 +208,7 @@ class SparseMatrix(Matrix):
         """The matrix with repeated entries added up."""
         entries = self.to_coo()
         rows, cols = entries.indices()
-        return self._derived(Positions(rows, cols, self.shape), entries.values())
+        return self._derived(rows, cols, entries.values(), self.shape)
 
     def product(self, x: Tensor) -> Tensor:
         """``matrix @ x`` as a method, which torch.compile can trace."""
@@ -168,8 +229,8 @@ class SparseMatrix(Matrix):
 
     def _is_in_steps(self, *others: Tensor) -> bool:
         """Whether a product has to be made of differentiable steps of torch, and nothing may be cached."""
-        tensors = (self._values, *others)
-        return self._values.requires_grad or not (is_concrete(*tensors) or is_compiled_for_cpu(*tensors))
+        tensors = (self.values, *others)
+        return self.values.requires_grad or not (is_concrete(*tensors) or is_compiled_for_cpu(*tensors))
 
     def gather(self, x: Tensor) -> Tensor:
         """The rows that the columns of the matrix refer to, differentiable: x itself, unless ranks share the matrix."""
@@ -195,29 +256,37 @@ class SparseMatrix(Matrix):
     def with_arrays(self, csr: CSR, transpose: CSR, row_sums: Tensor) -> Self:
         """The matrix with arrays that were made before, so that products do not sort its entries."""
         matrix = self.with_values(self.values)
-        matrix._versions = versions_of(self.rows, self.cols, self.values)
         matrix._made.update(csr=csr, csr_transpose=transpose, row_sums=row_sums)
         return matrix
 
     def csr(self) -> CSR:
         """The entries by row, cached."""
-        return self._once("csr", lambda: self._positions.compressed(self.values))
+        return self._once("csr", lambda: self._compressed(0))
 
     def csr_transpose(self) -> CSR:
         """The entries of the transpose by row, cached."""
-        return self._once("csr_transpose", lambda: self._positions.compressed_transpose(self.values))
+        return self._once("csr_transpose", lambda: self._compressed(1))
+
+    def _compressed(self, axis: int) -> CSR:
+        """The values in the order of rows, then columns (0), or of columns (1)."""
+        if "sorted" not in self._orders:
+            column_starts, by_column = sorted_order(self.cols, self.shape[1])
+            row_starts, order = sorted_order(self.rows.index_select(0, by_column), self.shape[0])
+            by_row = by_column.index_select(0, order)
+            self._orders["sorted"] = (
+                (row_starts, self.cols.index_select(0, by_row).int(), by_row),
+                (column_starts, self.rows.index_select(0, by_column).int(), by_column),
+            )
+        starts, indices, order = self._orders["sorted"][axis]
+        return CSR(starts, indices, self.values.detach().index_select(0, order))
 
     def matrices(self) -> tuple[Tensor, Tensor]:
         """The matrix and its transpose as CSR tensors of torch, without a gradient, cached."""
         return self._once("matrices", lambda: (self.to_csr(), self.csr_transpose().tensor(self.shape[0])))
 
-    def arrays(self) -> tuple[Any, Any, Any]:
-        """`csr`, `csr_transpose` and `row_sums` as NumPy arrays, cached."""
-        return self._once("arrays", self._arrays)
-
-    def _arrays(self) -> tuple[Any, Any, Any]:
-        matrix, transpose = (tuple(map(Tensor.numpy, csr)) for csr in (self.csr(), self.csr_transpose()))
-        return matrix, transpose, self.row_sums().contiguous().numpy()
+    def prepared(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+        """`matrices` and row sums in a dtype, as midpoints need them, cached."""
+        return self._once(dtype, lambda: (*self.to(dtype).matrices(), self.to(dtype).row_sums()))
 
     def to_csr(self) -> Tensor:
         """The matrix as a CSR tensor of torch, without a gradient."""
@@ -233,11 +302,8 @@ class SparseMatrix(Matrix):
         dense = self.values.new_zeros(self.shape)
         return dense.index_put((self.rows, self.cols), self.values, accumulate=True)
 
-    def _once(self, name: str, make: Callable[[], T]) -> T:
-        """The value of `make`, computed again only if the entries have been changed in place."""
-        versions = versions_of(self._positions.rows, self._positions.cols, self._values)
-        if versions not in (None, self._versions):
-            self._made, self._versions = {}, versions
+    def _once(self, name: object, make: Callable[[], T]) -> T:
+        """The value of `make`, computed once."""
         if name not in self._made:
             with torch.inference_mode(False):
                 self._made[name] = make()

@@ -22,18 +22,6 @@ from kappagcn.models import NodeClassifier, build_model
 from kappagcn.run_folder import plain_json, save_json, should_resume, writing
 from kappagcn.training.trainer import Record, Trainer
 
-__all__ = [
-    "CheckpointFolder",
-    "fingerprint",
-    "load_model",
-    "load_state",
-    "load_tensors",
-    "loading",
-    "save_tensors",
-    "state_tensors",
-]
-
-
 STATE = "model/"  # before the names of a model's tensors, in a file that has others
 
 

@@ -15,8 +15,6 @@ from torch import Tensor
 
 from kappagcn.training.scale_free import ScaleFreeCurvatures
 
-__all__ = ["CurvatureInterval", "interval_of", "upper_limit"]
-
 TOLERANCE = 0.01
 FIRST, LARGEST = 0.05, 8.0  # steps of asinh(κR²): the first one, and the largest distance from the learned value
 NEGLIGIBLE = 1e-9  # values below this count as 0

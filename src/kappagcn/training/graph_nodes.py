@@ -15,8 +15,6 @@ from kappagcn.graphs.io.undirected import node_index
 from kappagcn.graphs.node_rows import has_rows
 from kappagcn.training.labelled import label_array, node_labels, note_of_unlabelled, read_labelled, unlabelled
 
-__all__ = ["GraphNodes", "as_indices", "chosen_rows", "training_graph"]
-
 Array = NDArray[Any]
 MASKS = ("train_mask", "val_mask", "test_mask")
 

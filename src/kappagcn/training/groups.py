@@ -11,8 +11,6 @@ from kappagcn.errors import ConfigError
 from kappagcn.geometry import Curvature
 from kappagcn.optim import ManifoldParameter
 
-__all__ = ["parameter_groups"]
-
 
 def parameter_groups(
     model: nn.Module,

@@ -22,18 +22,6 @@ from kappagcn.graphs.io.node_table import MISSING_LABELS
 from kappagcn.graphs.io.undirected import counted, node_index
 from kappagcn.graphs.node_rows import NodeRows, has_rows, names_by_row, node_rows, row_of_each_node
 
-__all__ = [
-    "class_indices",
-    "encode_labels",
-    "label_array",
-    "mask_split",
-    "node_labels",
-    "note_of_unlabelled",
-    "read_labelled",
-    "read_labels",
-    "unlabelled",
-]
-
 Array = NDArray[Any]
 MANY_LABELS = 20  # labelled nodes from which most of them cannot have classes of their own
 STOPPING = 0.1  # share of the labelled nodes that decides when to stop, without masks

@@ -16,8 +16,6 @@ from kappagcn.sparse import SparseMatrix
 from kappagcn.sparse.sampler import NeighbourSampler, Sample, SparseRows
 from kappagcn.training.setting_field import check_count
 
-__all__ = ["Inference", "layerwise", "take_rows"]
-
 BATCH = 4096
 CACHED_BLOCKS = 4
 

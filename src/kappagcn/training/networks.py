@@ -1,9 +1,10 @@
-"""From settings and a graph to a trained network: what node classification and link prediction share."""
+"""From settings and a graph to a trained network, and its use of edge weights: what classification and links share."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import fields, replace
 from typing import Any, TypeVar
@@ -16,22 +17,84 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry.signature import format_signature, parse_signature
 from kappagcn.graphs import normalize_rows, standardize_columns
 from kappagcn.graphs.io.node_data import are_words, fits_dense
-from kappagcn.training.edge_weights import TRIAL_EPOCHS, choose_unit, in_units
 from kappagcn.training.run import TrainingResult
 from kappagcn.training.setting_field import idle_reason
 from kappagcn.training.settings import ON_GRAPHS, NetworkSettings, TrainingSettings
 from kappagcn.training.trainer import seeded
 
-__all__ = [
-    "as_dense",
-    "default_normalization",
-    "network_options",
-    "normalized_features",
-    "regularisation",
-    "start_space",
-    "train_network",
-    "with_resolved",
-]
+TRIAL_EPOCHS = 50
+MANY = 100  # ratio of the largest weight to the median from which weights are called heavy-tailed
+
+
+def unit_of(choice: str, weights: Tensor | None) -> float | None:
+    """The number by which weights are divided; None where they are not used.
+
+    ``"scaled"`` takes the median of the positive weights: self-loops, of weight 1, then count as a typical edge does.
+
+    >>> import torch
+    >>> unit_of("scaled", torch.tensor([100.0, 300.0, 200.0])), unit_of("raw", torch.ones(2)), unit_of("none", None)
+    (200.0, 1.0, None)
+    """
+    if weights is None or choice == "none":
+        return None
+    positive = weights[weights > 0]
+    return float(positive.median()) if choice != "raw" and len(positive) else 1.0
+
+
+def in_units(data: Data, unit: float | None) -> Data:
+    """The graph with its weights divided by a unit, or without them; `data` is not changed."""
+    weights = data.get("edge_weight")
+    if weights is None or unit == 1:
+        return data
+    scaled = copy(data)
+    scaled.edge_weight = None if unit is None else weights / unit
+    return scaled
+
+
+def choose_unit(choice: str, data: Data, can_try: bool, trial: Callable[[Data], float]) -> float | None:
+    """The unit of `unit_of`; for ``"auto"`` that of the better of two trials, with scaled weights and without.
+
+    There is a choice where the network looks at weights and there are nodes or pairs to judge it by. `trial` trains on
+    a graph for a while, and returns the loss on stopping nodes or validation pairs.
+    """
+    weights = data.get("edge_weight")
+    unit = unit_of(choice, weights)
+    alike = weights is None or not len(weights) or bool((weights == weights[0]).all())
+    if choice != "auto" or alike or not can_try:
+        return unit
+    return unit if trial(in_units(data, unit)) <= trial(in_units(data, None)) else None
+
+
+def usage(settings: Any, weights: Tensor | None, unit: float | None) -> str | None:
+    """What a network does with the weights of a graph, in one line; None without weights, or if it has no use for them.
+
+    >>> import torch
+    >>> from kappagcn.classification.settings import ClassificationSettings
+    >>> usage(ClassificationSettings(), torch.ones(3), None)
+    'ignored: trials without them were better; --set edge-weights=scaled uses them'
+    """
+    if weights is None or settings.model not in ON_GRAPHS:
+        return None
+    choice, positive = settings.edge_weights, weights[weights > 0]
+    ratio = float(positive.max() / positive.median()) if len(positive) else 1.0
+    tails = f" (the largest is {ratio:,.0f} times the median)" if ratio >= MANY else ""
+    if unit is None and choice == "none":
+        return "ignored"
+    if unit is None:
+        return f"ignored: trials without them were better{tails}; --set edge-weights=scaled uses them"
+    form = "used as they are" if choice == "raw" else f"used, in units of their median {unit:.3g}"
+    return f"{form}{tails}" + ("; --set weights=false ignores them" if choice == "auto" else "")
+
+
+def weights_of_runs(usages: Sequence[str | None]) -> str | None:
+    """How several runs use edge weights, in one line.
+
+    >>> weights_of_runs(["ignored: ...", "ignored: ...", "used"])
+    'ignored: ... (in 2 of 3 runs)'
+    """
+    most, count = Counter(usages).most_common(1)[0]
+    return most if most is None or count == len(usages) else f"{most} (in {count} of {len(usages)} runs)"
+
 
 SettingsT = TypeVar("SettingsT", bound=NetworkSettings)
 ModelT = TypeVar("ModelT", bound=nn.Module)
@@ -129,7 +192,7 @@ def train_network(
         device: Device to train on.
         build: The network with new weights for a graph.
         fit: Trains a network: ``fit(network, graph, training, **run)``.
-        trial_loss: Of a trial, by which the unit of edge weights is chosen.
+        trial_loss: Loss of a trial, by which the unit of edge weights is chosen.
         can_try: Whether there are nodes or pairs to judge a trial by.
         run: Run folder, resuming and callbacks.
     """

@@ -1,4 +1,4 @@
-"""Provenance of a run: the call of the estimator, versions of Python and packages, and the commit of the code."""
+"""Provenance of a run: its call in Python or its command, versions of Python and packages, the commit of the code."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ import torch
 
 from kappagcn._version import __version__
 
-__all__ = ["commit", "provenance"]
-
 PACKAGE = Path(__file__).parents[1]
 
 
 def provenance(estimator: Any) -> dict[str, Any]:
-    """The call of an estimator in Python, and versions, for the summary of its run.
+    """The call of an estimator in Python, versions, and its command if there is one, for the summary of its run.
 
     >>> from kappagcn import GraphEmbedder
     >>> provenance(GraphEmbedder("H2", epochs=30))["call"]
@@ -31,7 +29,8 @@ def provenance(estimator: Any) -> dict[str, Any]:
         "torch": torch.__version__,
         "numpy": numpy.__version__,
     }
-    return {"call": f"{estimator!r}.fit(graph)", "versions": versions}
+    command = {} if estimator.command is None else {"command": estimator.command}
+    return {"call": f"{estimator!r}.fit(graph)", "versions": versions, **command}
 
 
 @cache

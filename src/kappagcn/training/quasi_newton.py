@@ -8,12 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from kappagcn.errors import DivergedError
-from kappagcn.training.scale_free import ScaleFreeCurvatures
+from kappagcn.training.scale_free import LARGEST, ScaleFreeCurvatures
 from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.tasks import Task
 from kappagcn.training.trainer import Record, Trainer
-
-__all__ = ["QuasiNewtonTrainer"]
 
 CURVATURE_SHARE = 0.1  # units of a weight that count as one unit of asinh(κR²)
 WINDOW, LEAST_GAIN = 100, 1e-3  # epochs in which the loss has to fall by this share, or training stops
@@ -63,13 +61,12 @@ class QuasiNewtonTrainer(Trainer):
     ) -> None:
         super().__init__(model, task, config)
         self.fixed_epochs = fixed_epochs
-        curved = {id(p) for p in self.curved}
-        self.weights = {name: p for name, p in self.named.items() if id(p) not in curved}
         self.units = {
             name: torch.as_tensor(units.get(name, 1.0), dtype=torch.float64, device=p.device)
             for name, p in self.weights.items()
         }
         self.scaled = ScaleFreeCurvatures([] if radius is None else self.curved, radius or 1.0)
+        self.weight_count = sum(p.numel() for p in self.weights.values())
         self.values: list[float] = []
         self.stuck = False
         weights = [(p.detach().double() / self.units[name]).flatten() for name, p in self.weights.items()]
@@ -85,6 +82,9 @@ class QuasiNewtonTrainer(Trainer):
             raise DivergedError("gradient at the start", self.value, 0)
         self.wall = WALL * max(1.0, self.value)
         self.evaluated = [(self.position.detach().clone(), self.value, gradient)]
+
+    def _make_optimisers(self, regularised: list[nn.Parameter], radius: float | None) -> None:
+        """No Adam: L-BFGS is made once the units are known."""
 
     @torch.no_grad()
     def _write(self) -> None:
@@ -140,6 +140,8 @@ class QuasiNewtonTrainer(Trainer):
         """One step of L-BFGS, or downhill if that fails; returns whether the loss has fallen."""
         for _ in range(2):
             self.lbfgs.step(self._closure)
+            with torch.no_grad():  # its line search has no largest step
+                self.position[self.weight_count :].clamp_(-CURVATURE_SHARE * LARGEST, CURVATURE_SHARE * LARGEST)
             reached = self._evaluation()
             if reached[1] < self.value:
                 self.value, self.evaluated = reached[1], [reached]

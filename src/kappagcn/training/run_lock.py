@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import shutil
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
 
 from kappagcn.errors import CheckpointError
 
 if TYPE_CHECKING:
     from kappagcn.distributed import Communicator
 
-__all__ = ["locked"]
-
 SETTINGS = ("config.json", ".lock")  # files that are written before a run starts
-WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)  # of file systems that have none
 
 
 @contextmanager
@@ -54,55 +50,39 @@ def locked(folder: str | Path | None, communicator: Communicator | None = None) 
 def _lock(folder: Path) -> Iterator[None]:
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     had_settings = (folder / "config.json").exists()
+    path = folder / ".lock"
+    lock = FileLock(path, blocking=False)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = _locked_file(folder / ".lock")
+        lock.acquire()
     except FileExistsError:
         raise CheckpointError(f"{folder}: expected a folder for the run, found a file.") from None
+    except Timeout:
+        owner = "another process"
+        with suppress(OSError):  # it may have ended by now
+            owner = f"process {path.read_text().strip()}"
+        raise CheckpointError(
+            f"{folder}: {owner} is writing this run. Wait until it has ended, or choose another folder."
+        ) from None
     except OSError as problem:
         raise CheckpointError(f"{folder}: expected a folder to write in, found {problem.strerror}.") from None
-    with file:
-        try:
-            yield
-        except BaseException:
-            if not had_settings and not _results(folder):
-                (folder / "config.json").unlink(missing_ok=True)
-                if missing:
-                    shutil.rmtree(folder)
-                for path in missing[1:]:
-                    with suppress(OSError):  # others may use the folder by now
-                        path.rmdir()
-            raise
-        finally:
-            Path(file.name).unlink(missing_ok=True)
+    try:
+        path.write_text(f"{os.getpid()}\n")
+        yield
+    except BaseException:
+        if not had_settings and not _results(folder):
+            (folder / "config.json").unlink(missing_ok=True)
+            if missing:
+                shutil.rmtree(folder)
+            for parent in missing[1:]:
+                with suppress(OSError):  # others may use the folder by now
+                    parent.rmdir()
+        raise
+    finally:
+        path.unlink(missing_ok=True)  # while it is locked: who waits for it sees that it is gone
+        lock.release()
 
 
 def _results(folder: Path) -> bool:
     """Whether a folder has files of a run, beside its settings."""
     return any(path.is_file() and path.name not in SETTINGS for path in folder.rglob("*"))
-
-
-def _locked_file(path: Path) -> IO[str]:
-    """The file that is locked, with the number of this process in it."""
-    while True:
-        file = path.open("a+")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            with file:
-                file.seek(0)
-                owner = file.read().strip()
-            raise CheckpointError(
-                f"{path.parent}: process {owner} is writing this run. Wait until it has ended, or choose "
-                "another folder."
-            ) from None
-        except OSError as problem:
-            if problem.errno not in WITHOUT_LOCKS:
-                raise
-            warnings.warn(f"{path.parent}: cannot be locked; let no other process write this run.", stacklevel=6)
-            return file
-        if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
-            file.truncate(0)
-            print(os.getpid(), file=file, flush=True)
-            return file
-        file.close()  # its owner has removed it meanwhile

@@ -10,19 +10,6 @@ from typing import Any
 
 from kappagcn.errors import ConfigError
 
-__all__ = [
-    "GIVEN",
-    "check_count",
-    "check_value",
-    "description",
-    "flag_of",
-    "idle_reason",
-    "parsed",
-    "purpose",
-    "setting",
-    "settings_table",
-]
-
 GIVEN = "given"  # for `only`: any value but None
 
 

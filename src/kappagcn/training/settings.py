@@ -19,8 +19,6 @@ from typing import Any, ClassVar
 from kappagcn.errors import ConfigError
 from kappagcn.training.setting_field import GIVEN, check_value, flag_of, idle_reason, parsed, purpose, setting
 
-__all__ = ["NetworkSettings", "Settings", "TrainingSettings", "as_settings", "read_toml"]
-
 SPACE = "Space, such as H16, S16, H8xS8, or E16 (flat)"
 SEED_LIMIT = 2**32
 EPOCHS = "Maximum number of training epochs."

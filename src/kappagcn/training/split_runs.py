@@ -18,11 +18,9 @@ from kappagcn.distributed import Communicator
 from kappagcn.errors import CheckpointError
 from kappagcn.graphs import EdgeSplit, Split
 from kappagcn.run_folder import Embedded, read_json, save_embedded, save_json, should_resume, writing
-from kappagcn.training.edge_weights import weights_of_runs
+from kappagcn.training.networks import weights_of_runs
 from kappagcn.training.provenance import provenance
 from kappagcn.training.run_lock import locked
-
-__all__ = ["Record", "Report", "SplitRun", "SplitRuns"]
 
 UNCOMPARED = ("verbose", "intervals")  # settings in which a resumed run may differ
 Record = dict[str, Any]

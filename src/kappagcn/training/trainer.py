@@ -21,8 +21,6 @@ from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.stopping import EarlyStopping
 from kappagcn.training.tasks import Task
 
-__all__ = ["Trainer", "seeded"]
-
 Record = dict[str, Any]
 RESTARTS = 3  # most restarts of a network whose units have died
 
@@ -93,23 +91,15 @@ class Trainer:
         self.named = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.curvatures = [module for module in model.modules() if isinstance(module, Curvature)]
         self._initial = [c.raw.detach().clone() for c in self.curvatures]
-        kappas, decayed = {id(c.raw) for c in self.curvatures}, {id(p) for p in regularised or []}
-        weights = [p for p in self.named.values() if id(p) not in kappas]
+        kappas = {id(c.raw) for c in self.curvatures}
         relative = [c for c in self.curvatures if isinstance(c, RelativeCurvature)]
         in_units, self.scales = {id(c.raw) for c in relative}, [c.scale for c in relative]
-        curved = [p for p in self.named.values() if id(p) in kappas]
-        groups: list[dict[str, Any]] = [
-            {"params": [p for p in weights if id(p) in decayed], "weight_decay": config.l2, "lr": config.lr},
-            {"params": [p for p in weights if id(p) not in decayed], "lr": config.lr},
-            {"params": [p for p in curved if id(p) in in_units], "lr": config.curvature_lr},
-        ]
-        groups = [group for group in groups if group["params"]]
-        self.rates = [group["lr"] for group in groups]
-        self.adam = torch.optim.Adam(groups, fused=True) if groups else None
-        self.curved = [p for p in curved if id(p) not in in_units]
-        self.curvature_adam = (
-            None if radius is None or not self.curved else CurvatureAdam(self.curved, radius, config.curvature_lr)
-        )
+        self.weights = {name: p for name, p in self.named.items() if id(p) not in kappas}
+        self.scaled_curved = [p for p in self.named.values() if id(p) in in_units]
+        self.curved = [p for p in self.named.values() if id(p) in kappas - in_units]
+        self.adam: torch.optim.Optimizer | None = None
+        self.curvature_adam: CurvatureAdam | None = None
+        self._make_optimisers(regularised or [], radius)
         if config.self_training and not hasattr(task, "learn_predictions"):
             raise ConfigError("self_training: expected training on the whole graph in one process, found another.")
         if not self.named:
@@ -118,6 +108,20 @@ class Trainer:
         self._backup: list[Tensor] = []
         with seeded(config.random_state):
             self.random = torch.get_rng_state()
+
+    def _make_optimisers(self, regularised: list[nn.Parameter], radius: float | None) -> None:
+        config, decayed = self.config, {id(p) for p in regularised}
+        groups: list[dict[str, Any]] = [
+            {"params": [p for p in self.weights.values() if id(p) in decayed], "weight_decay": config.l2},
+            {"params": [p for p in self.weights.values() if id(p) not in decayed]},
+            {"params": self.scaled_curved, "lr": config.curvature_lr},
+        ]
+        groups = [{"lr": config.lr, **group} for group in groups if group["params"]]
+        for group in groups:
+            group["initial_lr"] = group["lr"]
+        self.adam = torch.optim.Adam(groups, fused=True) if groups else None
+        if radius is not None and self.curved:
+            self.curvature_adam = CurvatureAdam(self.curved, radius, config.curvature_lr)
 
     def kappas(self) -> list[float]:
         """Current curvatures."""
@@ -150,29 +154,22 @@ class Trainer:
             now = self.model.state_dict()
             torch._foreach_copy_(list(self.best.values()), [now[name].detach() for name in self.best])
             self.best_record = record
-        if self._has_ended() and not self._last_epoch():
-            if self.restarts < RESTARTS and self._has_collapsed():
-                self._restart()
-            elif self.rounds < self.config.self_training:
-                self._start_round()
+        if self.stopping.is_over() and not self._last_epoch():
+            self._start_again()
         return record
 
     @torch.no_grad()
-    def _has_collapsed(self) -> bool:
-        collapsed = getattr(self.task, "collapsed", None)
-        return collapsed is not None and bool(collapsed())
-
-    def _restart(self) -> None:
-        """Try again from new weights."""
-        self.restarts += 1
-        self._renew_weights()
-
-    def _start_round(self) -> None:
-        """Start a round of self-training, in which new weights learn what the best ones so far predict."""
-        self.rounds += 1
-        self.take_best()
+    def _start_again(self) -> None:
+        """New weights after a collapse, or for a round of self-training, in which they learn what the best predict."""
         learner: Any = self.task
-        learner.learn_predictions()
+        if self.restarts < RESTARTS and hasattr(learner, "collapsed") and learner.collapsed():
+            self.restarts += 1
+        elif self.rounds < self.config.self_training:
+            self.rounds += 1
+            self.take_best()
+            learner.learn_predictions()
+        else:
+            return
         self._renew_weights()
 
     @torch.no_grad()
@@ -205,11 +202,17 @@ class Trainer:
         self._check_norms("the gradient of", {n: p.grad for n, p in self.named.items() if p.grad is not None}, epoch)
         rate = self.config.rate(epoch)
         if self.adam is not None:
-            for group, lr in zip(self.adam.param_groups, self.rates, strict=True):
-                group["lr"] = rate * lr
+            for group in self.adam.param_groups:
+                group["lr"] = rate * group["initial_lr"]
             with threads_for(sum(p.numel() for p in self.named.values())):
                 self.adam.step()
-        self._move_curvatures(rate)
+        if self.curvature_adam is not None:
+            self.curvature_adam.step(rate)
+        else:
+            with torch.no_grad():
+                for kappa in self.curved:
+                    if kappa.grad is not None:
+                        kappa.sub_(rate * self.config.curvature_lr * kappa.grad)
         self._check_norms("the weights", dict(self.named), epoch)
         return value
 
@@ -221,15 +224,6 @@ class Trainer:
         loss.backward()
         self.sum_gradients()
         return value
-
-    @torch.no_grad()
-    def _move_curvatures(self, rate: float) -> None:
-        if self.curvature_adam is not None:
-            self.curvature_adam.step(rate)
-            return
-        for kappa in self.curved:
-            if kappa.grad is not None:
-                kappa.sub_(rate * self.config.curvature_lr * kappa.grad)
 
     def share_scales(self) -> None:
         """Give scales of rows their mean over all ranks."""
@@ -295,9 +289,6 @@ class Trainer:
 
     def is_over(self) -> bool:
         """Whether the last epoch is done, or patience has run out."""
-        return self._has_ended()
-
-    def _has_ended(self) -> bool:
         return self._last_epoch() or self.stopping.is_over()
 
     def _last_epoch(self) -> bool:

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from kappagcn.graphs import load_graph
-from kappagcn.paper import histograms as counted
+from kappagcn.paper.figures import measured as counted
 
 
 def test_every_node_is_counted_once_and_the_record_is_made_once(tmp_path, monkeypatch):

@@ -9,10 +9,9 @@ from matplotlib.colors import to_rgb
 
 from kappagcn.errors import CheckpointError
 from kappagcn.geometry import dist, dist2plane
-from kappagcn.paper.figures import geodesics, heatmaps, midpoints, trees
+from kappagcn.paper.figures import computed
 from kappagcn.paper.figures.catalogue import FIGURES, draw_paper_figure
-from kappagcn.paper.figures.paths import SHOWN
-from kappagcn.run_folder import save_json
+from kappagcn.paper.figures.measured import COMMANDS, SHOWN
 from kappagcn.view.figures.space import arcs
 from kappagcn.view.figures.style import DARK, LIGHT, styled
 
@@ -26,7 +25,7 @@ def records(tmp_path_factory):
     folder = tmp_path_factory.mktemp("records")
     arrays = {"nodes": 10, "edges": 12, "degrees": {"1": 4, "2": 5, "10": 1}, "curvature": SPREAD}
     datasets = dict.fromkeys(("citeseer", "cora_ml", "pubmed", "airport"), arrays)
-    save_json(folder / "histograms.json", {"datasets": datasets})
+    write(folder / "histograms.json", [{"datasets": datasets}])
     spaces = {"E10": 0.06} | {f"U10({k})": 0.06 + 0.01 * k for k in (-5.0, -1.0, -0.01, 0.0, 0.01, 1.0, 5.0)}
     lines = [{"embedding": {"space": space}, "distortion": value} for space, value in spaces.items()]
     write(folder / "sweep.jsonl", [*lines, {"failed": "diverged"}])
@@ -54,7 +53,6 @@ def test_every_figure_is_drawn_the_same_each_time(name, records, tmp_path):
     assert b"<dc:date>" not in one.read_bytes()
     assert len(one.read_bytes()) < 2**21
     assert FIGURES[name].title
-    assert FIGURES[name].caption.endswith(".")
 
 
 def test_themes_differ(tmp_path):
@@ -67,14 +65,14 @@ def test_themes_differ(tmp_path):
 
 @pytest.mark.parametrize("name", [name for name, each in FIGURES.items() if each.records])
 def test_missing_records_name_the_command_that_makes_them(name, tmp_path):
-    with pytest.raises(CheckpointError, match=f"found no file. `{FIGURES[name].command}` makes them"):
+    with pytest.raises(CheckpointError, match=f"found no file. `{COMMANDS[FIGURES[name].records]}` makes them"):
         draw_paper_figure(name, tmp_path / "out", tmp_path)
     assert not (tmp_path / "out").exists()
 
 
 def test_records_that_are_not_what_they_should_be(tmp_path):
     for text, result in (("[1]", "expected a record"), ('{"datasets": {"citeseer": {}}}', "found no cora_ml")):
-        (tmp_path / "histograms.json").write_text(text)
+        (tmp_path / "histograms.json").write_text(f"{text}\n")
         with pytest.raises(CheckpointError, match=result):
             draw_paper_figure("degrees", tmp_path, tmp_path)
 
@@ -88,7 +86,7 @@ def circle(points):
 
 @pytest.mark.parametrize("k", [-1.0, 1.0])
 def test_geodesics_are_the_right_circles(k):
-    for curve in [*geodesics.pencil(k), geodesics.other(k)]:
+    for curve in [*computed.pencil(k), computed.other(k)]:
         part = curve[240:481]  # off infinity on the sphere
         centre, square = circle(part)
         torch.testing.assert_close((part - centre).square().sum(-1), square.expand(len(part)), rtol=1e-6, atol=1e-6)
@@ -97,7 +95,7 @@ def test_geodesics_are_the_right_circles(k):
 
 
 def test_edges_of_the_disk_meet_its_rim_at_right_angles():
-    points, _, edges = trees.fan(3, -1.0)
+    points, _, edges = computed.fan(3, -1.0)
     curves = arcs(points[edges[:, 0]], points[edges[:, 1]], k=-1.0)
     torch.testing.assert_close(curves[:, 0], points[edges[:, 0]])
     torch.testing.assert_close(curves[:, -1], points[edges[:, 1]])
@@ -109,26 +107,26 @@ def test_edges_of_the_disk_meet_its_rim_at_right_angles():
 
 
 def test_the_great_circle_meets_the_equator_where_it_is_marked():
-    gap = (geodesics.other(1.0) - geodesics.across(1.0)).norm(dim=-1).min()
+    gap = (computed.other(1.0) - computed.across(1.0)).norm(dim=-1).min()
     assert gap < 0.01
 
 
 def test_trees_run_out_of_room_in_the_plane_alone():
-    flat, disk = ([trees.leaf_distance(trees.fan(d, k)[0], d, k) for d in trees.DEPTHS] for k in (0.0, -1.0))
+    flat, disk = ([computed.leaf_distance(computed.fan(d, k)[0], d, k) for d in computed.DEPTHS] for k in (0.0, -1.0))
     assert flat == sorted(flat, reverse=True)
     assert disk == sorted(disk)
-    for d, arrays in zip(trees.DEPTHS, flat, strict=True):
-        assert arrays == pytest.approx(2 * d * math.sin(math.pi / trees.BRANCHING**d))
-        points, levels, edges = trees.fan(d, -1.0)
+    for d, arrays in zip(computed.DEPTHS, flat, strict=True):
+        assert arrays == pytest.approx(2 * d * math.sin(math.pi / computed.BRANCHING**d))
+        points, levels, edges = computed.fan(d, -1.0)
         assert len(edges) == len(points) - 1
         assert (levels[edges[:, 0]] == levels[edges[:, 1]] + 1).all()
-        assert len(trees.way_up(len(points) - 1, edges)) == d
+        assert len(computed.way_up(len(points) - 1, edges)) == d
 
 
-@pytest.mark.parametrize("k", heatmaps.CURVATURES)
+@pytest.mark.parametrize("k", computed.CURVATURES)
 def test_colours_are_the_distances(k):
-    x = heatmaps.SEEN_FROM
-    side, grid = heatmaps.field(lambda y: dist(x, y, k=k), k, 2.0, pixels=50)
+    x = computed.SEEN_FROM
+    side, grid = computed.field(lambda y: dist(x, y, k=k), k, 2.0, pixels=50)
     for row, column in [(20, 30), (35, 10), (25, 25)]:
         y = torch.tensor([side[column], side[row]])
         assert grid[row, column] == pytest.approx(float(dist(x, y, k=k)))
@@ -137,23 +135,23 @@ def test_colours_are_the_distances(k):
 
 def test_the_picture_shows_the_field_the_right_way_up():
     with styled(LIGHT):
-        figure = heatmaps.hyperplanes(LIGHT)
-    for axis, k in zip(figure.axes, heatmaps.CURVATURES, strict=False):
+        figure = computed.hyperplanes(LIGHT)
+    for axis, k in zip(figure.axes, computed.CURVATURES, strict=False):
         (shown,) = axis.images
         left, right, bottom, top = shown.get_extent()
         grid = shown.get_array()
         for x, y in ((1.0, 0.5), (-0.5, -1.2)):
             row, column = (int((v - a) / (b - a) * len(grid)) for v, a, b in ((y, bottom, top), (x, left, right)))
-            there = dist2plane(torch.tensor([x, y]).double(), heatmaps.ON_PLANE, heatmaps.NORMAL, k=k)
+            there = dist2plane(torch.tensor([x, y]).double(), computed.ON_PLANE, computed.NORMAL, k=k)
             assert grid[row, column] == pytest.approx(float(there), abs=0.05)
         assert shown.origin == "lower"
 
 
 @pytest.mark.parametrize("k", [-1.0, 0.0, 1.0])
 def test_weighted_midpoints_run_along_the_geodesic(k):
-    x, y = midpoints.TWO[k]
-    points = midpoints.weighted_points(k)
-    torch.testing.assert_close(points[[0, -1]], midpoints.TWO[k])
+    x, y = computed.TWO[k]
+    points = computed.weighted_points(k)
+    torch.testing.assert_close(points[[0, -1]], computed.TWO[k])
     there = dist(x, points, k=k)
     torch.testing.assert_close(there + dist(points, y, k=k), dist(x, y, k=k).expand(21))
     assert (there.diff() > 0).all()

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from matplotlib import image
 
-from kappagcn.paper.figures.sweep import _figure
+from kappagcn.paper.figures.measured import draw_sweep as figure_of
 from kappagcn.view.figures.style import LIGHT, save, styled
 
 
 def draw_sweep(kappas, distortion, flat, path):
     with styled(LIGHT) as look:
-        return save(_figure((kappas, distortion), flat, None, look), path)
+        return save(figure_of((kappas, distortion), flat, (kappas, distortion), look), path)
 
 
 def test_the_curve_is_where_its_numbers_are(tmp_path):
