@@ -327,9 +327,9 @@ class Factors(NamedTuple):
 
 def _lift_all(v: Tensor, factors: Factors, limit: float) -> tuple[Tensor, Tensor, bool]:
     """Lifted rows, (N, D + F), their sinc and cosc, (F, 2, N), and whether some row is far."""
-    n, count = len(v), len(factors.kappas)
+    (kappas, ends), n, count = factors, len(v), len(factors.kappas)
     out, lifts = v.new_empty(n, v.shape[1] + count), v.new_empty(count, 2, n, dtype=torch.float64)
-    return out, lifts, _lift(as_array(v), *factors, limit, out.numpy(), lifts.numpy())
+    return out, lifts, _lift(as_array(v), kappas, ends, limit, out.numpy(), lifts.numpy())
 
 
 class _Lift(torch.autograd.Function):
