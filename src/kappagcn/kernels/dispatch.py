@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from kappagcn.errors import GeometryError
-from kappagcn.tracing import is_autocast_on, is_cheap_to_read
+from kappagcn.tracing import is_autocast_on, is_cheap_to_read, is_concrete
 
 _torch_only = False
 _numba = find_spec("numba")  # not imported, which takes a second
@@ -36,9 +36,11 @@ def _load(name: str) -> ModuleType | None:
 
 def runs_loops(*tensors: Tensor) -> bool:
     """Whether compiled loops can take these tensors: values on the CPU that Python may read, in float32 or float64."""
-    if _torch_only or not is_cheap_to_read(*tensors):
-        return False
-    return all(t.dtype in (torch.float32, torch.float64) for t in tensors)
+    return (
+        not _torch_only
+        and all(t.is_cpu and t.dtype in (torch.float32, torch.float64) for t in tensors)
+        and is_concrete(*tensors)
+    )
 
 
 def compiled(name: str, *tensors: Tensor) -> ModuleType | None:
@@ -77,6 +79,8 @@ def second_order(backward: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(backward)
     def either(ctx: Any, grad: Tensor) -> Any:
         if not torch.is_grad_enabled():
+            if not is_autocast_on(grad):
+                return backward(ctx, grad)
             with _without_autocast(grad):
                 return backward(ctx, grad)
         inputs = ctx.saved_tensors[: ctx.inputs]

@@ -52,7 +52,6 @@ from kappagcn.geometry.vectors import norm
 from kappagcn.kernels.blocks import Array, as_array, loop
 from kappagcn.kernels.dispatch import runs_loops, second_order
 from kappagcn.kernels.vector_math import LARGEST_TURN, exponential, inlined, logarithm, polar_angle, sine_and_cosine
-from kappagcn.sparse.compressed import multiply
 
 __all__ = [
     "Kept",
@@ -401,9 +400,9 @@ def forward(v: Tensor, factors: Factors, matrix: Tensor, weight: Tensor) -> tupl
     m, count, dtype = len(weight), len(factors.kappas), v.dtype
     v, weight = v.to(matrix.dtype), weight.to(matrix.dtype)
     lifted, lifts, is_far = _lift_all(v, factors, FARTHEST)
-    sums, out, far = multiply(matrix, lifted), v.new_empty(m, v.shape[1]), np.zeros(m, np.bool_)
+    sums, out, far = matrix @ lifted, v.new_empty(m, v.shape[1]), np.zeros(m, np.bool_)
     stretches = lifts.new_empty(count, m)
-    _lower(sums.numpy(), *factors, as_array(weight), EDGE, out.numpy(), stretches.numpy(), far)
+    _lower(sums.numpy(), *factors, weight.numpy(), EDGE, out.numpy(), stretches.numpy(), far)
     if v.dtype != torch.float64 and is_far and bool((matrix.values() < 0).any()):
         far[:] = True  # negative weights cancel digits of far rows in any sum
     if v.dtype == torch.float64 or not far.any():
@@ -448,14 +447,14 @@ def backward(
         torch.zeros_like(weight),
     )
     x, g = as_array(v), as_array(grad)
-    rows = as_array(sums), *factors, as_array(weight), EDGE, stretches.numpy(), g
+    rows = sums.numpy(), *factors, weight.numpy(), EDGE, stretches.numpy(), g
     _lower_backward(*rows, by_sums.numpy(), by_weight.numpy(), by_k)
     if far is not None:
         by_far, by_far_weight = np.zeros_like(far.sums), np.zeros_like(far.weight)
         far_rows = far.sums, *factors, far.weight, EDGE, far.stretches, g[far.rows].astype(np.float64)
         _lower_backward(*far_rows, by_far, by_far_weight, by_k)
         by_sums.numpy()[far.rows], by_weight.numpy()[far.rows] = 0, by_far_weight
-    by_lifts = multiply(matrices[1], by_sums)
+    by_lifts = matrices[1] @ by_sums
     _lift_backward(x, *factors, lifts.numpy(), by_lifts.numpy(), by_v.numpy(), by_k)
     if far is not None:
         _sum_rows_backward(x, *factors, lifts.numpy(), *_arrays(matrices[0]), far.rows, by_far, by_v.numpy(), by_k)

@@ -76,7 +76,7 @@ def aggregate(
         return _shifted(rows.to(v.dtype), bias)
     k, dims = factors_of(v, manifold)
     if aggregation == "midpoint":
-        return midpoints(v, adjacency.to(v.dtype), k, dims, bias=bias, double=double)
+        return midpoints(v, adjacency, k, dims, bias=bias, double=double)
     if aggregation == "tangential":
         dtype = torch.float64 if double else v.dtype
         return _shifted(adjacency.to(dtype).product(v.to(dtype)).to(v.dtype), bias)

@@ -36,16 +36,19 @@ def midpoints(
     adjacency.check(v)
     if double and v.dtype != torch.float64:
         rows = midpoints(v.double(), adjacency.to(torch.float64), k, dims).to(v.dtype)
-    elif type(adjacency) is not SparseMatrix:
-        rows = _in_steps(v, k, dims, adjacency)
-    elif is_compiled_for_cpu(v, k) and adjacency.is_local():
-        tensors = *adjacency.csr(), *adjacency.csr_transpose(), adjacency.row_sums()
-        rows = cast(Tensor, midpoints_operation(v, k.double(), dims, *tensors))
-    elif runs_loops(v, k, adjacency.values) and (not adjacency.requires_grad or adjacency.is_non_negative()):
-        constant = adjacency.with_values(adjacency.values.detach()) if adjacency.requires_grad else adjacency
-        matrices = *constant.to(precision(v, k)).matrices(), constant.row_sums()
-        entries = adjacency.values, adjacency.rows, adjacency.cols
+    elif (
+        type(adjacency) is SparseMatrix
+        and runs_loops(v, k, adjacency.values)
+        and (not adjacency.values.requires_grad or adjacency.is_non_negative())
+    ):
+        values = adjacency.values
+        constant = adjacency.with_values(values.detach()) if values.requires_grad else adjacency
+        matrices, entries = constant.prepared(precision(v, k)), (values, adjacency.rows, adjacency.cols)
         rows = midpoint_rows(v, k.double(), dims, entries, matrices, partial(_twin, dims=dims, adjacency=adjacency))
+    elif type(adjacency) is SparseMatrix and is_compiled_for_cpu(v, k) and adjacency.is_local():
+        matrix = adjacency.to(v.dtype)
+        tensors = *matrix.csr(), *matrix.csr_transpose(), matrix.row_sums()
+        rows = cast(Tensor, midpoints_operation(v, k.double(), dims, *tensors))
     else:
         rows = _in_steps(v, k, dims, adjacency)
     return rows if bias is None else rows + bias
@@ -65,6 +68,7 @@ def _in_steps(v: Tensor, k: Tensor, dims: Sequence[int], adjacency: Matrix, *, d
     """
     if v.dtype != torch.float64 and (double or is_slow_to_read(v)):
         return _in_steps(v.double(), k, dims, adjacency.to(torch.float64)).to(v.dtype)
+    adjacency = adjacency.to(v.dtype)
     weight, kappas = adjacency.row_sums(), k.double()
     lifted = lift_rows(v, kappas, dims)
     sums = adjacency.product(lifted)
