@@ -20,7 +20,7 @@ from kappagcn.graphs import path
 from kappagcn.kernels.arcs import arsin_rows
 from kappagcn.kernels.dispatch import torch_only
 from kappagcn.kernels.midpoints import lift_rows
-from kappagcn.nn.midpoints import midpoints
+from kappagcn.nn.aggregation import midpoints
 from kappagcn.nn.pair_distances import pair_squares
 from kappagcn.sparse import SparseMatrix
 

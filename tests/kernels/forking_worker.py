@@ -5,7 +5,7 @@ import os
 import torch
 
 from kappagcn.kernels import blocks
-from kappagcn.nn.midpoints import midpoints
+from kappagcn.nn.aggregation import midpoints
 from kappagcn.sparse import normalized_adjacency
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from graph_samples import DOUBLE, random_graph
 from kappagcn.kernels.dispatch import runs_loops, torch_only
-from kappagcn.nn.midpoints import midpoints
+from kappagcn.nn.aggregation import midpoints
 from kappagcn.sparse import normalized_adjacency
 from workers import Worker
 

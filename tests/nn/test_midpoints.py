@@ -9,7 +9,8 @@ import torch
 from graph_samples import DOUBLE, random_graph
 from kappagcn.kernels.dispatch import torch_only
 from kappagcn.models import KappaGCN
-from kappagcn.nn.midpoints import count_edge_rows, midpoints, midpoints_backward, midpoints_operation
+from kappagcn.nn.aggregation import midpoints
+from kappagcn.nn.midpoints import count_edge_rows, midpoints_backward, midpoints_operation
 from kappagcn.sparse import SparseMatrix
 from layers import exact_midpoint
 

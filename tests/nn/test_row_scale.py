@@ -9,9 +9,8 @@ from torch_geometric.nn import GCNConv
 
 from graph_samples import random_graph
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
-from kappagcn.geometry.curvature import RelativeCurvature
 from kappagcn.nn import KappaGATConv, KappaGCNConv, KappaSAGEConv
-from kappagcn.nn.inputs import RowScale, relative_space
+from kappagcn.nn.inputs import RelativeCurvature, RowScale, relative_space
 
 EDGES = random_graph(30, 90, 0)[0]
 X = torch.randn(30, 5, generator=torch.Generator().manual_seed(1))

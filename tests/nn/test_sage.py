@@ -8,8 +8,8 @@ from graph_samples import DOUBLE, random_graph
 from kappagcn import geometry as G
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
-from kappagcn.geometry.curvature import RelativeCurvature
 from kappagcn.nn import KappaSAGEConv, SparseMatrix
+from kappagcn.nn.inputs import RelativeCurvature
 
 EDGES, WEIGHT, GENERATOR = random_graph(9, 30, 0)
 X = torch.randn(9, 4, generator=GENERATOR, dtype=DOUBLE)

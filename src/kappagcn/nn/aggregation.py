@@ -1,22 +1,29 @@
 """Aggregation of neighbours in curved space, on tangent vectors at the origin, by name.
 
-A new aggregation has its name here, and its mathematics in `midpoints` (one sparse product for all rows) or in
-`neighbourhoods` (each neighbourhood separately).
+A new aggregation has its name here, and its mathematics in `midpoints` (one sparse product for all rows) or in the
+module `neighbourhoods` (each neighbourhood separately).
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import cast
 
 import torch
 from torch import Tensor
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry.manifold import Manifold
+from kappagcn.geometry.numerics import ROW_FAR_TANGENT
+from kappagcn.kernels.dispatch import runs_loops
+from kappagcn.kernels.midpoints import lift_rows, lower_by_torch, midpoint_rows, precision
 from kappagcn.nn.inputs import factors_of
-from kappagcn.nn.midpoints import count_edge_rows, midpoints
+from kappagcn.nn.midpoints import ambient_parts, count_edge_rows, midpoints_operation
 from kappagcn.nn.neighbourhoods import frechet, tangential_at_nodes
 from kappagcn.nn.precision import at_least_single, without_autocast
 from kappagcn.sparse import Matrix, SparseMatrix
-from kappagcn.tracing import is_autocast_on
+from kappagcn.tracing import is_autocast_on, is_cheap_to_read, is_compiled_for_cpu, is_slow_to_read
 
 AGGREGATIONS = ("midpoint", "tangential", "tangential-node", "frechet")
 
@@ -89,6 +96,91 @@ def aggregate(
 
 def _shifted(rows: Tensor, bias: Tensor | None) -> Tensor:
     return rows if bias is None else rows + bias
+
+
+def midpoints(
+    v: Tensor,
+    adjacency: Matrix,
+    k: Tensor,
+    dims: list[int],
+    *,
+    bias: Tensor | None = None,
+    double: bool = False,
+) -> Tensor:
+    """log_0(A ⊠ exp_0(V)) + b with factor f of dimension dims[f] and curvature k[f], (N, D) → (M, D).
+
+    Compiled loops take a matrix whose rows are in this process; a matrix that ranks share, other devices and transforms
+    of ``torch.func`` take the steps of `_in_steps`.
+    """
+    adjacency.check(v)
+    if double and v.dtype != torch.float64:
+        rows = midpoints(v.double(), adjacency.to(torch.float64), k, dims).to(v.dtype)
+    elif (
+        type(adjacency) is SparseMatrix
+        and runs_loops(v, k, adjacency.values)
+        and (not adjacency.values.requires_grad or adjacency.is_non_negative())
+    ):
+        values = adjacency.values
+        constant = adjacency.with_values(values.detach()) if values.requires_grad else adjacency
+        matrices, entries = constant.prepared(precision(v, k)), (values, adjacency.rows, adjacency.cols)
+        rows = midpoint_rows(v, k.double(), dims, entries, matrices, partial(_twin, dims=dims, adjacency=adjacency))
+    elif type(adjacency) is SparseMatrix and is_compiled_for_cpu(v, k) and adjacency.is_local():
+        matrix = adjacency.to(v.dtype)
+        tensors = *matrix.csr(), *matrix.csr_transpose(), matrix.row_sums()
+        rows = cast(Tensor, midpoints_operation(v, k.double(), dims, *tensors))
+    else:
+        rows = _in_steps(v, k, dims, adjacency)
+    return rows if bias is None else rows + bias
+
+
+def _twin(
+    v: Tensor, k: Tensor, values: Tensor | None = None, *, dims: Sequence[int], adjacency: SparseMatrix
+) -> Tensor:
+    return _in_steps(v, k, dims, adjacency if values is None else adjacency.with_values(values))
+
+
+def _in_steps(v: Tensor, k: Tensor, dims: Sequence[int], adjacency: Matrix, *, double: bool = False) -> Tensor:
+    """Midpoints by a lift, a sparse product and a lowering of all rows in torch, in the dtype of the rows.
+
+    If some row is far all is computed in float64, as by `kappagcn.kernels.midpoints`; on a device that is slow to read
+    always, where Python cannot read values never.
+    """
+    if v.dtype != torch.float64 and (double or is_slow_to_read(v)):
+        return _in_steps(v.double(), k, dims, adjacency.to(torch.float64)).to(v.dtype)
+    adjacency = adjacency.to(v.dtype)
+    weight, kappas = adjacency.row_sums(), k.double()
+    lifted = lift_rows(v, kappas, dims)
+    sums = adjacency.product(lifted)
+    if v.dtype != torch.float64 and is_cheap_to_read(v, k):
+        far = any_far(lifted, k, dims) or any_far(sums, k, dims, weight)
+        if adjacency.any_rank(far):  # ranks that share a matrix go the same way
+            return _in_steps(v, k, dims, adjacency, double=True)
+    return lower_by_torch(sums, kappas, weight, dims)
+
+
+@torch.no_grad()
+def any_far(e: Tensor, k: Tensor, dims: Sequence[int], weight: Tensor | None = None) -> bool:
+    """Whether some row lies so far out for κ < 0, or points out of the space, that rounding errors of a sum count.
+
+    Args:
+        e: Lifted rows, or sums of them, (N, D + F).
+        k: Curvatures of the factors, (F,).
+        dims: Dimensions of the factors.
+        weight: Sums of the weights, (N,); None for lifted rows, which need no products.
+    """
+    least = (1 - ROW_FAR_TANGENT) ** -0.5  # height of a point whose tanh² is ROW_FAR_TANGENT
+    for n, h, kappa in ambient_parts(e, k, dims):
+        if kappa >= 0 or not len(e):
+            continue
+        if weight is None:
+            far = not bool(h.max() < least)
+        else:
+            square, ahead = torch.linalg.vecdot(n, n), torch.where(weight < 0, -h, h).clamp(min=0)
+            near = (-kappa * square < ROW_FAR_TANGENT * ahead.square()) | (square == 0)  # false on overflow
+            far = not bool(near.all())
+        if far:
+            return True
+    return False
 
 
 def capped_rows(v: Tensor, adjacency: Matrix, manifold: Manifold) -> int:

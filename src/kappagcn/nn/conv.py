@@ -11,13 +11,13 @@ from torch_geometric.nn.inits import zeros
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold
-from kappagcn.geometry.curvature import RelativeCurvature
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.nn.aggregation import AGGREGATIONS
 from kappagcn.nn.inputs import (
     Adjacency,
     Features,
     NodeRows,
+    RelativeCurvature,
     RowScale,
     Size,
     Space,

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
-from kappagcn.geometry.curvature import RelativeCurvature, set_once
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.geometry.signature import parse_signature
 from kappagcn.sparse import Matrix, SparseMatrix
@@ -22,6 +21,104 @@ Adjacency = Tensor | SparseMatrix
 NodeRows = Features | tuple[Features, Features | None]  # rows of all nodes, or of sources and of targets
 Size = tuple[int, int] | None  # numbers of sources and targets
 Space = Manifold | str | float | None
+
+
+class RelativeCurvature(Curvature):
+    """A curvature in units of the data: κ = raw/scale², scale = 8√(r² + 4²), r² the mean square length of the rows.
+
+    The effect of a curvature depends on the size of vectors, through κr². So raw = ±1 is a slight curvature for rows of
+    any size, and a step of an optimiser has the same effect on all. The first rows set the scale, a buffer that is −1
+    until then and constant afterwards. Short rows count as rows of length 4, to which training makes them grow: a
+    classifier's logits are of this size, however small the weights are at first.
+
+    Args:
+        value: Initial raw: −1, 0 or 1 for a space that starts hyperbolic, flat or spherical.
+        trainable: Whether κ is a trained parameter.
+        dtype: Dtype of the parameter.
+        weigh_long: Whether r² = Σ|x|⁴/Σ|x|², in which long rows count more, replaces the mean of |x|²: a few rows far
+            longer than the others are then only slightly curved too, and do not dominate midpoints.
+
+    >>> curvature = RelativeCurvature(-1.0)
+    >>> curvature.observe(torch.tensor([[3.0, 4.0], [0.0, 5.0]]))
+    >>> f"{curvature.value:.6f}"  # −1/64 of 1/(25 + 16)
+    '-0.000381'
+    """
+
+    LENGTHS = 8.0  # scale in lengths of rows: 2√|κ|r = ¼ at raw = ±1 for long rows
+    GROWN = 4.0  # length to which short rows grow; chosen on validation nodes among 0, 2, 4 and 8
+
+    scale: Tensor
+
+    def __init__(
+        self,
+        value: float = 0.0,
+        *,
+        trainable: bool = False,
+        dtype: torch.dtype | None = None,
+        weigh_long: bool = False,
+    ) -> None:
+        super().__init__(value, trainable=trainable, dtype=dtype)
+        self.weigh_long = weigh_long
+        self.register_buffer("scale", -torch.ones_like(self.raw).detach().squeeze(0))
+
+    def reset_parameters(self) -> None:
+        """Set raw to its initial value and forget the scale, which the next rows set again."""
+        super().reset_parameters()
+        self.scale.fill_(-1)
+
+    def forward(self) -> Tensor:
+        """κ as a tensor without axes, at least in float32: half precision has no numbers as small."""
+        dtype = torch.promote_types(self.raw.dtype, torch.float32)
+        return self.raw.reshape(()).to(dtype) / self.scale.to(dtype).square()
+
+    @property
+    def unit(self) -> float:
+        """Factor from raw to κ."""
+        return float(self.scale) ** -2
+
+    def observe(self, rows: Tensor, mean: Callable[[Tensor], Tensor] = torch.mean) -> None:
+        """Take the scale from the first rows, (N, D), unless it is set; rows of zeros do not set it.
+
+        `mean` is the function that averages numbers of rows, (N,), over all ranks that share the rows.
+        """
+
+        def scale_of(rows: Tensor) -> Tensor:
+            squares = rows.double().square().sum(-1)
+            square = mean(squares)
+            if self.weigh_long:
+                square = mean(squares * squares) / square
+            return self.LENGTHS * torch.where(square > 0, square + self.GROWN**2, torch.nan).sqrt()
+
+        set_once(self.scale, scale_of, rows)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
+        """Load a state; in those of version 0.2 there is r² in place of the scale."""
+        square = state_dict.pop(f"{prefix}mean_square", None)
+        if square is not None:
+            state_dict[f"{prefix}scale"] = torch.where(square > 0, self.LENGTHS * square.abs().sqrt(), -1)
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+
+@torch.no_grad()
+def set_once(scale: Tensor, measure: Callable[..., Tensor], *tensors: Tensor) -> None:
+    """Set a scale, which is negative until then, to that measured of tensors, if it is a positive number.
+
+    >>> scale = torch.tensor(-1.0)
+    >>> for rows in (torch.zeros(2), torch.ones(2), 5 * torch.ones(2)):
+    ...     set_once(scale, torch.mean, rows)
+    >>> float(scale)
+    1.0
+    """
+
+    def measured(scale: Tensor, *tensors: Tensor) -> Tensor:
+        value = measure(*tensors).clamp(max=torch.finfo(scale.dtype).max).to(scale.dtype)
+        return torch.where((scale < 0) & (value > 0), value, scale)
+
+    inputs = (scale, *(t.detach() for t in tensors))
+    if torch.compiler.is_compiling():  # measures the first rows alone
+        scale.copy_(torch.cond(scale < 0, measured, lambda scale, *_: scale.clone(), inputs))
+    else:
+        scale.copy_(measured(*inputs))
 
 
 def check_rows(x: Any, columns: int | None, dtype: torch.dtype | None = None) -> None:

@@ -1,113 +1,25 @@
-"""κ-midpoints over a sparse matrix: rows are lifted, multiplied by the matrix, and lowered."""
+"""Midpoints as operations that ``torch.compile`` calls as they are, and the rows that they cap."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.library import custom_op
 
-from kappagcn.geometry.numerics import ROW_EXPONENT, ROW_FAR_TANGENT, ROW_NEAR, ball_gap
+from kappagcn.geometry.numerics import ROW_EXPONENT, ROW_NEAR, ball_gap
 from kappagcn.geometry.vectors import dot
-from kappagcn.kernels.dispatch import runs_loops
-from kappagcn.kernels.midpoints import Factors, backward, forward, lift_rows, lower_by_torch, midpoint_rows, precision
-from kappagcn.sparse import Matrix, SparseMatrix
+from kappagcn.kernels.midpoints import Factors, backward, forward, lift_rows, precision
+from kappagcn.sparse import Matrix
 from kappagcn.sparse.compressed import csr_tensor
-from kappagcn.tracing import is_cheap_to_read, is_compiled_for_cpu, is_slow_to_read
 
 
-def midpoints(
-    v: Tensor,
-    adjacency: Matrix,
-    k: Tensor,
-    dims: list[int],
-    *,
-    bias: Tensor | None = None,
-    double: bool = False,
-) -> Tensor:
-    """log_0(A ⊠ exp_0(V)) + b with factor f of dimension dims[f] and curvature k[f], (N, D) → (M, D).
-
-    Compiled loops take a matrix whose rows are in this process; a matrix that ranks share, other devices and transforms
-    of ``torch.func`` take the steps of `_in_steps`.
-    """
-    adjacency.check(v)
-    if double and v.dtype != torch.float64:
-        rows = midpoints(v.double(), adjacency.to(torch.float64), k, dims).to(v.dtype)
-    elif (
-        type(adjacency) is SparseMatrix
-        and runs_loops(v, k, adjacency.values)
-        and (not adjacency.values.requires_grad or adjacency.is_non_negative())
-    ):
-        values = adjacency.values
-        constant = adjacency.with_values(values.detach()) if values.requires_grad else adjacency
-        matrices, entries = constant.prepared(precision(v, k)), (values, adjacency.rows, adjacency.cols)
-        rows = midpoint_rows(v, k.double(), dims, entries, matrices, partial(_twin, dims=dims, adjacency=adjacency))
-    elif type(adjacency) is SparseMatrix and is_compiled_for_cpu(v, k) and adjacency.is_local():
-        matrix = adjacency.to(v.dtype)
-        tensors = *matrix.csr(), *matrix.csr_transpose(), matrix.row_sums()
-        rows = cast(Tensor, midpoints_operation(v, k.double(), dims, *tensors))
-    else:
-        rows = _in_steps(v, k, dims, adjacency)
-    return rows if bias is None else rows + bias
-
-
-def _twin(
-    v: Tensor, k: Tensor, values: Tensor | None = None, *, dims: Sequence[int], adjacency: SparseMatrix
-) -> Tensor:
-    return _in_steps(v, k, dims, adjacency if values is None else adjacency.with_values(values))
-
-
-def _in_steps(v: Tensor, k: Tensor, dims: Sequence[int], adjacency: Matrix, *, double: bool = False) -> Tensor:
-    """Midpoints by a lift, a sparse product and a lowering of all rows in torch, in the dtype of the rows.
-
-    If some row is far all is computed in float64, as by `kappagcn.kernels.midpoints`; on a device that is slow to read
-    always, where Python cannot read values never.
-    """
-    if v.dtype != torch.float64 and (double or is_slow_to_read(v)):
-        return _in_steps(v.double(), k, dims, adjacency.to(torch.float64)).to(v.dtype)
-    adjacency = adjacency.to(v.dtype)
-    weight, kappas = adjacency.row_sums(), k.double()
-    lifted = lift_rows(v, kappas, dims)
-    sums = adjacency.product(lifted)
-    if v.dtype != torch.float64 and is_cheap_to_read(v, k):
-        far = any_far(lifted, k, dims) or any_far(sums, k, dims, weight)
-        if adjacency.any_rank(far):  # ranks that share a matrix go the same way
-            return _in_steps(v, k, dims, adjacency, double=True)
-    return lower_by_torch(sums, kappas, weight, dims)
-
-
-def _parts(e: Tensor, k: Tensor, dims: Sequence[int]) -> list[tuple[Tensor, Tensor, float]]:
+def ambient_parts(e: Tensor, k: Tensor, dims: Sequence[int]) -> list[tuple[Tensor, Tensor, float]]:
     """Parts n and h of ambient rows, (N, D) and (N,), and κ, for each factor."""
     parts = zip(e.split([dim + 1 for dim in dims], -1), k.tolist(), strict=True)
     return [(part[:, :-1], part[:, -1], kappa) for part, kappa in parts]
-
-
-@torch.no_grad()
-def any_far(e: Tensor, k: Tensor, dims: Sequence[int], weight: Tensor | None = None) -> bool:
-    """Whether some row lies so far out for κ < 0, or points out of the space, that rounding errors of a sum count.
-
-    Args:
-        e: Lifted rows, or sums of them, (N, D + F).
-        k: Curvatures of the factors, (F,).
-        dims: Dimensions of the factors.
-        weight: Sums of the weights, (N,); None for lifted rows, which need no products.
-    """
-    least = (1 - ROW_FAR_TANGENT) ** -0.5  # height of a point whose tanh² is ROW_FAR_TANGENT
-    for n, h, kappa in _parts(e, k, dims):
-        if kappa >= 0 or not len(e):
-            continue
-        if weight is None:
-            far = not bool(h.max() < least)
-        else:
-            square, ahead = torch.linalg.vecdot(n, n), torch.where(weight < 0, -h, h).clamp(min=0)
-            near = (-kappa * square < ROW_FAR_TANGENT * ahead.square()) | (square == 0)  # false on overflow
-            far = not bool(near.all())
-        if far:
-            return True
-    return False
 
 
 @torch.no_grad()
@@ -120,7 +32,7 @@ def count_edge_rows(v: Tensor, adjacency: Matrix, k: Tensor, dims: list[int]) ->
         return 0
     count = sum(int((radius > ROW_EXPONENT[torch.float64]).sum()) for radius in radii)
     sums = adjacency.to(torch.float64).product(lift_rows(v.double(), k.double(), dims))
-    for n, h, kappa in _parts(sums, k, dims):
+    for n, h, kappa in ambient_parts(sums, k, dims):
         size = (max(0.0, -kappa) * dot(n, n).squeeze(-1)).sqrt()
         count += int(((size > 0) & (size >= (1 - ball_gap(sums)) * h)).sum())
     return count

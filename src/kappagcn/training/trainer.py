@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from kappagcn.distributed import Communicator
 from kappagcn.errors import ConfigError, DivergedError
 from kappagcn.geometry import Curvature
-from kappagcn.geometry.curvature import RelativeCurvature
 from kappagcn.kernels.threads import threads_for
+from kappagcn.nn.inputs import RelativeCurvature
 from kappagcn.training.scale_free import CurvatureAdam
 from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.stopping import EarlyStopping
