@@ -35,7 +35,7 @@ from kappagcn.links.network import (
 from kappagcn.links.search import top_pairs
 from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.links.task import test_scores
-from kappagcn.models import FreePoints
+from kappagcn.models import FreePoints, LinkPredictor
 from kappagcn.training.checkpoint import load_state, loading, save_tensors, state_tensors
 from kappagcn.training.estimate import roc_auc
 from kappagcn.training.labelled import read_labelled
