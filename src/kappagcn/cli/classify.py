@@ -19,11 +19,7 @@ STRATEGY_HELP = (
 )
 
 
-class Strategy(StrEnum):
-    """Ways to train on a folder."""
-
-    batches = "batches"
-    halo = "halo"
+Strategy = StrEnum("Strategy", ["batches", "halo"])
 
 
 @command("kappagcn classify disease --space H8xS8 --epochs 100 --out disease-run", hidden=("weight", "weights", *RARE))
