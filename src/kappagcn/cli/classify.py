@@ -81,7 +81,7 @@ def classify(
         summary = train(resume=run.resume, group=group)
     if summary:
         print_result({"run": str(directory), **summary, "graph": graph}, result_rows, as_json)
-        if not as_json:
+        if not as_json and "processes" not in summary:
             say(f"Predictions: kappagcn predict {directory}. Look at it: kappagcn report {directory}")
 
 
