@@ -34,8 +34,8 @@ def write(folder: Path, nodes: int, edges: int, features: int = 16, classes: int
             target[strays] = rng.integers(nodes, size=int(strays.sum()), dtype=np.int32)
             writer.write_batch(pa.record_batch([source, target.astype(np.int32)], schema=schema))
     with (
-        array_file(folder / "labels.npy", np.int8, (nodes,)) as labels,
-        array_file(folder / "features.npy", np.float16, (nodes, features)) as rows,
+        array_file(folder / "labels.npy", np.int8) as labels,
+        array_file(folder / "features.npy", np.float16, (features,)) as rows,
     ):
         for start in range(0, nodes, BLOCK):
             numbers = np.arange(start, min(start + BLOCK, nodes))

@@ -93,10 +93,7 @@ def test_page_rank_is_a_matrix():
     steps = [SparseMatrix.from_tensor(torch.rand(5, 5, dtype=torch.float64)) for _ in range(3)]
     matrix, x = PageRank(steps, 0.2), torch.eye(5, dtype=torch.float64)
     dense = matrix @ x
-    assert torch.allclose(matrix.transpose() @ x, dense.T)
-    assert torch.allclose(matrix.transpose().transpose() @ x, dense)
     assert torch.allclose(matrix.row_sums(), dense.sum(1))
-    assert torch.allclose(matrix.transpose().row_sums(), dense.sum(0))
     assert matrix.to(torch.float64) is matrix.dropout(0.0) is matrix
     assert torch.allclose(matrix.to(torch.float32) @ x.float(), dense.float())
     assert all(part.values.is_meta for part in matrix.to("meta").steps)

@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 from torch_geometric.nn import GCNConv
 
 from calls import Calls, count_layer
-from graph_samples import BOTH, DOUBLE, EDGES, X, draw, random_graph, space, tangents
+from graph_samples import BOTH, DOUBLE, EDGES, X, draw, random_graph, tangents
 from kappagcn import KappaGCNConv
 from kappagcn import geometry as G
-from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
 from kappagcn.graphs import balanced_tree, disease
 from kappagcn.kernels.midpoints import lift_rows
 from kappagcn.nn import aggregate
 from kappagcn.nn.midpoints import count_edge_rows, midpoints
-from kappagcn.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
+from kappagcn.sparse import SparseMatrix, normalized_adjacency
 from layers import exact_midpoint
 from spaces import few
 
@@ -124,34 +123,6 @@ SPACES += [lambda: ProductManifold.from_signature("H2xS1xE1", trainable=True), l
 
 
 @pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
-def test_permuting_the_nodes_permutes_the_result(space, dtype):
-    edge_index, weight, generator = random_graph(20, 60, 3)
-    x = torch.randn(20, 3, generator=generator, dtype=dtype)
-    conv = KappaGCNConv(3, 4, manifold=space()).to(dtype)
-    order = torch.randperm(20, generator=generator)
-    place = torch.empty_like(order)
-    place[order] = torch.arange(20)
-    out = conv(x, edge_index, weight.to(dtype))
-    moved = conv(x[order], place[edge_index], weight.to(dtype))
-    assert torch.allclose(moved, out[order], atol=1e-6 if dtype == torch.float32 else 1e-13)
-
-
-@pytest.mark.parametrize("kappa", [-1.0, 1.0])
-def test_with_row_normalisation_aggregation_commutes_with_isometries(kappa):
-    from kappagcn.testing import random_isometry
-
-    edge_index, weight, generator = random_graph(12, 40, 4)
-    adjacency = normalized_adjacency(edge_index, weight, 12, normalization="row", dtype=DOUBLE)
-    space = Stereographic(kappa, dim=3).double()
-    v = 0.5 * torch.randn(12, 3, generator=generator, dtype=DOUBLE)
-    move = random_isometry(3, k=kappa, dtype=DOUBLE, generator=generator)
-    before = move(space.expmap0(aggregate(v, adjacency, space)))
-    after = space.expmap0(aggregate(space.logmap0(move(space.expmap0(v))), adjacency, space))
-    assert torch.allclose(before, after, atol=1e-10)
-
-
-@pytest.mark.parametrize("space", SPACES)
 def test_every_parameter_gets_a_gradient(space):
     data = disease(200)
     conv = KappaGCNConv(10, 4, manifold=space())
@@ -201,9 +172,6 @@ def test_cached_prebuilt_and_fresh_adjacency_agree():
     again = KappaGCNConv(3, 2, manifold=Stereographic(-1.0))
     again.load_state_dict(conv.state_dict())
     assert torch.equal(again(x, edge_index, weight.float()), out)
-    assert set(conv.state_dict()) == {"lin.weight", "bias", "manifold.curvature.raw"} - (
-        set() if "manifold.curvature.raw" in conv.state_dict() else {"manifold.curvature.raw"}
-    )
 
 
 @pytest.mark.parametrize("kappa", [-1.0, 0.0, 1.0])
@@ -302,20 +270,6 @@ def test_near_rows_are_counted_without_a_product(monkeypatch):
     assert calls == {"near": 0, "far": 1, "negative": 1}
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (
-            lambda: KappaGCNConv(3, 2, manifold=Stereographic(-1.0, dim=4)),
-            "expected 4 channels, .*found 2",
-        ),
-    ],
-)
-def test_what_cannot_be_multiplied_is_named(call, words):
-    with pytest.raises(GraphError, match=words):
-        call()
-
-
 def test_a_tree_classifier_trains_and_its_curvature_moves():
     data = disease(400)
     torch.manual_seed(0)
@@ -370,36 +324,6 @@ def test_factors_that_share_the_input_see_only_their_columns():
     assert torch.equal(again(x, edge_index), conv(x, edge_index))
 
 
-NONE = torch.zeros(2, 0, dtype=torch.long)
-
-
-def _aggregate(adjacency, aggregation):
-    return aggregate(torch.ones(2, 2), adjacency, space(-1, torch.float32), aggregation=aggregation)
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: KappaGCNConv(3, 2, aggregation="mean"), "expected aggregation midpoint"),
-        (lambda: KappaGCNConv(3, 2, normalize="max"), "expected normalize symmetric"),
-        (lambda: KappaGCNConv(3, 2, dropconnect=1.0), "dropconnect: expected a probability"),
-        (lambda: KappaGCNConv(3, 2, adjacency_dropout=-0.1), "adjacency_dropout: expected a probability"),
-        (
-            lambda: KappaGCNConv(1, 2, manifold="H1xS1", split_input=True),
-            "split_input: expected a product of at most 1",
-        ),
-        (lambda: KappaGCNConv(3, 2, manifold=-1.0, split_input=True), "split_input: expected a product"),
-        (lambda: KappaGCNConv(3, 2)((torch.ones(2, 3), None), torch.zeros(2, 0, dtype=torch.long)), "size="),
-        (lambda: bipartite_adjacency(torch.tensor([[0], [4]]), (3, 4)), "nodes from 0 to 3, found 4 to 4"),
-        (lambda: _aggregate(bipartite_adjacency(NONE, (2, 3)), "tangential-node"), "as many targets as sources"),
-        (lambda: _aggregate(bipartite_adjacency(NONE, (2, 2)), "x"), "found 'x'"),
-    ],
-)
-def test_what_cannot_be_aggregated_is_named(call, words):
-    with pytest.raises(GraphError, match=words):
-        call()
-
-
 @BOTH
 @pytest.mark.parametrize("weights", [[1, -2, 1, 1, 1, 1], [1, 1, 1, 1, 1, -1], [1, -1, 1, 1, -1, 1]])
 def test_flat_rows_of_any_weight_are_gcnconvs(weights, path):
@@ -417,23 +341,11 @@ def test_flat_rows_of_any_weight_are_gcnconvs(weights, path):
         assert torch.allclose(mine, pygs, atol=1e-12)
 
 
-def test_used_layers_and_matrices_copy_and_pickle():
+def test_used_layers_copy_and_pickle():
     conv = KappaGCNConv(3, 2, manifold=-1.0, cached=True)
     want = conv(X, EDGES)
     for twin in (copy.deepcopy(conv), pickle.loads(pickle.dumps(conv))):
         assert torch.equal(twin(X, EDGES), want)
-    matrix = normalized_adjacency(EDGES)
-    want = matrix @ X
-    for twin in (copy.deepcopy(matrix), copy.copy(matrix), pickle.loads(pickle.dumps(matrix))):
-        assert torch.equal(twin @ X, want)
-
-
-def test_inference_mode_leaves_the_matrix_usable():
-    matrix, conv = normalized_adjacency(EDGES), KappaGCNConv(3, 2, manifold=-1.0)
-    with torch.inference_mode():
-        conv(X, matrix)
-    conv(X, matrix).sum().backward()
-    assert conv.lin.weight.grad is not None
 
 
 def test_a_cached_adjacency_follows_the_layers_dtype():
@@ -457,5 +369,5 @@ def test_a_call_decides_what_to_do_once():
     calls = Calls()
     count_layer(calls)
     above = {name: n for name, n in calls.counts.items() if not name[0].startswith("kernels")}
-    assert sum(above.values()) <= 56
-    assert len({file for file, _ in above}) <= 12
+    assert sum(above.values()) <= 44
+    assert len({file for file, _ in above}) <= 10

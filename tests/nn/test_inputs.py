@@ -14,7 +14,7 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold, Stereographic
 from kappagcn.models import KappaGCN
 from kappagcn.nn import KappaLinear, KappaLogits, KappaPool, aggregate
-from kappagcn.sparse import SparseMatrix, normalized_adjacency
+from kappagcn.sparse import SparseMatrix, bipartite_adjacency, normalized_adjacency
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse CSR tensor support:UserWarning")
 
@@ -111,6 +111,13 @@ def test_a_wrong_width_never_reaches_compiled_code():
         KappaLogits(4, 2, ProductManifold.from_signature("H4xS4"))
 
 
+NONE = torch.zeros(2, 0, dtype=torch.long)
+
+
+def _aggregate(size, aggregation):
+    return aggregate(torch.ones(2, 2), bipartite_adjacency(NONE, size), Stereographic(-1.0), aggregation=aggregation)
+
+
 CASES = {
     "width": (lambda: KappaGCNConv(3, 2)(torch.ones(4, 5), EDGES), r"x: expected \(N, 3\), found \(4, 5\)"),
     "integers": (lambda: KappaGCNConv(3, 2)(torch.ones(4, 3).long(), EDGES), "expected floating-point numbers"),
@@ -148,6 +155,17 @@ CASES = {
     "dimensions": (lambda: aggregate(X, normalized_adjacency(EDGES), Stereographic(-1.0, dim=2)), "expected 2 columns"),
     "graph numbers": (lambda: KappaPool("H3")(X, torch.tensor([0, 1, 2, 9]), 3), "graphs 0 to 2"),
     "float graph numbers": (lambda: KappaPool("H3")(X, torch.zeros(4)), "graph numbers as integers"),
+    "aggregation": (lambda: KappaGCNConv(3, 2, aggregation="mean"), "expected aggregation midpoint"),
+    "normalize": (lambda: KappaGCNConv(3, 2, normalize="max"), "expected normalize symmetric"),
+    "dropconnect": (lambda: KappaGCNConv(3, 2, dropconnect=1.0), "dropconnect: expected a probability"),
+    "dropout": (lambda: KappaGCNConv(3, 2, adjacency_dropout=-0.1), "adjacency_dropout: expected a probability"),
+    "few columns": (lambda: KappaGCNConv(1, 2, manifold="H1xS1", split_input=True), "a product of at most 1"),
+    "one factor": (lambda: KappaGCNConv(3, 2, manifold=-1.0, split_input=True), "split_input: expected a product"),
+    "other dimension": (lambda: KappaGCNConv(3, 2, manifold=Stereographic(-1.0, dim=4)), "4 channels, .*found 2"),
+    "no targets": (lambda: KappaGCNConv(3, 2)((X, None), NONE), "size="),
+    "nodes": (lambda: bipartite_adjacency(torch.tensor([[0], [4]]), (3, 4)), "nodes from 0 to 3, found 4 to 4"),
+    "targets": (lambda: _aggregate((2, 3), "tangential-node"), "as many targets as sources"),
+    "name": (lambda: _aggregate((2, 2), "x"), "found 'x'"),
     "a number as the space of a network": (lambda: KappaGCN(3, 2, -1.0), 'space: expected a signature such as "H16"'),
     "more layers than spaces": (lambda: KappaGCN(3, 2, ["H2"], num_layers=3), "layers: expected 1, as many"),
 }  # fmt: skip

@@ -62,7 +62,7 @@ def data_convert(
     out: Annotated[Path, typer.Option(help=OUT_HELP)],
     half: Annotated[bool, typer.Option("--half", help="Keep features as float16, in a folder.")] = False,
     parts: Annotated[int, typer.Option(min=1, help=PARTS_HELP)] = 1,
-    memory: Annotated[float, typer.Option(min=0.1, help="GiB for sorting a table that is larger than 64 MiB.")] = 1.0,
+    memory: Annotated[float, typer.Option(min=0.1, help="GiB for sorting a table that is larger than 64 MiB.")] = 0.5,
     files: FileOptions,
 ) -> None:
     """Write a graph in another format; tables larger than memory are streamed into a folder of arrays."""
@@ -90,7 +90,7 @@ def _convert(graph: str, out: Path, half: bool, memory: float, files: FileOption
     """Write a graph that is read whole, or a large table block by block."""
     from kappagcn.graphs import save_graph
     from kappagcn.graphs.io.convert import convert_table, is_streamed
-    from kappagcn.graphs.io.edge_table import EdgeColumns
+    from kappagcn.graphs.io.edges import EdgeColumns
 
     by_number = any(file is not None and Path(file).suffix == ".npy" for file in (files.features, files.labels))
     if out.suffix or not (by_number or is_streamed(Path(graph))):

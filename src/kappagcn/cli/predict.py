@@ -130,7 +130,7 @@ def _predict(run: Path, graph: str, files: FileOptions) -> Predictions:
 
 def _links(run: Path, file: Path | None, top: int | None, header: bool | None) -> list[tuple[str, str, float]]:
     """Pairs of a file with their probabilities, or the most probable missing links."""
-    from kappagcn.graphs.io.pair_list import read_pairs
+    from kappagcn.graphs.io.edges import read_pairs
     from kappagcn.links.predictor import KappaGCNLinkPredictor
     from kappagcn.run_folder import read_json
 

@@ -30,7 +30,7 @@ from kappagcn.graphs.datasets.splits import (
     random_split,
 )
 from kappagcn.graphs.generators import balanced_tree, cycle, disease, path, sphere, star, torus
-from kappagcn.graphs.io.edge_table import from_edges
+from kappagcn.graphs.io.edges import from_edges
 from kappagcn.graphs.io.graphml import from_networkx
 from kappagcn.graphs.io.npz import read_npz, save_npz
 from kappagcn.graphs.io.pyg import from_pyg, save_data

@@ -158,7 +158,7 @@ def order_by_parts(source: Path, target: Path, parts: int, method: str = "auto")
         for name in ("features", "labels", "node_names", "strengths", *PER_NODE):
             if name in arrays:
                 array = arrays[name]
-                with array_file(folder / f"{name}.npy", array.dtype, array.shape) as file:
+                with array_file(folder / f"{name}.npy", array.dtype, array.shape[1:]) as file:
                     for first in range(0, len(order), BLOCK // 4):
                         array[order[first : first + BLOCK // 4]].tofile(file)
                         release_pages(arrays)
@@ -178,10 +178,10 @@ def _write_entries(arrays: dict[str, Array], folder: Path, order: Array) -> None
     starts = np.concatenate([[0], np.cumsum(np.diff(indptr)[order])])
     np.save(folder / "indptr.npy", starts)
     with ExitStack() as files:
-        columns_file = files.enter_context(array_file(folder / "indices.npy", np.int32, indices.shape))
+        columns_file = files.enter_context(array_file(folder / "indices.npy", np.int32))
         weights_file = None
         if weights is not None:
-            weights_file = files.enter_context(array_file(folder / "weights.npy", np.float32, indices.shape))
+            weights_file = files.enter_context(array_file(folder / "weights.npy", np.float32))
         for block in row_blocks(starts, np.broadcast_to(np.int32(0), indices.shape)):
             nodes, block_starts = order[block.first : block.last], starts[block.first : block.last]
             offsets = np.arange(starts[block.first], starts[block.last]) - block_starts[block.rows]

@@ -20,8 +20,8 @@ from kappagcn.geometry import Curvature
 from kappagcn.geometry.signature import learned_signature, parse_signature
 from kappagcn.graphs import EdgeSplit, edge_split
 from kappagcn.graphs.datasets.edge_splits import undirected_edges
+from kappagcn.graphs.io.edges import as_pairs
 from kappagcn.graphs.io.node_data import compact_features
-from kappagcn.graphs.io.pair_list import as_pairs
 from kappagcn.graphs.io.undirected import node_index
 from kappagcn.graphs.node_rows import has_rows
 from kappagcn.links.fitting import link_task

@@ -14,7 +14,6 @@ from kappagcn.nn.inputs import Adjacency, Space, as_manifold, check_rows
 from kappagcn.nn.message_passing import NormalizedGraph
 from kappagcn.nn.prepared import cached
 from kappagcn.sparse import Matrix, SparseMatrix
-from kappagcn.tracing import is_concrete
 
 
 class PageRank(Matrix):
@@ -23,7 +22,6 @@ class PageRank(Matrix):
     Args:
         steps: The matrix A, (N, N), of each step.
         alpha: Share α of the first rows in each step.
-        transposed: Whether it is the transpose of such a matrix, whose last step was the transpose of the first one.
 
     >>> pair = SparseMatrix(torch.tensor([0, 1]), torch.tensor([1, 0]), torch.ones(2), (2, 2))
     >>> PageRank([pair, pair], 0.5).product(torch.tensor([[1.0], [0.0]]))  # α + (1 − α)², α(1 − α)
@@ -31,9 +29,8 @@ class PageRank(Matrix):
             [0.2500]])
     """
 
-    def __init__(self, steps: Sequence[Matrix], alpha: float, *, transposed: bool = False) -> None:
+    def __init__(self, steps: Sequence[Matrix], alpha: float) -> None:
         self.steps, self.alpha, self.shape = tuple(steps), alpha, steps[0].shape  # already checked
-        self.transposed = transposed
 
     @property
     def dtype(self) -> torch.dtype:
@@ -48,19 +45,9 @@ class PageRank(Matrix):
     def product(self, x: Tensor) -> Tensor:
         """The K steps from rows x, (N, D) → (N, D)."""
         z, first = x, self.alpha * x
-        if self.transposed:
-            rows = torch.zeros_like(x)
-            for matrix in self.steps:
-                rows, z = torch.add(rows, z, alpha=self.alpha), (1 - self.alpha) * matrix.product(z)
-            return rows + z
         for matrix in self.steps:
             z = torch.add(first, matrix.product(z), alpha=1 - self.alpha)
         return z
-
-    def transpose(self) -> PageRank:
-        """The transpose, (N, N)."""
-        steps = [matrix.transpose() for matrix in reversed(self.steps)]
-        return PageRank(steps, self.alpha, transposed=not self.transposed)
 
     def to(self, *args: Any, **kwargs: Any) -> PageRank:
         """The matrix in another dtype or on another device; arguments are those of ``Tensor.to``."""
@@ -73,18 +60,18 @@ class PageRank(Matrix):
     def _with(self, steps: list[Matrix]) -> PageRank:
         """The matrix of other steps; itself if they are the same."""
         is_same = all(one is other for one, other in zip(steps, self.steps, strict=True))
-        return self if is_same else PageRank(steps, self.alpha, transposed=self.transposed)
+        return self if is_same else PageRank(steps, self.alpha)
 
     def row_sums(self) -> Tensor:
         """Sum of the weights of all nodes in each row, (N,), which takes K products; cached beside those of A."""
         sums = self.steps[0].row_sums()
-        is_one_step = all(matrix is self.steps[0] for matrix in self.steps)
-        if self.requires_grad or not is_one_step or not is_concrete(sums) or sums.is_inference():
-            return self._summed(sums)
-        return cached(sums, (len(self.steps), self.alpha, self.transposed), lambda: self._summed(sums))
 
-    def _summed(self, sums: Tensor) -> Tensor:
-        return self.product(torch.ones_like(sums).unsqueeze(1)).squeeze(1)
+        def total() -> Tensor:
+            return self.product(torch.ones_like(sums).unsqueeze(1)).squeeze(1)
+
+        if any(matrix is not self.steps[0] for matrix in self.steps):
+            return total()
+        return cached(sums, (len(self.steps), self.alpha), total)
 
     def is_non_negative(self) -> bool:
         """Whether no entry of the steps is below 0."""

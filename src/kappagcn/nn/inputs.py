@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -93,12 +93,11 @@ def factors_of(v: Tensor, manifold: Manifold) -> tuple[Tensor, list[int]]:
     """Curvatures (F,) and dimensions of the factors, which must fit v's columns."""
     if manifold.dim is not None and manifold.dim != v.shape[-1]:
         raise GraphError(f"expected {manifold.dim} columns, as the space has dimensions, found {v.shape[-1]}.")
-    dims = manifold.dims if isinstance(manifold, ProductManifold) else [v.shape[-1]]
-    return torch.stack([space.curvature() for space in _spaces_of(manifold)]), dims
-
-
-def _spaces_of(manifold: Manifold) -> Iterable[Any]:
-    return manifold.factors if isinstance(manifold, ProductManifold) else [manifold]
+    spaces: Any = [manifold]
+    dims = [v.shape[-1]]
+    if isinstance(manifold, ProductManifold):
+        spaces, dims = manifold.factors, manifold.dims
+    return torch.stack([space.curvature() for space in spaces]), dims
 
 
 class RowScale(nn.Module):
@@ -145,7 +144,8 @@ def observe_rows(
 
     With the matrix that multiplies them, the rows of all ranks that share it count.
     """
-    curvatures = [space.curvature for space in _spaces_of(manifold)]
+    spaces: Any = manifold.factors if isinstance(manifold, ProductManifold) else [manifold]
+    curvatures = [space.curvature for space in spaces]
     scales = [kappa.scale for kappa in curvatures if isinstance(kappa, RelativeCurvature)]
     scales += [] if row_scale is None else [row_scale.factor]
     if torch.compiler.is_compiling():

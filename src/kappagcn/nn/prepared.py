@@ -20,7 +20,7 @@ from torch_geometric import EdgeIndex
 from kappagcn.errors import GraphError
 from kappagcn.nn.inputs import Adjacency, Features, NodeRows, Size
 from kappagcn.sparse import CSR, SparseMatrix, bipartite_adjacency, multiply, normalized_adjacency
-from kappagcn.tracing import is_cheap_to_read, is_compiled_for_cpu
+from kappagcn.tracing import is_compiled_for_cpu, is_concrete
 
 __all__ = ["as_features", "cached", "feature_product", "prepared_adjacency", "sparse_features"]
 
@@ -47,9 +47,8 @@ def cached(source: Tensor, key: Any, make: Callable[[], T], other: Tensor | None
     value must not refer to `source`, which would then never be removed.
     """
     tensors = (source,) if other is None else (source, other)
-    if any(type(t) is not Tensor or t.requires_grad or t.is_inference() for t in tensors) or not is_cheap_to_read(
-        *tensors
-    ):
+    plain = all(type(t) is Tensor and t.is_cpu and not t.requires_grad and not t.is_inference() for t in tensors)
+    if not plain or not is_concrete(*tensors):
         return make()
     entries: dict[Any, _Entry] = _cache.setdefault(source, {})
     values = source if source.layout == torch.strided else source._values() if source.is_sparse else source.values()

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from kappagcn.errors import GraphError
-from kappagcn.sparse.normalization import NORMALIZATIONS
+from kappagcn.sparse.normalization import NORMALIZATIONS, inverse_root
 from kappagcn.sparse.sampler import RowsWithLoops
 
 __all__ = ["MappedAdjacency"]
@@ -61,7 +61,7 @@ class MappedAdjacency(RowsWithLoops):
 
     def _scaled(self, rows: Tensor, columns: Tensor, values: Tensor) -> Tensor:
         if self.normalization == "symmetric":
-            return values * _inverse_root(self._degrees(rows)) * _inverse_root(self._degrees(columns))
+            return values * inverse_root(self._degrees(rows)) * inverse_root(self._degrees(columns))
         if self.normalization == "row":
             degrees = self._degrees(rows)
             return values / degrees.masked_fill(degrees == 0, 1)
@@ -93,7 +93,3 @@ class MappedAdjacency(RowsWithLoops):
         loops = self.has_loops(nodes).nonzero().flatten()
         rows, cols = torch.cat([local, loops]), torch.cat([self.columns_at(entries), nodes[loops]])
         return rows, cols, torch.cat([self.values_at(nodes[local], entries), self.loop_values(nodes[loops])])
-
-
-def _inverse_root(degrees: Tensor) -> Tensor:
-    return torch.where(degrees > 0, degrees, 1).pow(-0.5).masked_fill(degrees <= 0, 0)

@@ -43,10 +43,6 @@ class Matrix(ABC):
         """The product with rows, (N, D) → (M, D), differentiable."""
 
     @abstractmethod
-    def transpose(self) -> Matrix:
-        """The transpose, (N, M)."""
-
-    @abstractmethod
     def to(self, *args: Any, **kwargs: Any) -> Matrix:
         """The matrix in another dtype or on another device; arguments are those of ``Tensor.to``."""
 
@@ -109,7 +105,7 @@ class SparseMatrix(Matrix):
     cols: Tensor
     values: Tensor
     _orders: Orders
-    _made: dict[str, Any]  # what products compute once, by name
+    _made: dict[object, Any]  # what products compute once, by name
 
     def __init__(self, rows: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int]) -> None:
         check_range(rows, shape[0], "rows: expected entries")
@@ -193,7 +189,7 @@ class SparseMatrix(Matrix):
             return self._derived(rows, cols, values, self.shape)
         if self.requires_grad or not is_concrete(values):
             return self.with_values(values)
-        return self._once(f"{values.dtype}", lambda: self.with_values(self.values.to(values.dtype)))
+        return self._once(("to", values.dtype), lambda: self.with_values(self.values.to(values.dtype)))
 
     def transpose(self) -> SparseMatrix:
         """The transpose, (N, M)."""
@@ -288,6 +284,10 @@ class SparseMatrix(Matrix):
         """The matrix and its transpose as CSR tensors of torch, without a gradient, cached."""
         return self._once("matrices", lambda: (self.to_csr(), self.csr_transpose().tensor(self.shape[0])))
 
+    def prepared(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+        """`matrices` and row sums in a dtype, as midpoints need them, cached."""
+        return self._once(dtype, lambda: (*self.to(dtype).matrices(), self.to(dtype).row_sums()))
+
     def to_csr(self) -> Tensor:
         """The matrix as a CSR tensor of torch, without a gradient."""
         return self.csr().tensor(self.shape[1])
@@ -302,7 +302,7 @@ class SparseMatrix(Matrix):
         dense = self.values.new_zeros(self.shape)
         return dense.index_put((self.rows, self.cols), self.values, accumulate=True)
 
-    def _once(self, name: str, make: Callable[[], T]) -> T:
+    def _once(self, name: object, make: Callable[[], T]) -> T:
         """The value of `make`, computed once."""
         if name not in self._made:
             with torch.inference_mode(False):

@@ -122,11 +122,12 @@ def _normalized(
     """The matrix normalised by the degrees of sources and targets."""
     (source, target), (out, into) = edge_index.unbind(), degrees
     if normalization == "symmetric":
-        weights = _inverse_root(out).index_select(0, source) * weights * _inverse_root(into).index_select(0, target)
+        weights = inverse_root(out).index_select(0, source) * weights * inverse_root(into).index_select(0, target)
     elif normalization == "row":
         weights = weights / into.masked_fill(into == 0, 1).index_select(0, target)
     return SparseMatrix(target, source, weights, (into.shape[0], out.shape[0]))
 
 
-def _inverse_root(degree: Tensor) -> Tensor:
+def inverse_root(degree: Tensor) -> Tensor:
+    """1/√d of degrees, and 0 for those that are not positive."""
     return torch.where(degree > 0, degree, 1).pow(-0.5).masked_fill(degree <= 0, 0)

@@ -9,9 +9,9 @@ from pyarrow import parquet
 
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs import read_graph
-from kappagcn.graphs.io import convert, edge_source
+from kappagcn.graphs.io import convert, tables, text
 from kappagcn.graphs.io.convert import convert_table
-from kappagcn.graphs.io.edge_table import EdgeColumns
+from kappagcn.graphs.io.edges import EdgeColumns
 from kappagcn.graphs.io.folder import read_folder
 
 pytest.importorskip("duckdb")
@@ -29,6 +29,8 @@ TEXTS = {
     "high.csv": "source,target\n5,6\n6,7\n",
     "umlauts.csv": "source,target\nä,ö\nö,ü\n",
     "lines.csv": "src,dst\r\n3,4\r\n4,5\r\n",
+    "many blanks.txt": "0  1\n1 2\n",
+    "quoted blanks.csv": 'source,target\na," b"\nb,a\n',
 }
 
 
@@ -64,12 +66,18 @@ def test_columns_by_name_and_parquet(tmp_path):
 
 def test_random_edges_in_many_batches(tmp_path, monkeypatch):
     monkeypatch.setattr(convert, "BATCH", 1000)
-    monkeypatch.setattr(edge_source, "TEXT_BLOCK", 1000)
+    monkeypatch.setattr(tables, "BATCH", 1000)
+    monkeypatch.setattr(text, "BLOCK", 1000)
     rng = np.random.default_rng(0)
     pairs = rng.integers(300, size=(5000, 2))
     lines = "".join(f"{a},{b},{a % 7 + 1}\n" for a, b in pairs)
     (tmp_path / "edges.csv").write_text(f"source,target,weight\n{lines}")
     same_graph(tmp_path / "edges.csv", tmp_path)
+    table = pa.table({"source": pairs[:, 0], "target": pairs[:, 1], "weight": pairs[:, 0] % 7 + 1.0})
+    parquet.write_table(table, tmp_path / "edges.parquet")
+    same_graph(tmp_path / "edges.parquet", tmp_path / "second")
+    (tmp_path / "late.csv").write_text(f"source,target,weight\n{lines}007,1,1\n")  # after many integers
+    same_graph(tmp_path / "late.csv", tmp_path / "third")
 
 
 def test_arrays_with_features_and_labels(tmp_path, monkeypatch):
@@ -97,10 +105,8 @@ def test_arrays_with_features_and_labels(tmp_path, monkeypatch):
     [
         ("source,target,weight\na,b,1\nb,c,-2\n", "expected weights that are positive and finite, found -2.0"),
         ("source,target,weight\na,b,1\nb,c,no\n", "no"),
-        ("source,target\na,b\nb,\n", "expected two nodes in every row, found an empty name"),
-        ("source,target\na,b\nb,c,d\n", "found 3|expected 2 columns"),
-        ('source,target\na," b"\n', "expected no blanks at the ends of quoted cells"),
-        ("0  1\n1 2\n", "expected one blank between columns"),
+        ("source,target\na,b\nb,\n", "line 3: expected two nodes, found an empty name"),
+        ("source,target\na,b\nb,c,d\n", "line 3: expected 2 columns, as in the first line, found 3"),
     ],
 )
 def test_damage_is_named(text, words, tmp_path):

@@ -5,8 +5,8 @@ import torch
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs import classic, read_graph, save_graph
-from kappagcn.graphs.io.compressed import CODECS
 from kappagcn.graphs.io.formats import FORMATS, formats_table
+from kappagcn.graphs.io.text import CODECS
 
 PLAIN = [ending for form in FORMATS for ending in form.endings]
 PACKED = [ending + packed for form in FORMATS if form.is_text for ending in form.endings for packed in CODECS]

@@ -4,7 +4,7 @@ import pytest
 
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs import read_graph
-from kappagcn.graphs.io.pair_list import read_pairs
+from kappagcn.graphs.io.edges import read_pairs
 
 CHAIN = "anna,bert\nbert,carl\ncarl,dora\n"
 

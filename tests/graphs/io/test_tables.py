@@ -9,7 +9,7 @@ from pyarrow import csv, parquet
 
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs import as_graph, from_edges, read_graph
-from kappagcn.graphs.io.pair_list import as_pairs, read_pairs
+from kappagcn.graphs.io.edges import as_pairs, read_pairs
 from kappagcn.graphs.io.tables import read_table
 from kappagcn.graphs.io.undirected import node_id, node_index
 

@@ -14,7 +14,7 @@ from kappagcn.errors import GraphError
 from kappagcn.graphs.datasets.built_in import BUILT_IN
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset
 from kappagcn.graphs.datasets.sources import catalogue, suggestion
-from kappagcn.graphs.io.edge_table import from_edges
+from kappagcn.graphs.io.edges import from_edges
 from kappagcn.graphs.io.graphml import from_networkx
 from kappagcn.graphs.io.pyg import from_pyg
 from kappagcn.graphs.io.reading import from_scipy, read_graph, without_weights

@@ -24,9 +24,9 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError
 from kappagcn.graphs.datasets.edge_splits import EdgeSplit, LabelledPairs, time_split, with_negatives
 from kappagcn.graphs.datasets.splits import Split
+from kappagcn.graphs.io.edges import read_pairs
 from kappagcn.graphs.io.node_table import read_labels
 from kappagcn.graphs.io.npz import read_arrays
-from kappagcn.graphs.io.pair_list import read_pairs
 from kappagcn.graphs.io.tables import read_times
 from kappagcn.graphs.io.undirected import node_id, node_index
 from kappagcn.io_atomic import atomic_write, save_arrays

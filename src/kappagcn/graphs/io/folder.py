@@ -16,6 +16,7 @@ commands that take the whole graph; `kappagcn.graphs.MappedGraph` reads rows. Ch
 from __future__ import annotations
 
 import json
+import math
 import mmap
 import shutil
 import tempfile
@@ -47,7 +48,6 @@ __all__ = [
 ]
 
 FORM = "kappagcn graph 2"
-FIRST_FORM = "kappagcn graph 1"  # of version 0.2: both rows of edge_index, and edge_weight
 PER_NODE = ("train_mask", "val_mask", "test_mask", "stopping_mask")
 CHECKED = 2**20  # entries checked together
 LISTS = ("class_names", "attr_names")
@@ -82,12 +82,21 @@ def write_about(folder: Path, **about: Any) -> None:
 
 
 @contextmanager
-def array_file(path: Path, dtype: Any, shape: tuple[int, ...]) -> Iterator[IO[bytes]]:
-    """A .npy file of this shape, open for its content, which the caller writes block by block."""
-    header = {"descr": npy_format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
+def array_file(path: Path, dtype: Any, row: tuple[int, ...] = ()) -> Iterator[IO[bytes]]:
+    """A .npy file, open for its content, which the caller writes block by block; `row` is the shape of a row."""
+
+    def write_header(rows: int) -> None:
+        description = npy_format.dtype_to_descr(np.dtype(dtype))
+        header = {"descr": description, "fortran_order": False, "shape": (rows, *row)}
+        npy_format.write_array_header_1_0(file, header)  # has room for any number of rows
+
     with path.open("wb") as file:
-        npy_format.write_array_header_1_0(file, header)
+        write_header(0)
+        start = file.tell()
         yield file
+        rows = (file.tell() - start) // (np.dtype(dtype).itemsize * max(math.prod(row), 1))
+        file.seek(0)
+        write_header(rows)
 
 
 def release_pages(arrays: dict[str, Array]) -> None:
@@ -168,27 +177,15 @@ def map_folder(path: Path, *, check: bool = True) -> tuple[dict[str, Any], dict[
     """
     with name_source_in_errors(path, "a folder that kappagcn data convert wrote"):
         about = json.loads((path / "graph.json").read_text(encoding="utf-8"))
-        if not isinstance(about, dict) or about.get("form") not in (FORM, FIRST_FORM):
-            raise GraphError(f"expected the form {FORM!r}, found {str(about)[:60]!r}.")
+        if not isinstance(about, dict) or about.get("form") != FORM:
+            raise GraphError(f"expected the form {FORM!r}, found {str(about)[:60]!r}. Convert the graph again.")
         arrays = {file.stem: _mapped(file) for file in sorted(path.glob("*.npy"))}
-        if missing := sorted(set(about.get("arrays", ("indptr",))) - set(arrays)):
+        if missing := sorted(set(about["arrays"]) - set(arrays)):
             raise GraphError(f"expected {missing[0]}.npy, found no such file. Convert the graph again.")
-        if about["form"] == FIRST_FORM:
-            _rename_first_form(arrays)
         _check_shapes(arrays, int(about["nodes"]), about.get("parts"))
         if check:
             _check_content(arrays, int(about["nodes"]))
     return about, arrays
-
-
-def _rename_first_form(arrays: dict[str, Array]) -> None:
-    """The names of this form for the arrays of version 0.2."""
-    arrays["indices"] = arrays.pop("edge_index")[1]
-    if "edge_weight" in arrays:
-        arrays["weights"] = arrays.pop("edge_weight")
-        starts = arrays["indptr"][:-1]
-        sums = np.add.reduceat(np.append(arrays["weights"], 0), starts)
-        arrays["strengths"] = np.where(np.diff(arrays["indptr"]) > 0, sums, 0).astype(np.float32)
 
 
 def read_folder(path: Path) -> Data:
@@ -221,67 +218,62 @@ def _mapped(file: Path) -> Array:
 
 
 def _check_shapes(arrays: dict[str, Array], nodes: int, parts: Any) -> None:
-    """Refuse arrays that do not belong together."""
-    entries = arrays["indices"].shape[-1]
-    shapes = {"indices": (entries,), "indptr": (nodes + 1,), "weights": (entries,), "strengths": (nodes,)}
-    shapes |= {"labels": (nodes,), "node_names": (nodes,), "features_indptr": (nodes + 1,), "features_shape": (2,)}
-    integers = ("indices", "indptr", "labels", "features_indptr", "features_indices", "features_shape")
-    kinds = dict.fromkeys(integers, "iu") | {"node_names": "Ui"}
-    kinds |= dict.fromkeys(("features", "weights", "strengths", "features_values"), "f")
+    """Refuse arrays that do not belong together: by their kinds, and their sizes, None for any."""
+    entries, values = len(arrays["indices"]), len(arrays.get("features_values", ()))
+    expected: dict[str, tuple[str, tuple[int | None, ...]]] = {
+        "indptr": ("iu", (nodes + 1,)),
+        "indices": ("iu", (entries,)),
+        "weights": ("f", (entries,)),
+        "strengths": ("f", (nodes,)),
+        "labels": ("iu", (nodes,)),
+        "node_names": ("Ui", (nodes,)),
+        "features": ("f", (nodes, None)),
+        "features_indptr": ("iu", (nodes + 1,)),
+        "features_indices": ("iu", (values,)),
+        "features_values": ("f", (values,)),
+        "features_shape": ("iu", (2,)),
+    }
     for name, array in arrays.items():
-        if array.shape != shapes.get(name, array.shape) or array.dtype.kind not in kinds.get(name, "b"):
-            raise GraphError(f"{name}.npy: expected {shapes.get(name, 'numbers')}, found {array.dtype} {array.shape}.")
-        if name in PER_NODE and array.shape[:1] != (nodes,):
-            raise GraphError(f"{name}.npy: expected ({nodes},) or ({nodes}, splits), found {array.shape}.")
-    if "features" in arrays and (arrays["features"].ndim != 2 or len(arrays["features"]) != nodes):
-        raise GraphError(f"features.npy: expected ({nodes}, D), found {arrays['features'].shape}.")
-    if ("weights" in arrays) != ("strengths" in arrays):
-        raise GraphError("expected weights.npy and strengths.npy, found one of them. Convert the graph again.")
-    sparse = [name for name in ("indptr", "indices", "values", "shape") if f"features_{name}" in arrays]
-    if sparse and len(sparse) < 4:
-        raise GraphError(f"features_*.npy: expected indptr, indices, values and shape, found {', '.join(sparse)}.")
-    if sparse:
-        positions, values, shape = (arrays[f"features_{name}"] for name in ("indices", "values", "shape"))
-        if shape[0] != nodes or positions.shape != values.shape or positions.ndim != 1:
-            raise GraphError(
-                f"features_values.npy: expected as many as indices of a matrix ({nodes}, D), found "
-                f"{values.shape}, {positions.shape} and {shape.tolist()}."
-            )
+        masks = (nodes, None)[: array.ndim] if array.ndim else (nodes,)  # one split, or one in each column
+        kinds, shape = expected.get(name, ("b", masks))
+        fits = len(shape) == array.ndim and all(s in (None, n) for s, n in zip(shape, array.shape, strict=True))
+        if not fits or array.dtype.kind not in kinds:
+            words = ", ".join("D" if side is None else str(side) for side in shape) + "," * (len(shape) == 1)
+            raise GraphError(f"{name}.npy: expected ({words}), found {array.dtype} {array.shape}.")
+    for together in (("weights", "strengths"), tuple(name for name in expected if name.startswith("features_"))):
+        present = [name for name in together if name in arrays]
+        if present and len(present) < len(together):
+            raise GraphError(f"expected {', '.join(together)}, found {', '.join(present)}. Convert the graph again.")
+    if "features_shape" in arrays and arrays["features_shape"][0] != nodes:
+        raise GraphError(f"features_shape.npy: expected {nodes} rows, found {arrays['features_shape'][0]}.")
     if parts is not None and (parts[0] != 0 or parts[-1] != nodes or (np.diff(parts) <= 0).any()):
         raise GraphError(f"graph.json: expected offsets of parts that rise from 0 to {nodes}, found {str(parts)[:60]}.")
 
 
 def _check_content(arrays: dict[str, Array], nodes: int) -> None:
-    """Refuse numbers that would lead a product out of its arrays."""
-    _check_pointers("indptr", arrays["indptr"], len(arrays["indices"]))
-    _check_range("indices", arrays["indices"], 0, nodes)
-    if "labels" in arrays:
-        _check_range("labels", arrays["labels"], -1, max(nodes, 1))
-    if "features_indices" in arrays:
-        _check_pointers("features_indptr", arrays["features_indptr"], len(arrays["features_indices"]))
-        _check_range("features_indices", arrays["features_indices"], 0, int(arrays["features_shape"][1]))
-
-
-def _check_pointers(name: str, starts: Array, entries: int) -> None:
-    """Refuse row pointers that do not rise from 0 to the number of entries."""
-    rising = all((np.diff(starts[i : i + CHECKED + 1]) >= 0).all() for i in range(0, len(starts) - 1, CHECKED))
-    if int(starts[0]) != 0 or int(starts[-1]) != entries or not rising:
-        raise GraphError(
-            f"{name}.npy: expected numbers that rise from 0 to {entries:,}, found others, from {int(starts[0]):,} to "
-            f"{int(starts[-1]):,}. The folder is damaged: write it again."
-        )
-
-
-def _check_range(name: str, numbers: Array, low: int, stop: int) -> None:
-    """Refuse numbers outside a range; a part of the array at a time."""
-    for start in range(0, len(numbers), CHECKED):
-        part = numbers[start : start + CHECKED]
-        least, largest = int(part.min()), int(part.max())
-        if not low <= least <= largest < stop:
+    """Refuse numbers that would lead a product out of its arrays; a part of an array at a time."""
+    columns = int(arrays["features_shape"][1]) if "features_shape" in arrays else 0
+    ranges = {"indices": (0, nodes), "labels": (-1, max(nodes, 1)), "features_indices": (0, columns)}
+    for name, (low, stop) in ranges.items():
+        for part in _parts(arrays.get(name, np.empty(0, np.int64))):
+            least, largest = int(part.min()), int(part.max())
+            if not low <= least <= largest < stop:
+                raise GraphError(
+                    f"{name}.npy: expected numbers from {low} to {stop - 1:,}, found {least:,} to {largest:,}. The "
+                    "folder is damaged: write it again."
+                )
+    for name, entries in (("indptr", "indices"), ("features_indptr", "features_indices")):
+        starts, count = arrays.get(name, np.zeros(1, np.int64)), len(arrays.get(entries, ()))
+        rising = all((np.diff(part) >= 0).all() for part in _parts(starts, overlap=1))
+        if int(starts[0]) != 0 or int(starts[-1]) != count or not rising:
             raise GraphError(
-                f"{name}.npy: expected numbers from {low} to {stop - 1:,}, found {least:,} to {largest:,}. The folder "
-                "is damaged: write it again."
+                f"{name}.npy: expected numbers that rise from 0 to {count:,}, found others, from {int(starts[0]):,} to "
+                f"{int(starts[-1]):,}. The folder is damaged: write it again."
             )
+
+
+def _parts(array: Array, overlap: int = 0) -> Iterator[Array]:
+    return (array[start : start + CHECKED + overlap] for start in range(0, len(array), CHECKED))
 
 
 def _features(arrays: dict[str, Array]) -> torch.Tensor | None:

@@ -9,9 +9,9 @@ import numpy as np
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.io.compressed import ending_of, read_content, stem_of
 from kappagcn.graphs.io.node_data import as_features, as_labels
 from kappagcn.graphs.io.node_table import number_classes
+from kappagcn.graphs.io.text import ending_of, read_content, stem_of
 from kappagcn.graphs.io.undirected import assemble, name_source_in_errors
 
 

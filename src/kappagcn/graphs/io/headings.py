@@ -15,13 +15,12 @@ In this order:
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kappagcn.graphs.io.delimited import is_number
+from kappagcn.graphs.io.text import is_number
 
 __all__ = ["MISSING_LABELS", "NODES", "SOURCES", "TARGETS", "is_heading", "names_ends"]
 
@@ -50,7 +49,7 @@ def is_heading(first: Sequence[str], rest: pa.Table, nodes: int, known: Collecti
 
     Args:
         first: Cells of the first row.
-        rest: The rows below.
+        rest: The rows below, columns of text.
         nodes: Number of columns with nodes, the first ones: 2 for edges and pairs, 1 for tables of nodes.
         known: Names of the nodes, where the graph is known.
 
@@ -63,10 +62,10 @@ def is_heading(first: Sequence[str], rest: pa.Table, nodes: int, known: Collecti
         return True
     if any(is_number(cell) for cell in first) or any(name in known for name in ends):
         return False
-    ids = [_column(rest, i) for i in range(nodes)]
-    if rest.num_rows == 0 or (known and not any(str(name) in known for name in ids[0].to_pylist())):
+    columns = rest.columns
+    ids = columns[:nodes]
+    if rest.num_rows == 0 or (known and not any(name in known for name in ids[0].to_pylist())):
         return False  # names of another graph: the reader says so
-    columns = [*ids, *(_column(rest, i) for i in values)]
     if len(first) >= LEAST_MATRIX and all(map(_are_numbers, columns[1:])):
         return True
     if any(_occurs(name, column) for name in ends for column in ids):
@@ -89,18 +88,11 @@ def _names_nodes(words: Sequence[str], known: Collection[str]) -> bool:
     return words[0] in usual or words[1] in LABELS or bool(usual & IDS & set(words))
 
 
-def _column(table: pa.Table, i: int) -> Any:
-    column = table.column(i)
-    return column if pa.types.is_integer(column.type) else column.cast(pa.utf8())
+def _occurs(name: str, column: pa.ChunkedArray) -> bool:
+    return bool(pc.any(pc.equal(column, name)).as_py())
 
 
-def _occurs(name: str, column: Any) -> bool:
-    return not pa.types.is_integer(column.type) and bool(pc.any(pc.equal(column, name)).as_py())
-
-
-def _are_numbers(column: Any) -> bool:
-    if pa.types.is_integer(column.type):
-        return True
+def _are_numbers(column: pa.ChunkedArray) -> bool:
     cells = [cell for cell in column.slice(0, SAMPLE).to_pylist() if cell not in MISSING_LABELS]
     return bool(cells) and all(map(is_number, cells))
 
@@ -109,11 +101,11 @@ def _has_digit(name: str) -> bool:
     return any(mark.isdigit() for mark in name)
 
 
-def _all_have_digits(column: Any) -> bool:
+def _all_have_digits(column: pa.ChunkedArray) -> bool:
     return bool(pc.all(pc.match_substring_regex(column, "[0-9]")).as_py())
 
 
-def _has_isolated_pair(sources: Any, targets: Any) -> bool:
+def _has_isolated_pair(sources: pa.ChunkedArray, targets: pa.ChunkedArray) -> bool:
     """Whether two nodes occur in one row only, with one another."""
     encoded = pa.chunked_array([*sources.chunks, *targets.chunks]).dictionary_encode()
     codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])

@@ -1,4 +1,4 @@
-"""Graphs as square matrices, of distances or adjacency, in .npy files or tables.
+"""Graphs as square matrices, of distances or adjacency, in tables, .npy files or Matrix Market files (``.mtx``).
 
 A table is a matrix where it has as many rows as columns, all numbers, and more than three of them, or three that are
 symmetric around zeros. It may have a first row of names, a first column of names, or both. A heading with a source and
@@ -8,23 +8,30 @@ distances, the same in both directions; any other is an adjacency matrix: 0 is n
 is an edge. The report of the graph names the kind.
 """
 
+import io
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+import scipy.sparse as sp
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs.io.headings import names_ends
 from kappagcn.graphs.io.tables import Table, read_numbers
-from kappagcn.graphs.io.undirected import assemble, name_source_in_errors
+from kappagcn.graphs.io.text import read_content
+from kappagcn.graphs.io.undirected import Array, assemble, name_source_in_errors
 
-__all__ = ["Matrix", "graph_of_matrix", "matrix_of_table", "read_matrix"]
+__all__ = [
+    "Matrix",
+    "graph_of_matrix",
+    "matrix_market_bytes",
+    "matrix_of_table",
+    "read_matrix",
+    "read_matrix_market",
+]
 
-Array = NDArray[Any]
 Matrix = tuple[Array, list[str] | None]
 """A matrix, and the names of its nodes."""
 LEAST_COLUMNS = 4  # an edge list has two or three
@@ -39,6 +46,27 @@ def read_matrix(path: Path) -> Data:
         return graph_of_matrix(matrix, None, path.stem)
 
 
+def read_matrix_market(path: Path) -> sp.coo_array:
+    """The matrix of a file; one that is declared symmetric has both halves."""
+    from scipy.io import mmread
+
+    content = read_content(path)
+    with name_source_in_errors(path, "a Matrix Market file"):
+        return sp.coo_array(mmread(io.BytesIO(content)))
+
+
+def matrix_market_bytes(rows: Array, cols: Array, weights: Array | None, num_nodes: int) -> bytes:
+    """A symmetric matrix, its edges given once, in the format; without weights as a pattern."""
+    from scipy.io import mmwrite
+
+    values = np.ones(len(rows), np.float32) if weights is None else weights
+    matrix = sp.coo_array((values, (np.maximum(rows, cols), np.minimum(rows, cols))), shape=(num_nodes, num_nodes))
+    content = io.BytesIO()
+    field = "pattern" if weights is None else "real"
+    mmwrite(content, matrix + sp.tril(matrix, -1).T, field=field, symmetry="symmetric", precision=9)
+    return content.getvalue()
+
+
 def matrix_of_table(table: Table, wanted: bool | None = None) -> Matrix | None:
     """The matrix that a table holds, and the names of its nodes; None if it is none.
 
@@ -48,34 +76,30 @@ def matrix_of_table(table: Table, wanted: bool | None = None) -> Matrix | None:
     """
     size = table.columns.num_rows
     named = size == table.width - 1
-    entries = None
-    if wanted is not False and size and (named or size == table.width):
+    matrix = None
+    if size and (named or size == table.width):
         with suppress(GraphError):
-            entries = np.stack([read_numbers(table, i, "a number") for i in range(named, table.width)], axis=1)
+            matrix = np.stack([read_numbers(table, i, "a number") for i in range(named, table.width)], axis=1)
+    if matrix is None:
+        if wanted:
+            raise GraphError("expected a square matrix of numbers, found another table.")
+        return None
     names = None if table.heading is None else table.heading[named:]
     if names == [str(i) for i in range(size)]:  # numbers of columns, as data frames have them
         names = None
     elif names is None and named:
         names = table.columns.column(0).cast(pa.utf8()).to_pylist()
-    matrix = _checked(entries, names, wanted)
-    return None if matrix is None else (matrix, names)
-
-
-def _checked(matrix: Array | None, names: list[str] | None, wanted: bool | None) -> Array | None:
-    """The matrix, if it is one rather than an edge list."""
-    if matrix is None and wanted:
-        raise GraphError("expected a square matrix of numbers, found another table.")
-    if matrix is None or wanted is False or (wanted is None and names is not None and names_ends(names)):
+    if wanted is False or (wanted is None and names is not None and names_ends(names)):
         return None
     hollow, symmetric = not np.diag(matrix).any(), _uneven(matrix) is None
-    if not wanted and len(matrix) < LEAST_COLUMNS:
-        return matrix if len(matrix) == LEAST_COLUMNS - 1 and hollow and symmetric else None
+    if not wanted and size < LEAST_COLUMNS:
+        return (matrix, names) if size == LEAST_COLUMNS - 1 and hollow and symmetric else None
     if wanted is None and not (hollow or symmetric):
         raise GraphError(
-            f"expected a square matrix, or edges with a source and a target, found {len(matrix)} × {len(matrix)} "
-            "numbers that may be either. Say which with --matrix or --no-matrix (matrix=True or False in Python)."
+            f"expected a square matrix, or edges with a source and a target, found {size} × {size} numbers that may be "
+            "either. Say which with --matrix or --no-matrix (matrix=True or False in Python)."
         )
-    return matrix
+    return matrix, names
 
 
 def graph_of_matrix(matrix: Array, names: list[str] | None, name: str) -> Data:

@@ -1,6 +1,6 @@
 """Features and labels of nodes in files beside the graph: columns of a table, or arrays.
 
-- Tables (see `tables.read_table`): the first column, or one called ``id``, ``node`` or so, names the node; the others
+- Tables (see `tables.read_tables`): the first column, or one called ``id``, ``node`` or so, names the node; the others
   are its features, encoded by `kappagcn.graphs.columns`, or its label. Both may be columns of one table, by name.
 - npz: ``x`` (or ``features``, ``attr_dense``, or ``attr_data`` … in CSR) and ``labels`` (or ``y``); row i belongs to
   node i, or to the node ``node_names[i]`` where the file has ``node_names``.
@@ -18,22 +18,15 @@ import pyarrow as pa
 
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs.columns import ColumnRule, EncodedColumns, encode_columns
-from kappagcn.graphs.io.delimited import is_number
 from kappagcn.graphs.io.headings import MISSING_LABELS
 from kappagcn.graphs.io.node_data import as_labels
 from kappagcn.graphs.io.npz import read_arrays, read_feature_matrix, read_names
 from kappagcn.graphs.io.tables import Table, node_ids, read_table, usual_ids
-from kappagcn.graphs.io.undirected import Array, node_id
+from kappagcn.graphs.io.text import is_number, stem_of
+from kappagcn.graphs.io.undirected import Array, name_source_in_errors, node_id
 from kappagcn.graphs.node_rows import may_name_nodes, refuse_repeated
 
-__all__ = [
-    "MISSING_LABELS",
-    "NodeTable",
-    "is_missing",
-    "number_classes",
-    "read_features",
-    "read_labels",
-]
+__all__ = ["MISSING_LABELS", "NodeFiles", "NodeTable", "is_missing", "number_classes", "read_features", "read_labels"]
 
 WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 MAX_CLASSES = 2**31  # the graph's number of nodes is a stricter limit, checked later
@@ -44,10 +37,12 @@ class NodeTable(NamedTuple):
     """Features or labels of nodes.
 
     Attributes:
+        file: The file that they are from.
         names: Name of the node of each row; None where row i belongs to node i.
         values: Features as encoded columns, or (rows, D), dense or SciPy sparse; or labels (rows,).
     """
 
+    file: Path
     names: list[str] | None
     values: Any
 
@@ -56,6 +51,56 @@ class NodeTable(NamedTuple):
         """Number of rows."""
         values = self.values.values if isinstance(self.values, EncodedColumns) else self.values
         return int(values.shape[0])
+
+
+class NodeFiles(NamedTuple):
+    """Where features and labels come from: files, and names of their columns or of node attributes."""
+
+    features: Any = None
+    labels: Any = None
+    nodes: str | Path | None = None
+    label: str | None = None
+    rules: Sequence[ColumnRule] | None = None
+
+    def any(self) -> bool:
+        """Whether anything is named."""
+        return bool(self.features or self.labels or self.nodes or self.label)
+
+    def beside(self, path: Path) -> NodeFiles:
+        """With the files that lie beside a file of edges, where none are named."""
+        nodes = self.nodes or (None if self.features or self.labels else _file_beside(path, "nodes"))
+        if nodes:
+            return self._replace(nodes=nodes)
+        features, labels = self.features or _file_beside(path, "features"), self.labels or _file_beside(path, "labels")
+        return self._replace(features=features, labels=labels)
+
+    def read(self, known: Collection[str]) -> dict[str, NodeTable]:
+        """The tables by role, features and labels; `known` are the names of the graph's nodes."""
+        columns = self.features if self.nodes else None
+        columns = columns.split(",") if isinstance(columns, str) else columns
+        features = self.nodes or self.features
+        labels = self.nodes or self.labels or self.features if self.label else self.labels
+        if self.label and not labels:
+            raise GraphFileError(f"expected a file with the column {self.label!r}, found none. Name it with --nodes.")
+        for role, file in (("features", features), ("labels", labels)):
+            if file and not isinstance(file, str | Path):
+                raise GraphFileError(
+                    f"expected a file with {role}, found {file!r}. Only GraphML and GML have attributes."
+                )
+        tables = {}
+        if features:
+            same = self.label if str(labels) == str(features) else None
+            table = read_features(Path(features), known, columns=columns, label=same, rules=self.rules)
+            if not isinstance(table.values, EncodedColumns) or table.values.names:
+                tables["features"] = table
+        if labels:
+            tables["labels"] = read_labels(Path(labels), known, label=self.label)
+        return tables
+
+
+def _file_beside(path: Path, role: str) -> Path | None:
+    candidates = (path.with_name(f"{stem_of(path)}.{role}{ending}") for ending in (".csv", ".npz", ".tsv"))
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
 def read_features(
@@ -75,52 +120,54 @@ def read_features(
         label: Name of a column that is the label.
         rules: How columns become numbers, from the table that a network was trained on; None to make them.
     """
-    if path.suffix != ".npz":
-        names = [*(columns or ()), *([label] if label else []), *(rule.name for rule in rules or ())]
-        table, nodes = _read_table(path, known, names)
-        left_out = {nodes, *([table.position(label)] if label else [])}
-        rest = [i for i in range(table.width) if i not in left_out]
-        chosen = [table.position(name) for name in columns] if columns else rest
-        for i in chosen:
-            _refuse_single_words(table, i)
-        headings = [table.name(i) for i in chosen]
-        encoded = encode_columns(pa.table([table.columns.column(i) for i in chosen], headings), rules)
-        if label is None:
-            encoded.check()
-        return NodeTable(_names(table, nodes), encoded)
-    arrays = read_arrays(path)
-    values = read_feature_matrix(arrays, str(path))
-    if values is None:
-        raise GraphFileError(f"{path}: expected x or features or attr_dense, found {', '.join(sorted(arrays))}.")
-    if values.ndim != 2 or values.dtype.kind not in "biuf":
-        raise GraphFileError(f"{path}: expected features as numbers (nodes, features), found {values.shape}.")
-    return NodeTable(_npz_names(arrays, values.shape[0], path), values)
+    with name_source_in_errors(path):
+        if path.suffix != ".npz":
+            names = [*(columns or ()), *([label] if label else []), *(rule.name for rule in rules or ())]
+            table, nodes = _read_table(path, known, names)
+            left_out = {nodes, *([table.position(label)] if label else [])}
+            rest = [i for i in range(table.width) if i not in left_out]
+            chosen = [table.position(name) for name in columns] if columns else rest
+            for i in chosen:
+                _refuse_single_words(table, i)
+            selected = pa.table([table.columns.column(i) for i in chosen], [table.name(i) for i in chosen])
+            encoded = encode_columns(selected, rules)
+            if label is None:
+                encoded.check()
+            return NodeTable(path, _names(table, nodes), encoded)
+        arrays = read_arrays(path)
+        values = read_feature_matrix(arrays, str(path))
+        if values is None:
+            raise GraphFileError(f"{path}: expected x or features or attr_dense, found {', '.join(sorted(arrays))}.")
+        if values.ndim != 2 or values.dtype.kind not in "biuf":
+            raise GraphFileError(f"{path}: expected features as numbers (nodes, features), found {values.shape}.")
+        return NodeTable(path, _npz_names(arrays, values.shape[0], path), values)
 
 
 def read_labels(path: Path, known: Collection[str] = (), *, label: str | None = None) -> NodeTable:
     """Read one label per node, integers or text, unknown where empty, NA or ?; arguments as in `read_features`."""
-    if path.suffix != ".npz":
-        table, nodes = _read_table(path, known, [label] if label else [])
-        if label is None and table.width != 2:
+    with name_source_in_errors(path):
+        if path.suffix != ".npz":
+            table, nodes = _read_table(path, known, [label] if label else [])
+            if label is None and table.width != 2:
+                raise GraphFileError(
+                    f"{path}: expected two columns, node and label, found {table.width}. Name the column with --label "
+                    "(label= in Python)."
+                )
+            column = table.columns.column(1 - nodes if label is None else table.position(label))
+            values = ["" if value is None else str(value) for value in column.to_pylist()]
+            return NodeTable(path, _names(table, nodes), np.array(values, dtype=np.str_))
+        arrays = read_arrays(path)
+        key = "labels" if "labels" in arrays else "y"
+        labels = arrays.get(key)
+        if labels is None:
+            raise GraphFileError(f"{path}: expected labels or y, found {', '.join(sorted(arrays))}.")
+        if labels.ndim != 1 or labels.dtype.kind not in "biufUS":
             raise GraphFileError(
-                f"{path}: expected two columns, node and label, found {table.width}. Name the column with --label "
-                "(label= in Python)."
+                f"{path}: expected {key} as one number or word per node, found {labels.dtype} of shape {labels.shape}."
             )
-        column = table.columns.column(1 - nodes if label is None else table.position(label))
-        values = ["" if value is None else str(value) for value in column.to_pylist()]
-        return NodeTable(_names(table, nodes), np.array(values, dtype=np.str_))
-    arrays = read_arrays(path)
-    key = "labels" if "labels" in arrays else "y"
-    if key not in arrays:
-        raise GraphFileError(f"{path}: expected labels or y, found {', '.join(sorted(arrays))}.")
-    labels = arrays[key]
-    if labels.ndim != 1 or labels.dtype.kind not in "biufUS":
-        raise GraphFileError(
-            f"{path}: expected {key} as one number or word per node, found {labels.dtype} of shape {labels.shape}."
-        )
-    if labels.dtype.kind == "S":
-        labels = np.array(read_names(arrays, key, str(path)), dtype=np.str_)
-    return NodeTable(_npz_names(arrays, len(labels), path), labels)
+        if labels.dtype.kind == "S":
+            labels = np.array(read_names(arrays, key, str(path)), dtype=np.str_)
+        return NodeTable(path, _npz_names(arrays, len(labels), path), labels)
 
 
 def _read_table(path: Path, known: Collection[str], names: list[str]) -> tuple[Table, int]:
@@ -128,12 +175,10 @@ def _read_table(path: Path, known: Collection[str], names: list[str]) -> tuple[T
     table = read_table(path, nodes=1, names=names, known=known, expected="nodes")
     if table.width < 2:
         raise GraphFileError(f"{path}: expected a node and at least one value per line, found one column.")
-    candidates = may_name_nodes([table.name(i) for i in range(table.width)])
-    return table, next((i for i in candidates if _holds_nodes(table, i, known)), 0)
-
-
-def _holds_nodes(table: Table, i: int, known: Collection[str]) -> bool:
-    return any(node_id(value) in known for value in table.columns.column(i).to_pylist())
+    for i in may_name_nodes([table.name(i) for i in range(table.width)]):
+        if any(node_id(value) in known for value in table.columns.column(i).to_pylist()):
+            return table, i
+    return table, 0
 
 
 def _names(table: Table, nodes: int) -> list[str]:
@@ -176,14 +221,14 @@ def number_classes(values: Array) -> tuple[Array, list[str] | None]:
     if values.dtype.kind in "biuf":
         return as_labels(values, MAX_CLASSES).numpy(), None
     known = ~is_missing(values)
-    names = np.unique(values[known])
+    names, places = np.unique(values[known], return_inverse=True)
     numbers = np.full(len(values), -1, np.int64)
     if all(map(WHOLE.fullmatch, names)) and set(names) != {"-1", "1"}:  # −1 and 1 alone are two classes
-        numbers[known] = values[known].astype(np.int64)
-        if not len(names) or numbers[known].min() <= 0:
+        integers = names.astype(np.int64)
+        if not len(names) or integers.min() <= 0:
+            numbers[known] = integers[places]
             return numbers, None
-        names = names[np.argsort(names.astype(np.int64), kind="stable")]  # numbers that do not start at 0 are names
-        numbers[known] = np.searchsorted(names.astype(np.int64), numbers[known])
-    else:
-        numbers[known] = np.searchsorted(names, values[known])
+        order = np.argsort(integers, kind="stable")  # numbers that do not start at 0 are names
+        names, places = names[order], np.searchsorted(integers[order], integers)[places]
+    numbers[known] = places
     return numbers, names.tolist()

@@ -35,6 +35,7 @@ UNPACKED_LIMIT = 4 * 2**30  # bytes that an archive may unpack to
 SMALL, MAX_RATIO = 2**28, 200  # an archive that unpacks to more than SMALL bytes has at most this compression ratio
 HEADER_LIMIT = 2**16  # bytes of an array's header
 NAMES = ("node_names", "attr_names", "class_names")
+DENSE = ("attr_dense", "x", "features")  # keys of dense features
 
 
 def read_arrays(
@@ -61,12 +62,10 @@ def read_arrays(
             )
         for entry in archive.infolist():
             name = entry.filename.removesuffix(".npy")
-            with archive.open(entry) as file:
-                shape, dtype = _read_header(file, f"{source}: {name}")
+            dtype = _checked_dtype(archive, entry, f"{source}: {name}")
             if dtype.hasobject and pickled is not None:
                 pickled.append(name)
                 continue
-            _check_header(shape, dtype, entry.file_size, f"{source}: {name}")
             with archive.open(entry) as file:
                 arrays[name] = np.lib.format.read_array(file, allow_pickle=False, max_header_size=HEADER_LIMIT)
     if not arrays and not pickled:
@@ -74,24 +73,21 @@ def read_arrays(
     return arrays
 
 
-def _check_header(shape: tuple[int, ...], dtype: np.dtype[Any], size: int, source: str) -> None:
-    """Refuse arrays of objects, of other than plain numbers and text, and of more bytes than there are."""
-    if dtype.hasobject:
-        raise GraphFileError(f"{source}: expected plain numbers or text, found pickled objects. Save it without them.")
-    if dtype.itemsize == 0 or dtype.subdtype is not None or dtype.names is not None:
-        raise GraphFileError(f"{source}: expected plain numbers or text, found {dtype}.")
-    if (expected := math.prod(shape) * dtype.itemsize) > size:
-        raise GraphFileError(f"{source}: expected {expected:,} bytes for shape {shape}, found {size:,}.")
-
-
-def _read_header(file: Any, source: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    with name_source_in_errors(source, "a NumPy array"):
+def _checked_dtype(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, source: str) -> np.dtype[Any]:
+    """The type of an array; one whose header is damaged or claims more bytes than there are is refused."""
+    with name_source_in_errors(source, "a NumPy array"), archive.open(entry) as file:
         versions = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         shape, _, dtype = versions[np.lib.format.read_magic(file)](file, max_header_size=HEADER_LIMIT)
         sides = tuple(int(side) for side in shape)
         if len(sides) > 32 or any(side < 0 for side in sides) or (0 in sides and max(sides) >= 2**31):
             raise ValueError(f"shape {sides}")
-    return sides, dtype
+        if dtype.hasobject:
+            return dtype
+        if dtype.itemsize == 0 or dtype.subdtype is not None or dtype.names is not None:
+            raise GraphError(f"expected plain numbers or text, found {dtype}.")
+        if (expected := math.prod(sides) * dtype.itemsize) > entry.file_size:
+            raise GraphError(f"expected {expected:,} bytes for shape {sides}, found {entry.file_size:,}.")
+    return dtype
 
 
 def read_csr(arrays: dict[str, Array], prefix: str, source: str) -> sp.csr_array:
@@ -148,25 +144,21 @@ def _edges(arrays: dict[str, Array], source: str) -> tuple[Array, Array, Array |
     edges = arrays["edge_index"]
     if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
         raise GraphFileError(f"{source}: expected edge_index as integers (2, E), found {edges.dtype} {edges.shape}.")
-    nodes = int(edges.max()) + 1 if edges.size else 0
+    weights = arrays.get("edge_weight")
     if "num_nodes" in arrays:
         stored = arrays["num_nodes"]
         if stored.size != 1 or stored.dtype.kind not in "iu" or stored.item() < 0:
             raise GraphFileError(f"{source}: expected num_nodes as one number from 0, found {stored.tolist()!r:.40}.")
-        nodes = stored.item()
-    else:
-        counts = (
-            len(arrays[key]) for key in ("labels", "attr_dense", "x", "features") if key in arrays and arrays[key].ndim
-        )
-        nodes = max(nodes, *counts, 0)
-    return edges[0], edges[1], arrays.get("edge_weight"), nodes, False
+        return edges[0], edges[1], weights, stored.item(), False
+    counts = (len(arrays[key]) for key in ("labels", *DENSE) if key in arrays and arrays[key].ndim)
+    return edges[0], edges[1], weights, max(int(edges.max()) + 1 if edges.size else 0, *counts, 0), False
 
 
 def read_feature_matrix(arrays: dict[str, Array], source: str) -> Any:
     """The features under one of their usual keys, dense or sparse; None if there are none."""
     if "attr_data" in arrays:
         return read_csr(arrays, "attr_", source)
-    return next((arrays[key] for key in ("attr_dense", "x", "features") if key in arrays), None)
+    return next((arrays[key] for key in DENSE if key in arrays), None)
 
 
 def read_names(arrays: dict[str, Array], key: str, source: str) -> list[str] | None:

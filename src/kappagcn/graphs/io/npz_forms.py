@@ -48,19 +48,22 @@ def standard_arrays(arrays: Arrays, source: str) -> Arrays:
                 if all(key in arrays for key in parts.values()):
                     converted |= {f"{ours}_{part}": arrays[key] for part, key in parts.items()}
     if not {"adj_data", "edge_index"} & set(converted):
-        converted |= _scipy(arrays) or _dense_adjacency(arrays)
+        dense = _first(arrays, ADJACENCY, 2, "adj").get("adj")
+        numeric = dense is not None and dense.dtype.kind in "biuf"
+        converted |= _scipy(arrays) or (csr_arrays("adj", dense) if numeric else {})
     if not {"attr_data", "attr_dense", "x", "features"} & set(converted):
-        dense = next((key for key in FEATURES if key in arrays), None)
-        if dense is not None and arrays[dense].ndim == 2:
-            converted["attr_dense"] = arrays[dense]
+        converted |= _first(arrays, FEATURES, 2, "attr_dense")
     if "labels" not in arrays:
-        key = next((key for key in LABELS if key in arrays and arrays[key].ndim == 1), None)
-        if key is not None:
-            converted["labels"] = arrays[key]
+        converted |= _first(arrays, LABELS, 1, "labels")
     rows = [len(converted[key]) for key in ("labels", "attr_dense") if key in converted and converted[key].ndim]
     if "edges" in arrays and "num_nodes" not in arrays and rows:
         converted["num_nodes"] = np.array(max(rows))
     return converted
+
+
+def _first(arrays: Arrays, keys: tuple[str, ...], axes: int, name: str) -> Arrays:
+    """The first of the arrays with these keys that has so many axes, under another name."""
+    return next(({name: arrays[key]} for key in keys if key in arrays and arrays[key].ndim == axes), {})
 
 
 def _edges(edges: Array, source: str) -> Arrays:
@@ -81,12 +84,6 @@ def _scipy(arrays: Arrays) -> Arrays:
         edges = np.stack([arrays["row"], arrays["col"]])
         return {"edge_index": edges, "edge_weight": arrays["data"], "num_nodes": arrays["shape"][:1]}
     return {}
-
-
-def _dense_adjacency(arrays: Arrays) -> Arrays:
-    """A dense adjacency matrix."""
-    key = next((key for key in ADJACENCY if key in arrays and arrays[key].ndim == 2), None)
-    return csr_arrays("adj", arrays[key]) if key is not None and arrays[key].dtype.kind in "biuf" else {}
 
 
 def node_masks(arrays: Arrays, num_nodes: int, source: str) -> dict[str, Array]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,71 +12,18 @@ from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.columns import ColumnRule, EncodedColumns
-from kappagcn.graphs.io.compressed import ending_of, is_compressed, stem_of
-from kappagcn.graphs.io.edge_table import EdgeColumns, EdgeList, graph_of_edges, read_edges
+from kappagcn.graphs.io.edges import EdgeColumns, EdgeList, graph_of_edges, read_edges
 from kappagcn.graphs.io.folder import is_graph_folder, read_folder
 from kappagcn.graphs.io.formats import ENDINGS, MARKUP, TABLES, TEXT
 from kappagcn.graphs.io.graphml import read_graphml
-from kappagcn.graphs.io.matrix import graph_of_matrix, read_matrix
-from kappagcn.graphs.io.matrix_market import read_matrix_market
+from kappagcn.graphs.io.matrix import graph_of_matrix, read_matrix, read_matrix_market
 from kappagcn.graphs.io.node_data import as_features, as_labels, compact_features
-from kappagcn.graphs.io.node_table import NodeTable, is_missing, number_classes, read_features, read_labels
+from kappagcn.graphs.io.node_table import NodeFiles, NodeTable, is_missing, number_classes
 from kappagcn.graphs.io.npz import read_npz
 from kappagcn.graphs.io.pyg import read_torch
+from kappagcn.graphs.io.text import ending_of, is_compressed, stem_of
 from kappagcn.graphs.io.undirected import Array, assemble, counted, name_source_in_errors, node_index
 from kappagcn.graphs.node_rows import row_of_each_node
-
-Tables = dict[str, tuple[str, NodeTable]]  # by role, "features" or "labels": the file and its content
-
-
-class NodeFiles(NamedTuple):
-    """Where features and labels come from: files, and names of their columns or of node attributes."""
-
-    features: Any = None
-    labels: Any = None
-    nodes: str | Path | None = None
-    label: str | None = None
-    rules: Any = None
-
-    def any(self) -> bool:
-        """Whether anything is named."""
-        return bool(self.features or self.labels or self.nodes or self.label)
-
-    def beside(self, path: Path) -> NodeFiles:
-        """With the files that lie beside a file of edges, where none are named."""
-        nodes = self.nodes or (None if self.features or self.labels else _file_beside(path, "nodes"))
-        if nodes:
-            return self._replace(nodes=nodes)
-        features, labels = self.features or _file_beside(path, "features"), self.labels or _file_beside(path, "labels")
-        return self._replace(features=features, labels=labels)
-
-    def read(self, known: Collection[str]) -> Tables:
-        """The tables; `known` are the names of the graph's nodes."""
-        columns = self.features if self.nodes else None
-        columns = columns.split(",") if isinstance(columns, str) else columns
-        features = self.nodes or self.features
-        labels = self.nodes if self.nodes and self.label else self.labels
-        if self.label and not labels:
-            labels = features
-        if self.label and not labels:
-            raise GraphFileError(f"expected a file with the column {self.label!r}, found none. Name it with --nodes.")
-        for role, file in (("features", features), ("labels", labels)):
-            if file and not isinstance(file, str | Path):
-                raise GraphFileError(
-                    f"expected a file with {role}, found {file!r}. Only GraphML and GML have attributes."
-                )
-        tables = {}
-        if features:
-            same = self.label if str(labels) == str(features) else None
-            options = {"columns": columns, "label": same, "rules": self.rules}
-            with name_source_in_errors(features):
-                table = read_features(Path(features), known, **options)
-            if not isinstance(table.values, EncodedColumns) or table.values.names:
-                tables["features"] = (str(features), table)
-        if labels:
-            with name_source_in_errors(labels):
-                tables["labels"] = (str(labels), read_labels(Path(labels), known, label=self.label))
-        return tables
 
 
 def read_graph(
@@ -98,7 +45,7 @@ def read_graph(
     """Read a graph from a file; ``data.report`` says in one line what it is and what was changed.
 
     The forms are those of `formats.FORMATS` and folders of mapped arrays, see `folder`. What is in them is described in
-    `edge_table`, `matrix`, `npz`, `npz_forms`, `graphml`, `pyg`.
+    `edges`, `matrix`, `npz`, `npz_forms`, `graphml`, `pyg`.
 
     Args:
         path: Path of the file.
@@ -162,37 +109,34 @@ def _read(path: Path, files: NodeFiles, columns: EdgeColumns, sparse: bool) -> D
             f"{path}: expected a table of edges for the column {columns.names()[0]!r}, found "
             f"{'a folder' if folder else repr(ending)}."
         )
+    elif folder:
+        data = read_folder(path)
+    elif ending in WHOLE_FORMS:
+        data = WHOLE_FORMS[ending](path, sparse)
     else:
-        data = read_folder(path) if folder else _read_whole(path, ending, sparse)
+        known = ", ".join(ENDINGS)
+        raise GraphFileError(
+            f"{path}: expected a file ending in {known}, found {ending or 'no ending'!r}. Convert it to one of these."
+        )
     files = files.beside(path) if ending == ".mtx" else files
     if not files.any():
         return data
     with name_source_in_errors(path):
-        tables = files.read(node_index(data))
-    return _with_tables(data, path, tables, sparse)
+        return _with_tables(data, path, files.read(node_index(data)), sparse)
 
 
-def _read_whole(path: Path, ending: str, sparse: bool) -> Data:
-    """A graph whose nodes are in the file, not only its edges."""
-    if ending == ".npz":
-        return read_npz(path, sparse=sparse)
-    if ending == ".npy":
-        return read_matrix(path)
-    if ending == ".pt":
-        return read_torch(path)
-    if ending == ".mtx":
-        matrix = read_matrix_market(path)
-        with name_source_in_errors(path):
-            return from_scipy(matrix, name=stem_of(path))
-    known = ", ".join(ENDINGS)
-    raise GraphFileError(
-        f"{path}: expected a file ending in {known}, found {ending or 'no ending'!r}. Convert it to one of these."
-    )
+def _matrix_market_graph(path: Path) -> Data:
+    matrix = read_matrix_market(path)
+    with name_source_in_errors(path):
+        return from_scipy(matrix, name=stem_of(path))
 
 
-def _file_beside(path: Path, role: str) -> Path | None:
-    candidates = (path.with_name(f"{stem_of(path)}.{role}{ending}") for ending in (".csv", ".npz", ".tsv"))
-    return next((candidate for candidate in candidates if candidate.is_file()), None)
+WHOLE_FORMS: dict[str, Callable[[Path, bool], Data]] = {
+    ".npz": lambda path, sparse: read_npz(path, sparse=sparse),
+    ".npy": lambda path, sparse: read_matrix(path),
+    ".pt": lambda path, sparse: read_torch(path),
+    ".mtx": lambda path, sparse: _matrix_market_graph(path),
+}  # readers of files that have the nodes, not only edges
 
 
 def _from_edges(path: Path, edges: EdgeList, files: NodeFiles, sparse: bool) -> Data:
@@ -200,36 +144,34 @@ def _from_edges(path: Path, edges: EdgeList, files: NodeFiles, sparse: bool) -> 
     known = {str(name): None for name in edges.names} if files.any() else {}
     tables = files.read(known)
     count = None
-    for source, table in tables.values():
+    for table in tables.values():
         if table.names is None:
             count = max(count or 0, table.height)
             if not isinstance(edges.names, np.ndarray) or any(not 0 <= name < count for name in edges.names[[0, -1]]):
                 raise GraphFileError(
-                    f"{source}: expected node_names, as its {count} rows do not number the nodes of {path.name} "
+                    f"{table.file}: expected node_names, as its {count} rows do not number the nodes of {path.name} "
                     f"({', '.join(map(str, edges.names[:3]))}, …)."
                 )
         elif known and known.keys().isdisjoint(table.names):
             raise GraphFileError(
-                f"{source}: expected the nodes of {path.name}, such as {next(iter(known))!r}, found none of them, but "
-                f"{table.names[0]!r}. The first column must name the nodes."
+                f"{table.file}: expected the nodes of {path.name}, such as {next(iter(known))!r}, found none of them, "
+                f"but {table.names[0]!r}. The first column must name the nodes."
             )
-    named = dict.fromkeys(name for _, table in tables.values() for name in table.names or ())
+    named = dict.fromkeys(name for table in tables.values() for name in table.names or ())
     further = [name for name in named if name not in known]
     if further:
-        sources = " and ".join(dict.fromkeys(Path(source).name for source, _ in tables.values()))
+        sources = " and ".join(dict.fromkeys(table.file.name for table in tables.values()))
         note = f"{counted(len(further), 'node')} only in {sources}, such as {further[0]!r}"
         edges = edges._replace(notes=(*edges.notes, note))
-    with name_source_in_errors(path):
-        data = graph_of_edges(edges, count, stem_of(path), further)
+    data = graph_of_edges(edges, count, stem_of(path), further)
     return _with_tables(data, path, tables, sparse) if tables else data
 
 
-def _with_tables(data: Data, path: Path, tables: Tables, sparse: bool) -> Data:
+def _with_tables(data: Data, path: Path, tables: dict[str, NodeTable], sparse: bool) -> Data:
     """The graph with features and labels, whose nodes must be those of the graph."""
-    with name_source_in_errors(path):
-        index = node_index(data)
-    for role, (source, table) in tables.items():
-        with name_source_in_errors(source):
+    index = node_index(data)
+    for role, table in tables.items():
+        with name_source_in_errors(table.file):
             if table.names is None and table.height != data.num_nodes:
                 raise GraphError(f"expected the {data.num_nodes} nodes of {path.name}, found {table.height} rows.")
             names = list(index) if table.names is None else table.names

@@ -1,4 +1,4 @@
-"""The one reader of tables: delimited text, Parquet, data frames and lists become columns with names.
+"""The one reader of tables: delimited text, Parquet, data frames and lists become columns with names, block by block.
 
 Edges, features, labels, pairs and splits are columns of such a table, by name or position. Nodes go by their text as
 it stands, whatever the type of a column: 1, 1.0 and "1" are one node, 007 is another.
@@ -6,50 +6,48 @@ it stands, whatever the type of a column: 1, 1.0 and "1" are one node, 007 is an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kappagcn.errors import GraphError, GraphFileError
-from kappagcn.graphs.io.compressed import ending_of
-from kappagcn.graphs.io.delimited import INTEGER, DelimitedFile, is_number
 from kappagcn.graphs.io.headings import is_heading
+from kappagcn.graphs.io.text import DelimitedFile, ending_of, is_number
 from kappagcn.graphs.io.undirected import Array, name_source_in_errors, node_id
 
 __all__ = [
     "Table",
     "arrow_table",
     "as_days",
+    "as_integers",
     "is_frame",
     "node_ids",
     "read_numbers",
     "read_table",
+    "read_tables",
     "read_times",
     "usual_ids",
 ]
 
+BATCH = 2**20  # rows of a large table read together
 DAY = 86_400e6  # microseconds
 ODD_ID = r"^([+-]?[0-9]+\.0*|[+][0-9]+|-0)$"  # text of an integer in another form than its usual one
-
-
 SETTLED = {
     1: "Call its first column node if it is a heading; write node,label above it if it is not.",
     2: "Say which with --header or --no-header (header=True or False in Python), or write source,target above it.",
 }  # what to do about a doubt, by number of columns with nodes
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """Columns of a file or of an object in memory.
 
     Attributes:
-        columns: The columns, by their names, or by "0", "1", … where there are none. Text files have integers and text.
+        columns: The columns, by their names, or by "0", "1", … where there are none; those of text files are text.
         heading: Names of the columns; None where the source has none.
         place: Function from the number of a row to where it is, for messages.
         of_text: Whether the source is a text file, whose heading was detected.
@@ -82,7 +80,17 @@ def is_frame(value: Any) -> bool:
     return isinstance(value, pa.Table) or (hasattr(value, "columns") and hasattr(value, "__arrow_c_stream__"))
 
 
-def read_table(
+def read_table(source: Any, **options: Any) -> Table:
+    """Read a table whole; arguments as in `read_tables`.
+
+    >>> read_table([("ann", "bob"), ("bob", "cem")], nodes=2).columns.num_rows
+    2
+    """
+    tables = list(read_tables(source, **options))
+    return tables[0]._replace(columns=pa.concat_tables([table.columns for table in tables]))
+
+
+def read_tables(
     source: Any,
     *,
     nodes: int,
@@ -90,37 +98,37 @@ def read_table(
     names: Collection[str] = (),
     known: Collection[str] = (),
     expected: str = "rows",
-) -> Table:
-    """Read a table.
+    limited: bool = True,
+) -> Iterator[Table]:
+    """The blocks of rows of a table, of which there is at least one.
 
     Args:
-        source: Path of a delimited text file or a Parquet file, a `DelimitedFile`, a data frame, or a list of rows.
+        source: Path of a delimited text file or a Parquet file, a data frame, or a list of rows.
         nodes: Number of columns with nodes: 2 for edges and pairs, 1 for tables of nodes.
         header: Whether a text file has a heading; None to detect it, see `headings`.
         names: Names of columns that the heading must have, if there are any: a first row with them is the heading.
         known: Names of the nodes, where the graph is known.
         expected: What the rows are, for messages.
-
-    >>> read_table([("ann", "bob"), ("bob", "cem")], nodes=2).columns.num_rows
-    2
+        limited: Whether a compressed file may only unpack to what fits in memory.
     """
     if is_frame(source):
         table = arrow_table(source)
-        return Table(table, [str(name) for name in table.column_names], lambda row: f"row {row}")
-    if isinstance(source, str | Path) and ending_of(Path(source)) == ".parquet":
-        return _parquet(Path(source))
-    if isinstance(source, str | Path | DelimitedFile):
-        file = source if isinstance(source, DelimitedFile) else DelimitedFile(source)
-        return _text(file, nodes, header, names, known, expected)
-    return _rows(source)
+        yield Table(table, [str(name) for name in table.column_names], lambda row: f"row {row}")
+    elif not isinstance(source, str | Path):
+        yield _rows(source)
+    elif ending_of(Path(source)) == ".parquet":
+        yield from _parquet(Path(source))
+    else:
+        file = DelimitedFile(source, limited=limited)
+        yield from _text(file, nodes, header, names, known, expected)
 
 
 def _text(
     file: DelimitedFile, nodes: int, header: bool | None, names: Collection[str], known: Collection[str], expected: str
-) -> Table:
-    if not file.head:
+) -> Iterator[Table]:
+    first = file.first
+    if first is None:
         raise GraphFileError(f"{file.path}: expected {expected}, one per line, found none.")
-    first = file.head[0]
     if len(first) < 2:
         cells = "two nodes" if nodes == 2 else "a node and at least one value"
         raise GraphFileError(
@@ -129,10 +137,9 @@ def _text(
         )
     if header is None and names and set(names) <= set(first):
         header = True
-    rest = file.table(1)
-    heading = header
-    if heading is None:
-        heading = is_heading(first, rest, nodes, known)
+    blocks = file.tables(skip=1)
+    rest = next(blocks)
+    heading = is_heading(first, rest, nodes, known) if header is None else header
     if heading is None:
         raise GraphFileError(
             f"{file.place(0)}: expected a heading, or {expected}, found {', '.join(first)!r:.60}, which may be either. "
@@ -140,28 +147,35 @@ def _text(
         )
     if heading and rest.num_rows == 0:
         raise GraphFileError(f"{file.path}: expected {expected} below the heading, found none.")
-    skipped = int(heading)
-    columns = rest if heading else _with_first_row(first, rest)
-    columns = columns.rename_columns(list(first)) if heading else columns
-    return Table(columns, list(first) if heading else None, lambda row: file.place(row + skipped), of_text=True)
+    if not heading:
+        rest = pa.concat_tables([pa.table([[cell] for cell in first], rest.column_names), rest])
+    before = int(heading)
+    while rest is not None:
+        columns = rest.rename_columns(first) if heading else rest
+        yield Table(columns, first if heading else None, _below(file.place, before), of_text=True)
+        before += rest.num_rows
+        rest = next(blocks, None)
 
 
-def _with_first_row(first: list[str], rest: pa.Table) -> pa.Table:
-    """The rows of a text file with the first one, which is no heading."""
-    columns = []
-    for cell, column in zip(first, rest.columns, strict=True):
-        integers = pa.types.is_integer(column.type) and INTEGER.fullmatch(cell)
-        row = pa.array([int(cell) if integers else cell])
-        columns.append(pa.chunked_array([row, *column.cast(row.type).chunks]))
-    return pa.table(columns, rest.column_names)
-
-
-def _parquet(path: Path) -> Table:
+def _parquet(path: Path) -> Iterator[Table]:
     from pyarrow import parquet
 
-    with name_source_in_errors(path, "a Parquet file"):
-        table = parquet.read_table(path)
-    return Table(table, list(table.column_names), lambda row: f"{path}, row {row}")
+    with name_source_in_errors(path, "a Parquet file"), parquet.ParquetFile(path) as file:
+        names, before = list(file.schema_arrow.names), 0
+
+        def place(row: int) -> str:
+            return f"{path}, row {row}"
+
+        for batch in file.iter_batches(BATCH):
+            yield Table(pa.Table.from_batches([batch]), names, _below(place, before))
+            before += batch.num_rows
+        if not before:
+            yield Table(file.schema_arrow.empty_table(), names, place)
+
+
+def _below(place: Callable[[int], str], rows: int) -> Callable[[int], str]:
+    """Where a row is that so many others precede."""
+    return lambda row: place(row + rows)
 
 
 def arrow_table(frame: Any) -> pa.Table:
@@ -211,8 +225,8 @@ def _plain(column: Sequence[Any]) -> list[Any]:
     return [str(value) if isinstance(value, int) else value for value in values] if large else values
 
 
-def node_ids(table: Table, i: int, expected: str) -> Any:
-    """The nodes in a column, as int64 or as text; `usual_ids` makes 1 of 1.0."""
+def node_ids(table: Table, i: int, expected: str) -> pa.ChunkedArray:
+    """The nodes in a column, as int64 where all are integers in their usual form, otherwise as text."""
     column, name = table.columns.column(i), table.name(i)
     kind = column.type
     if column.null_count:
@@ -227,10 +241,21 @@ def node_ids(table: Table, i: int, expected: str) -> Any:
         text = column.cast(pa.utf8())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise GraphError(f"expected nodes as integers or text in {name}, found {kind}.") from None
+    if (integers := as_integers(text)) is not None:
+        return integers
     if pc.min(pc.binary_length(text)).as_py() == 0:
         row = pc.index(text, "").as_py()
         raise GraphFileError(f"{table.place(row)}: expected {expected}, found an empty name.")
     return text
+
+
+def as_integers(text: Any) -> Any:
+    """Text as int64 if all of it is integers in their usual form; 007 and 9223372036854775808 are none."""
+    with suppress(pa.ArrowInvalid):
+        integers = text.cast(pa.int64())
+        if integers.cast(pa.utf8()).equals(text):
+            return integers
+    return None
 
 
 def usual_ids(ids: Any) -> Any:

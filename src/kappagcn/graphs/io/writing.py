@@ -13,13 +13,13 @@ import pyarrow.csv as arrow_csv
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.io.compressed import compressed, ending_of, is_compressed, stem_of
 from kappagcn.graphs.io.folder import save_folder
 from kappagcn.graphs.io.formats import DELIMITED, ENDINGS, MARKUP, TEXT
 from kappagcn.graphs.io.headings import MISSING_LABELS
-from kappagcn.graphs.io.matrix_market import matrix_market_bytes
+from kappagcn.graphs.io.matrix import matrix_market_bytes
 from kappagcn.graphs.io.npz import feature_arrays, save_npz
 from kappagcn.graphs.io.pyg import save_data
+from kappagcn.graphs.io.text import compressed, ending_of, is_compressed, stem_of
 from kappagcn.graphs.io.undirected import counted, node_index
 from kappagcn.io_atomic import atomic_write, save_arrays
 

@@ -1,7 +1,6 @@
 """Comparison of two to four runs on the same graph: a table, a sentence, and data for the page's script."""
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from kappagcn.run_folder import SavedRun, factor_name
 from kappagcn.view.palette import COLOURS, SHAPES
 from kappagcn.view.report.content import graph_view, run_view, shown_nodes
 from kappagcn.view.report.curves import OBJECTIVES, curves
+from kappagcn.view.report.tables import Table, best_rows
 from kappagcn.view.report.words import number, percent, space_name
 
 MOST_RUNS = 4
@@ -117,37 +117,25 @@ def _curves(runs: Sequence[SavedRun]) -> list[dict[str, Any]]:
     return [longest | {"title": title, "series": series, "best": None, "log": log}]
 
 
-def comparison_table(runs: Sequence[SavedRun]) -> str:
+def comparison_table(runs: Sequence[SavedRun]) -> Table:
     """A row per run, the best of each column in bold."""
     columns = [each for each in COLUMNS if any(_is_worth_a_column(run.summary.get(each.key), each) for run in runs)]
-    head = "".join(f'<th scope="col">{each.heading}</th>' for each in columns)
-    best = {each.key: _best(runs, each) for each in columns}
-    rows = ""
-    for place, (run, name) in enumerate(zip(runs, run_names(runs), strict=True)):
-        cells = "".join(
-            f"<td>{'<b>' if place in best[each.key] else ''}{escape(each.write(run.summary.get(each.key)))}"
-            f"{'</b>' if place in best[each.key] else ''}</td>"
-            for each in columns
-        )
-        rows += f"<tr><th scope='row'>{escape(name)}</th><td>{escape(space_name(run))}</td>{cells}</tr>"
-    return (
-        '<section class="card" id="comparison"><h2>Side by side</h2><div class="wide"><table>'
-        f'<thead><tr><th scope="col">Run</th><th scope="col">Space, as learned</th>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div><p class='note'>Bold: the best of its column.</p></section>"
-    )
+    rows = [
+        [name, space_name(run), *(each.write(run.summary.get(each.key)) for each in columns)]
+        for run, name in zip(runs, run_names(runs), strict=True)
+    ]
+    bold = {
+        (row, place)
+        for place, each in enumerate(columns, 2)
+        if each.larger is not None
+        for row in best_rows((run.summary.get(each.key) for run in runs), larger=each.larger)
+    }
+    head = ["Run", "Space, as learned", *(each.heading for each in columns)]
+    return Table(head, rows, "Bold: the best of its column.", frozenset(bold))
 
 
 def _is_worth_a_column(value: Any, column: Column) -> bool:
     return bool(value) if column.key == "coincident_nodes" else value is not None
-
-
-def _best(runs: Sequence[SavedRun], column: Column) -> set[int]:
-    values = [run.summary.get(column.key) for run in runs]
-    known = [value for value in values if isinstance(value, int | float)]
-    if column.larger is None or len(known) < 2:
-        return set()
-    target = max(known) if column.larger else min(known)
-    return {place for place, value in enumerate(values) if value == target}
 
 
 def verdict(runs: Sequence[SavedRun]) -> str:

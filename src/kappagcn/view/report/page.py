@@ -4,29 +4,23 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
-from html import escape
 from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import Any
+
+from jinja2 import Environment
+from markupsafe import Markup
 
 import kappagcn
 from kappagcn.errors import CheckpointError
 from kappagcn.io_atomic import atomic_write
 from kappagcn.run_folder import SavedRun
-from kappagcn.view.report.comparison import (
-    check_comparable,
-    comparison_content,
-    comparison_table,
-    run_names,
-    verdict,
-)
+from kappagcn.view.report.comparison import check_comparable, comparison_content, comparison_table, run_names, verdict
 from kappagcn.view.report.content import content
-from kappagcn.view.report.evidence import choice_section, intervals_section
-from kappagcn.view.report.links import links_section
+from kappagcn.view.report.evidence import interval_charts, intervals_note
+from kappagcn.view.report.links import link_charts, link_sections
 from kappagcn.view.report.readable import check_readable
-from kappagcn.view.report.repeating import repeating_section
-from kappagcn.view.report.tables import baselines_table, confusion_table, facts_list, records_table
+from kappagcn.view.report.tables import baselines_table, choice_table, confusion_table, how_to_repeat, records_table
 from kappagcn.view.report.words import facts, sentences, space_name
 
 SCRIPTS = (
@@ -35,19 +29,6 @@ SCRIPTS = (
     *("charts", "main"),
 )
 KINDS = {"classification": "Node classification", "links": "Link prediction", "embedding": "Embedding"}
-LEADING = 5  # facts that are shown large
-SECTIONS = (
-    "leading",
-    "comparison",
-    "choice",
-    "links",
-    "baselines",
-    "confusion",
-    "intervals",
-    "facts",
-    "records",
-    "repeating",
-)
 
 
 def write_report(run: SavedRun, path: Path) -> Path:
@@ -69,18 +50,58 @@ def write_comparison(runs: Sequence[SavedRun], path: Path) -> Path:
         check_readable(run)
     check_comparable(runs)
     names = run_names(runs)
-    text = _filled(
-        data=_embedded(comparison_content(runs)),
-        graph=escape(runs[0].graph),
+    text = _rendered(
+        comparison_content(runs),
+        charts={},
+        graph=runs[0].graph,
         joint=f"in {len(runs)} runs:",
-        space=escape(", ".join(names[:-1]) + f" and {names[-1]}"),
+        space=", ".join(names[:-1]) + f" and {names[-1]}",
         kind="Comparison",
-        sentences=escape(verdict(runs)),
+        sentences=verdict(runs),
         comparison=comparison_table(runs),
-        runs="runs",
-        folder=escape(", ".join(names)),
+        folder=", ".join(names),
     )
     return _write(path, text)
+
+
+def page(run: SavedRun) -> str:
+    """The text of the page."""
+    check_readable(run)
+    charts = {"intervals": interval_charts(run), "link-curves": link_charts(run)}
+    return _rendered(
+        content(run) | {"charts": charts},
+        charts=charts,
+        graph=run.graph,
+        joint="in",
+        space=space_name(run).replace("κ = ", "κ\u00a0=\u00a0"),
+        kind=KINDS[run.kind],
+        sentences=sentences(run),
+        facts=facts(run),
+        repeat=how_to_repeat(run),
+        records=records_table(run),
+        confusion=confusion_table(run),
+        baselines=baselines_table(run),
+        links=link_sections(run),
+        choice=choice_table(run),
+        intervals_note=intervals_note(run),
+        folder=run.path.resolve().name,
+    )
+
+
+def _rendered(data: dict[str, Any], **values: Any) -> str:
+    """The template with these values, all escaped; sections whose values are missing are left out."""
+    style = _asset("page.css")
+    script = "\n".join(["(() => {", '"use strict";', *(_asset(f"{name}.js") for name in SCRIPTS), "})();"])
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(_asset("page.html")).render(
+        **values,
+        data=_json(data),
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        version=kappagcn.__version__,
+    )
 
 
 def _write(path: Path, text: str) -> Path:
@@ -92,44 +113,6 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-def _filled(**values: str) -> str:
-    """The template with these values; sections that a page does not have are empty."""
-    style = _asset("page.css")
-    script = "\n".join(["(() => {", '"use strict";', *(_asset(f"{name}.js") for name in SCRIPTS), "})();"])
-    hashes = {"style_hash": _hash(style), "script_hash": _hash(script), "version": escape(kappagcn.__version__)}
-    empty = dict.fromkeys(SECTIONS, "")
-    return Template(_asset("page.html")).substitute(empty | values | hashes, style=style, script=script)
-
-
-def page(run: SavedRun) -> str:
-    """The text of the page."""
-    check_readable(run)
-    numbers = facts(run)
-    return _filled(
-        data=_embedded(content(run)),
-        graph=escape(run.graph),
-        joint="in",
-        space=escape(space_name(run)).replace("κ = ", "κ\u00a0=\u00a0"),
-        kind=KINDS[run.kind],
-        sentences=escape(sentences(run)),
-        leading=f'<dl class="leading">{facts_list(numbers[:LEADING])}</dl>',
-        facts=_details("All numbers of this run", f'<dl class="facts">{facts_list(numbers)}</dl>'),
-        repeating=repeating_section(run),
-        records=records_table(run),
-        confusion=confusion_table(run),
-        baselines=baselines_table(run),
-        links=links_section(run),
-        choice=choice_section(run),
-        intervals=intervals_section(run),
-        runs="run",
-        folder=escape(run.path.resolve().name),
-    )
-
-
-def _details(title: str, inside: str) -> str:
-    return f'<details class="card"><summary>{title}</summary>{inside}</details>'
-
-
 def _asset(name: str) -> str:
     return (files("kappagcn.view.report") / "assets" / name).read_text(encoding="utf-8")
 
@@ -139,7 +122,7 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _embedded(data: dict[str, Any]) -> str:
+def _json(data: dict[str, Any]) -> Markup:
     """JSON whose text cannot end the script element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

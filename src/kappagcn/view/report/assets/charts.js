@@ -129,27 +129,73 @@ function followPointer(box, svg, read) {
   });
 }
 
-function histogramChart(box, { borders, counts }) {
+// Bars of one or more series of shares; a line where both distances agree.
+function histogramChart(box, { title, xLabel, borders, series, counts, perfect }) {
   const width = Math.max(240, Math.floor(box.clientWidth)), low = borders[0], high = borders[borders.length - 1];
-  const most = Math.max(...counts), total = counts.reduce((a, b) => a + b, 0);
-  const x = linear(low, high, EDGES.left, width - EDGES.right), y = linear(0, most / total, HEIGHT - EDGES.bottom, EDGES.top);
+  const most = Math.max(...series.flatMap(({ shares }) => shares));
+  const x = linear(low, high, EDGES.left, width - EDGES.right), y = linear(0, most, HEIGHT - EDGES.bottom, EDGES.top);
   const percent = (at) => `${Number((100 * at).toPrecision(2))} %`;
-  const svg = frame(width, "Distances in the space over distances in the graph", ticks(low, high, width < 400 ? 4 : 8), ticks(0, most / total, 4), x, y, "distance in the space ÷ distance in the graph", percent);
-  counts.forEach((count, i) => {
-    const top = y(count / total), left = x(borders[i]) + 0.5;
-    svg.append(shape("rect", { class: "bar", x: left, y: top, width: Math.max(0.5, x(borders[i + 1]) - left - 0.5), height: HEIGHT - EDGES.bottom - top }));
-  });
-  svg.append(shape("line", { class: "perfect", x1: x(1), x2: x(1), y1: EDGES.top - 14, y2: HEIGHT - EDGES.bottom }));
-  const right = x(1) > width - 90; // above the bars, on the side that has room
-  svg.append(shape("text", { class: "axis", x: x(1) + (right ? -6 : 6), y: EDGES.top - 8, "text-anchor": right ? "end" : "start" }, "1: perfect"));
+  const svg = frame(width, title, ticks(low, high, width < 400 ? 4 : 8), ticks(0, most, 4), x, y, xLabel, percent);
+  series.forEach(({ shares }, place) =>
+    shares.forEach((height, i) => {
+      const top = y(height), left = x(borders[i]) + 0.5;
+      svg.append(shape("rect", { class: `bar bar${place}`, x: left, y: top, width: Math.max(0.5, x(borders[i + 1]) - left - 0.5), height: HEIGHT - EDGES.bottom - top }));
+    }),
+  );
+  if (perfect) {
+    svg.append(shape("line", { class: "perfect", x1: x(perfect), x2: x(perfect), y1: EDGES.top - 14, y2: HEIGHT - EDGES.bottom }));
+    const right = x(perfect) > width - 90; // above the bars, on the side that has room
+    svg.append(shape("text", { class: "axis", x: x(perfect) + (right ? -6 : 6), y: EDGES.top - 8, "text-anchor": right ? "end" : "start" }, `${perfect}: perfect`));
+  }
   box.replaceChildren(svg);
   followPointer(box, svg, (at) => {
-    const value = low + ((at - EDGES.left) / (width - EDGES.left - EDGES.right)) * (high - low);
-    const i = Math.min(counts.length - 1, Math.max(0, borders.findIndex((border, place) => place && value < border) - 1));
-    const bin = value >= high ? counts.length - 1 : i, open = bin === counts.length - 1 ? " and more" : ` to ${written(borders[bin + 1])}`;
-    return { at: (x(borders[bin]) + x(borders[bin + 1])) / 2, lines: [`${written(borders[bin])}${open}`, `${counts[bin].toLocaleString("en")} pairs, ${share(counts[bin] / total)}`] };
+    const value = low + ((at - EDGES.left) / (width - EDGES.left - EDGES.right)) * (high - low), last = borders.length - 2;
+    const i = Math.min(last, Math.max(0, borders.findIndex((border, place) => place && value < border) - 1)), bin = value >= high ? last : i;
+    const end = counts && bin === last ? " and more" : ` to ${written(borders[bin + 1])}`;
+    const lines = counts ? [`${counts[bin].toLocaleString("en")} pairs, ${share(series[0].shares[bin])}`] : series.map(({ name, shares }) => `${name}: ${share(shares[bin])}`);
+    return { at: (x(borders[bin]) + x(borders[bin + 1])) / 2, lines: [`${written(borders[bin])}${end}`, ...lines] };
   });
 }
+
+// A value in [0, 1] by another one, with the line of chance where there is one.
+function curveChart(box, { title, x: xs, xLabel, series, diagonal, bounds }) {
+  const width = Math.max(240, Math.floor(box.clientWidth)), [low, high] = bounds;
+  const x = linear(low, high, EDGES.left, width - EDGES.right), y = linear(low, high, HEIGHT - EDGES.bottom, EDGES.top);
+  const svg = frame(width, title, ticks(low, high), ticks(low, high), x, y, xLabel);
+  if (diagonal) svg.append(shape("line", { class: "best", x1: x(low), y1: y(low), x2: x(high), y2: y(high) }));
+  series.forEach(({ values }, place) => svg.append(shape("path", { class: `line line${place}`, d: joined(xs.map(x), values.map(y)) })));
+  box.replaceChildren(svg);
+  followPointer(box, svg, (at) => {
+    const i = nearestPlace(xs, at, x);
+    return { at: x(xs[i]), lines: [`${xLabel}: ${share(xs[i])}`, ...series.map(({ name, values }) => `${name}: ${share(values[i])}`)] };
+  });
+}
+
+const joined = (xs, ys) => xs.map((x, i) => `${i ? "L" : "M"}${x.toFixed(1)} ${ys[i].toFixed(1)}`).join("");
+
+// The rise of an objective by a curvature, linear in κ near 0 and logarithmic far from it; the range is shaded.
+const MOST_RISE = 0.03;
+function profileChart(box, { title, x: kappas, rises, range, limit, learned }) {
+  const width = Math.max(240, Math.floor(box.clientWidth)), unit = Math.abs(learned) || 1e-300, last = kappas.length - 1;
+  const [left, right, top, base] = [EDGES.left, width - EDGES.right, EDGES.top, HEIGHT - EDGES.bottom];
+  const straight = linear(Math.asinh(kappas[0] / unit), Math.asinh(kappas[last] / unit), left, right), x = (kappa) => straight(Math.asinh(kappa / unit));
+  const bottom = Math.min(0, ...rises), y = linear(bottom, MOST_RISE, base, top); // below 0 where training stopped before the least value
+  const svg = frame(width, title, [kappas[0], kappas[last]], [0, limit, MOST_RISE], x, y, "κ", (at) => `${at ? "+" : ""}${Math.round(100 * at)} %`);
+  const inside = `profile-${document.querySelectorAll(".range").length}`; // the curve ends at the frame
+  svg.append(shape("clipPath", { id: inside }, shape("rect", { x: left, y: top, width: right - left, height: base - top + 2 })));
+  const low = range[0] === null ? left : x(range[0]), high = range[1] === null ? right : x(range[1]);
+  svg.prepend(shape("rect", { class: "range", x: low, y: top, width: Math.max(high - low, 1), height: base - top }));
+  svg.append(shape("line", { class: "limit", x1: left, x2: right, y1: y(limit), y2: y(limit) }));
+  svg.append(shape("line", { class: "learned", x1: x(learned), x2: x(learned), y1: top, y2: base }));
+  svg.append(shape("path", { class: "line line0", d: joined(kappas.map(x), rises.map(y)), "clip-path": `url(#${inside})` }));
+  box.replaceChildren(svg);
+  followPointer(box, svg, (at) => {
+    const i = nearestPlace(kappas, at, x);
+    return { at: x(kappas[i]), lines: [`κ = ${written(kappas[i])}`, `objective ${rises[i] < 0 ? "" : "+"}${share(rises[i])}`] };
+  });
+}
+
+const DRAWN = { curve: curveChart, histogram: histogramChart, profile: profileChart };
 
 function agreement({ borders, counts }) {
   const total = counts.reduce((a, b) => a + b, 0);
@@ -157,27 +203,37 @@ function agreement({ borders, counts }) {
   return `For every pair of nodes, its distance in the space over that in the graph: 1 is perfect. ${share(close / total)} of the pairs are within 20 %. The last bar holds all beyond it.`;
 }
 
+function keys(series) {
+  return element("p", { class: "keys" }, ...series.map((each, i) => element("span", { class: `key key${i % 4}` }, each.name)));
+}
+
 function chartCard(chart) {
   const card = element("section", { class: "card" }, element("h2", {}, chart.title)), box = element("div", { class: "chart" });
-  if (chart.series.length > 1) {
-    const keys = chart.series.map((each, i) => element("span", { class: `key key${i % 4}` }, each.name));
-    card.append(element("p", { class: "keys" }, ...keys));
-  }
+  if (chart.series.length > 1) card.append(keys(chart.series));
   card.append(box);
-  return [card, () => lineChart(box, chart)];
+  byId("curves").append(card);
+  return () => lineChart(box, chart);
+}
+
+function chartFigure(list, chart) {
+  const box = element("div", { class: "chart" }), figure = element("figure", {}, element("figcaption", {}, chart.title));
+  if (chart.series) figure.append(keys(chart.series));
+  figure.append(box);
+  list.append(figure);
+  return () => DRAWN[chart.kind](box, chart);
 }
 
 function drawCharts(data) {
-  const drawn = data.curves.map((chart) => {
-    const [card, draw] = chartCard(chart);
-    byId("curves").append(card);
-    return draw;
-  });
+  const drawn = data.curves.map(chartCard);
   if (data.histogram) {
+    const { counts } = data.histogram, total = counts.reduce((a, b) => a + b, 0);
+    const words = { title: "Distances in the space over distances in the graph", xLabel: "distance in the space ÷ distance in the graph", perfect: 1 };
+    const chart = { ...words, ...data.histogram, series: [{ shares: counts.map((count) => count / total) }] };
     byId("histogram").hidden = false;
     byId("histogram-about").textContent = agreement(data.histogram);
-    drawn.push(() => histogramChart(byId("histogram").querySelector(".chart"), data.histogram));
+    drawn.push(() => histogramChart(byId("histogram").querySelector(".chart"), chart));
   }
+  for (const list of document.querySelectorAll("[data-charts]")) for (const chart of data.charts[list.dataset.charts]) drawn.push(chartFigure(list, chart));
   let width = 0;
   new ResizeObserver(() => {
     if (document.body.clientWidth === width) return;

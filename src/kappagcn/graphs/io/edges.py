@@ -1,4 +1,4 @@
-"""Edges as columns of a table: text files, Parquet, data frames, arrays and lists of pairs.
+"""Edges, and pairs of nodes, as columns of a table: text files, Parquet, data frames, arrays and lists.
 
 - The columns are those that are named by the caller, by well-known names (``source``, ``src``, ``from``, … and
   ``target``, ``dst``, ``to``, … and ``weight``, ``w``, …), or the first two. Without a heading there are two columns,
@@ -16,15 +16,35 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs.io.headings import SOURCES, TARGETS
 from kappagcn.graphs.io.matrix import Matrix, graph_of_matrix, matrix_of_table
-from kappagcn.graphs.io.tables import Table, is_frame, node_ids, read_numbers, read_table, read_times, usual_ids
-from kappagcn.graphs.io.undirected import Array, assemble
+from kappagcn.graphs.io.tables import (
+    Table,
+    as_integers,
+    is_frame,
+    node_ids,
+    read_numbers,
+    read_table,
+    read_times,
+    usual_ids,
+)
+from kappagcn.graphs.io.undirected import Array, assemble, node_id
 
-__all__ = ["EdgeColumns", "EdgeList", "edge_positions", "edges_of_table", "from_edges", "number_nodes", "read_edges"]
+__all__ = [
+    "GAPS",
+    "EdgeColumns",
+    "EdgeList",
+    "as_pairs",
+    "edge_positions",
+    "from_edges",
+    "graph_of_edges",
+    "read_edges",
+    "read_pairs",
+]
 
 ROLES = ("source", "target", "weight", "time")
 WEIGHTS = {"weight", "weights", "w", "value", "length"}
@@ -83,18 +103,11 @@ def read_edges(source: Any, columns: EdgeColumns = USUAL) -> EdgeList | Matrix:
     table = read_table(source, nodes=2, header=columns.header, names=columns.names(), expected="edges")
     may_be_matrix = isinstance(source, str | Path) or is_frame(source)
     matrix = matrix_of_table(table, columns.matrix) if may_be_matrix and not columns.names() else None
-    return edges_of_table(table, columns) if matrix is None else matrix
+    return _edges_of_table(table, columns) if matrix is None else matrix
 
 
-def edges_of_table(table: Table, columns: EdgeColumns = USUAL) -> EdgeList:
+def _edges_of_table(table: Table, columns: EdgeColumns) -> EdgeList:
     """The edges in the columns of a table."""
-    if table.width < 2:
-        raise GraphError(f"expected a column of sources and one of targets, found {table.width} columns.")
-    if table.heading is None and table.width > 3 and not columns.names():
-        raise GraphFileError(
-            f"{table.place(0)}: expected two columns, or three with weights, found {table.width}. "
-            "Add a heading with source, target and weight."
-        )
     used = edge_positions(table, columns)
     sources, targets = (node_ids(table, i, "two nodes") for i in (used.source, used.target))
     if sources.type != targets.type:
@@ -103,7 +116,7 @@ def edges_of_table(table: Table, columns: EdgeColumns = USUAL) -> EdgeList:
     times = None if used.time is None else read_times(table, used.time)
     if len(sources) == 0:
         return EdgeList(np.empty(0, np.int64), np.empty(0, np.int64), weights, np.empty(0, np.int64), times=times)
-    names, rows, cols = number_nodes(sources, targets)
+    names, rows, cols = _number_nodes(sources, targets)
     pa.default_memory_pool().release_unused()  # as much as the graph takes later
     edges = EdgeList(rows, cols, weights, names, times=times)
     return edges._replace(notes=_notes(table, edges, used, columns))
@@ -114,6 +127,13 @@ def edge_positions(table: Table, columns: EdgeColumns = USUAL) -> Positions:
 
     A column without a name under a heading is skipped.
     """
+    if table.width < 2:
+        raise GraphError(f"expected a column of sources and one of targets, found {table.width} columns.")
+    if table.heading is None and table.width > 3 and not columns.names():
+        raise GraphFileError(
+            f"{table.place(0)}: expected two columns, or three with weights, found {table.width}. "
+            "Add a heading with source, target and weight."
+        )
     named = {role: table.position(name) for role, name in zip(ROLES, columns[:4], strict=True) if isinstance(name, str)}
     if named.get("source", -1) == named.get("target"):
         raise GraphError(f"expected different columns for sources and targets, found {columns.source!r} for both.")
@@ -150,7 +170,7 @@ def _notes(table: Table, edges: EdgeList, used: Positions, columns: EdgeColumns)
     return (f"heading: {', '.join(table.heading)}",) * table.of_text + (note,) * bool(unused)
 
 
-def number_nodes(sources: Any, targets: Any) -> tuple[Array | list[str], Array, Array]:
+def _number_nodes(sources: Any, targets: Any) -> tuple[Array | list[str], Array, Array]:
     """Names of the nodes, and the position in them of each source and target, from columns of text or integers."""
     if pa.types.is_integer(sources.type):
         numbered = _number_integers(sources.to_numpy(), targets.to_numpy())
@@ -160,8 +180,8 @@ def number_nodes(sources: Any, targets: Any) -> tuple[Array | list[str], Array, 
     codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
     names = usual_ids(encoded.chunk(0).dictionary)
     del encoded
-    if (integers := _as_integers(names)) is not None:
-        distinct, positions = np.unique(integers, return_inverse=True)
+    if (integers := as_integers(names)) is not None:
+        distinct, positions = np.unique(integers.to_numpy(), return_inverse=True)
         rows, cols = np.split(positions.astype(np.int32)[codes], 2)
         return distinct, rows, cols
     merged = names.dictionary_encode()  # two forms of one integer are one name
@@ -188,15 +208,6 @@ def _number_integers(sources: Array, targets: Array) -> tuple[Array, Array, Arra
         return names, (sources - low).astype(np.int32), (targets - low).astype(np.int32)
     position = np.cumsum(occurs, dtype=np.int32) - 1
     return names, position[sources - low], position[targets - low]
-
-
-def _as_integers(names: Any) -> Array | None:
-    """Names as int64 if all are integers in their usual form; 007 and 9223372036854775808 are none."""
-    try:
-        integers = names.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return None
-    return integers.to_numpy() if integers.cast(pa.utf8()).equals(names) else None
 
 
 def from_edges(
@@ -237,9 +248,9 @@ def graph_of_edges(edges: EdgeList, num_nodes: int | None, name: str, nodes: Seq
     """The graph of numbered edges and further nodes; with `num_nodes`, names of nodes must be their numbers."""
     rows, cols = edges.rows, edges.cols
     names: Any = edges.names
-    further = _as_integers(pa.array(nodes, pa.utf8())) if nodes and isinstance(names, np.ndarray) else None
+    further = as_integers(pa.array(nodes, pa.utf8())) if nodes and isinstance(names, np.ndarray) else None
     if further is not None:
-        every = np.union1d(names, further)
+        every = np.union1d(names, further.to_numpy())
         positions = np.searchsorted(every, names)
         rows, cols, names = positions[rows], positions[cols], every
     elif nodes:
@@ -252,11 +263,11 @@ def graph_of_edges(edges: EdgeList, num_nodes: int | None, name: str, nodes: Seq
     node_names = None if numbered else [str(node) for node in names]
     data = assemble(rows, cols, count, weights=edges.weights, notes=edges.notes, node_names=node_names, name=name)
     if edges.times is not None:
-        data.edge_time = torch.from_numpy(first_times(data, rows, cols, edges.times))
+        data.edge_time = torch.from_numpy(_first_times(data, rows, cols, edges.times))
     return data
 
 
-def first_times(data: Data, rows: Array, cols: Array, times: Array) -> Array:
+def _first_times(data: Data, rows: Array, cols: Array, times: Array) -> Array:
     """The earliest of the times at which each edge of a graph occurs among raw edges, in both directions, (E,)."""
     sources, targets = data.edge_index.numpy()
     keys = sources * data.num_nodes + targets  # sorted, as `assemble` sorts edges
@@ -265,3 +276,71 @@ def first_times(data: Data, rows: Array, cols: Array, times: Array) -> Array:
     for u, v in ((rows[~loops], cols[~loops]), (cols[~loops], rows[~loops])):
         np.minimum.at(first, np.searchsorted(keys, u.astype(np.int64) * data.num_nodes + v), times[~loops])
     return first
+
+
+class PairList(NamedTuple):
+    """Pairs as numbers of nodes, (2, P), their table, and the position of a third column, where there is one."""
+
+    pairs: Tensor
+    table: Table
+    third: int | None
+
+
+def read_pairs(path: str | Path, index: dict[str, int], *, header: bool | None = None) -> PairList:
+    """Read pairs of nodes.
+
+    Args:
+        path: File, with two or three columns.
+        index: Number of each node by name, as `kappagcn.graphs.io.undirected.node_index` gives it.
+        header: Whether the first line is a heading; None to detect it.
+
+    Raises:
+        GraphFileError: A line names a node that the graph does not have, or the first line may be a heading or not.
+    """
+    table = read_table(path, nodes=2, header=header, known=index, expected="pairs of nodes")
+    if table.width not in (2, 3):
+        raise GraphFileError(
+            f"{table.place(0)}: expected two nodes per line, and perhaps a third column, found {table.width}."
+        )
+    source, target, *_ = edge_positions(table)
+    ends = [usual_ids(node_ids(table, i, "two nodes")).to_pylist() for i in (source, target)]
+    wrong = next(((row, n) for row, pair in enumerate(zip(*ends, strict=True)) for n in pair if n not in index), None)
+    if wrong is not None:
+        raise GraphFileError(
+            f"{table.place(wrong[0])}: expected nodes of the graph, such as {next(iter(index))!r}, found {wrong[1]!r}."
+        )
+    numbers = torch.tensor([[index[name] for name in names] for names in ends])
+    return PairList(numbers, table, 3 - source - target if table.width == 3 else None)
+
+
+def as_pairs(pairs: object, index: dict[str, int], num_nodes: int) -> Tensor:
+    """Pairs of nodes of any kind as numbers, (2, P): an array (P, 2) or (2, P) of numbers, or a list of pairs of names.
+
+    An array of two pairs counts as (P, 2), one pair per row. A node paired with itself is refused.
+
+    >>> as_pairs([("b", "a")], {"a": 0, "b": 1}, 2).tolist()
+    [[1], [0]]
+    """
+    if isinstance(pairs, Sequence) and any(isinstance(end, str) for pair in pairs if _is_pair(pair) for end in pair):
+        try:
+            pairs = [[index[node_id(end)] for end in pair] for pair in pairs]
+        except KeyError as unknown:
+            raise GraphFileError(f"pairs: expected nodes of the graph, found {unknown}.") from None
+    array = torch.as_tensor(pairs)
+    if array.dim() == 2 and array.shape[1] == 2:
+        array = array.t()
+    if array.dim() != 2 or array.shape[0] != 2 or array.is_floating_point() or array.dtype == torch.bool:
+        raise GraphFileError(f"pairs: expected pairs of nodes, (P, 2), found {array.dtype} {tuple(array.shape)}.")
+    if array.numel() and not 0 <= int(array.min()) <= int(array.max()) < num_nodes:
+        raise GraphFileError(
+            f"pairs: expected nodes from 0 to {num_nodes - 1}, found {int(array.min())} to {int(array.max())}."
+        )
+    if loops := array[0, array[0] == array[1]].tolist():
+        raise GraphFileError(
+            f"pairs: expected two different nodes in each pair, found node {loops[0]} paired with itself."
+        )
+    return array.to(torch.int64).contiguous()
+
+
+def _is_pair(pair: object) -> bool:
+    return isinstance(pair, Sequence) and not isinstance(pair, str)
