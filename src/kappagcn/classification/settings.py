@@ -59,7 +59,8 @@ class ClassificationSettings(NetworkSettings):
     )
     dropout: float | str = setting(
         "auto",
-        "Dropout of hidden rows; auto: 0.5 for sparse counts and for measurements with fewer than ten labels a feature, otherwise 0.",
+        "Dropout of hidden rows; auto: 0.5 for sparse counts, and for measurements with fewer than ten labels a "
+        "feature, otherwise 0.",
         range="[0, 1)",
     )
     input_dropout: float | str = setting(
