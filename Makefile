@@ -46,7 +46,7 @@ shaken: $(READY) ## tests of training, documents and examples with all random nu
 generic: $(READY) ## tests of geometry, layers and networks with the instructions that every x86-64 processor has
 	@$(BIN)/python benchmarks/portable.py --row generic tests/geometry tests/nn tests/models
 
-portable: $(READY) ## all tests under other instruction sets, threads, orders, without numba; keeps the record
+portable: $(READY) ## all tests under other instruction sets, threads and orders; keeps the record
 	@$(BIN)/python benchmarks/portable.py
 
 wheel: $(READY) ## build the wheel; install it outside this folder, alone and with each extra; use it there
@@ -76,7 +76,6 @@ size: $(READY) ## lines of Python by folder, bytes and files of the repository
 
 growing: $(READY) ## a million nodes, mini-batches, several workers beside one process; docs/growing.md; needs KAPPAGCN_DATA
 	@$(BIN)/python benchmarks/minibatch.py
-	@$(BIN)/python benchmarks/targets.py minibatch growing
 
 bench: $(READY) ## speed and memory against geoopt; keeps the record
 	@$(BIN)/python benchmarks/geometry.py
@@ -92,11 +91,9 @@ accuracy: $(READY) ## errors against 50-digit mpmath beside geoopt's; keeps the 
 
 graphs: $(READY) ## shortest paths against their peers, curvature of all datasets; needs KAPPAGCN_DATA
 	@$(BIN)/python benchmarks/graphs.py && $(BIN)/python benchmarks/curvature.py
-	@$(BIN)/python benchmarks/targets.py graphs
 
 layers: $(READY) ## κ-GCN layers against PyG's and our own GCN, precision by radius, κ through zero; needs KAPPAGCN_DATA
 	@$(BIN)/python benchmarks/layers.py && $(BIN)/python benchmarks/crossing.py
-	@$(BIN)/python benchmarks/targets.py layers
 
 tables: $(READY) ## node classification: the paper's Tables 2 and 3 and more graphs, from records; runs what is missing; needs KAPPAGCN_DATA
 	@$(BIN)/kappagcn reproduce table2 && $(BIN)/kappagcn reproduce table3 && $(BIN)/kappagcn reproduce further
@@ -106,7 +103,6 @@ embeddings: $(READY) ## an epoch beside geoopt; the paper's Table 1, the sweep o
 	@$(BIN)/python benchmarks/distortion.py
 	@$(BIN)/kappagcn reproduce table1 && $(BIN)/kappagcn reproduce sweep && $(BIN)/kappagcn reproduce large
 	@$(BIN)/python tools/pack.py
-	@$(BIN)/python benchmarks/targets.py distortion large
 
 spot-check: $(READY) ## twelve cells of the tables above, drawn at random, made anew and compared with their records; about 45 minutes; needs KAPPAGCN_DATA
 	@$(BIN)/python benchmarks/spot_check.py

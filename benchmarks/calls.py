@@ -8,6 +8,7 @@ python benchmarks/calls.py layer --verbose    also a line for each function
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import tempfile
@@ -29,9 +30,10 @@ class Calls:
         self.counts: Counter[tuple[str, str]] = Counter()
 
     def count(self, frame: FrameType, event: str, _: object) -> None:
-        """Count a call; comprehensions and modules that are imported are no functions."""
+        """Count a call; comprehensions, and the bodies of modules and classes, are no functions."""
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(PACKAGE) and not code.co_name.startswith("<"):
+        is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
+        if event == "call" and is_function and code.co_filename.startswith(PACKAGE):
             self.counts[code.co_filename.removeprefix(PACKAGE), code.co_qualname] += 1
 
     def count_to_epoch(self, frame: FrameType, event: str, argument: object) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import statistics
 import sys
 import threading
 import time
@@ -34,6 +33,7 @@ from kappagcn.kernels.threads import threads_for
 from kappagcn.models import FreePoints
 from kappagcn.nn.inputs import factors_of
 from kappagcn.training.trainer import seeded
+from timing import medians
 
 GRAPH = "tree"
 PRODUCT, FACTORS = "H5xS5", ("H5", "S5")
@@ -129,23 +129,12 @@ def pair_loop(space: str, spread: float, distances: GraphDistances) -> Epoch:
     return lambda: pair_sums(free.points, k, dims, distances, "distortion", slopes=True)[0][0]
 
 
-def medians(runs: dict[str, Epoch], repeats: int) -> dict[str, float]:
-    """Median times, interleaved."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(repeats):
-        for name, run in runs.items():
-            times[name].append(seconds(run))
-    return {name: statistics.median(each) for name, each in times.items()}
-
-
 def products(distances: GraphDistances, repeats: int) -> list[dict[str, Any]]:
     """Epochs of a product beside the pairs of its factors."""
     rows = []
     for spread in RADII:
         runs = {PRODUCT: own_epoch(points_of(PRODUCT, spread, len(distances)), distances)}
         runs |= {space: pair_loop(space, spread, distances) for space in FACTORS}
-        for run in runs.values():
-            run()
         median = medians(runs, repeats)
         ratio = median[PRODUCT] / sum(median[space] for space in FACTORS)
         rows.append({"spread": spread, "ms": {name: 1e3 * time for name, time in median.items()}, "ratio": ratio})
@@ -169,12 +158,6 @@ def bound(pairs: int, threads: int) -> float:
             times.append(time.perf_counter() - start)
         total += min(times) / (repeats * len(x))
     return pairs * total / threads
-
-
-def seconds(run: Epoch) -> float:
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
 
 
 def resident() -> int:
@@ -218,9 +201,8 @@ def main() -> int:
             start = time.perf_counter()
             losses["torch.compile"] = runs["torch.compile"]()
             compile_seconds = max(compile_seconds, time.perf_counter() - start)
-            own = {"compiled": runs["compiled"], "again": runs["compiled"]}  # the second one follows the first
-            all_runs = own | {"pairs": pair_loop(space, spread, distances)} | runs
-            median = medians(all_runs, options.repeats)
+            median = medians(runs | {"pairs": pair_loop(space, spread, distances)}, options.repeats)
+            median |= medians({"again": runs["compiled"]}, options.repeats)  # follows its like, as in training
             for method, run in runs.items():
                 results.append(
                     {

@@ -12,11 +12,8 @@ import argparse
 import contextlib
 import itertools
 import os
-import statistics
 import sys
-import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import geoopt
 import torch
@@ -25,6 +22,7 @@ from torch.profiler import ProfilerActivity
 
 import kappagcn.geometry as G
 import record
+from timing import medians
 
 N, D = 200_000, 16
 MIDPOINTS = 2000
@@ -67,18 +65,6 @@ def cases(kappa: float) -> dict[str, tuple[Run, Run]]:
     return {name: (backward(ours, *leaves), backward(peer, *leaves)) for name, (ours, peer) in pairs.items()}
 
 
-def seconds(run: Run) -> float:
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
-
-
-def interleaved(ours: Run, peer: Run, repeats: int) -> tuple[list[float], list[float]]:
-    ours(), peer()
-    times = [(seconds(ours), seconds(peer)) for _ in range(repeats)]
-    return [a for a, _ in times], [b for _, b in times]
-
-
 @contextlib.contextmanager
 def silenced() -> Iterator[None]:
     """Nothing on standard error, where the profiler's libraries announce themselves."""
@@ -114,13 +100,13 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    results = []
+    results: list[dict[str, float | str]] = []
     for kappa in (-1.0, 1.0):
         for name, (ours, peer) in cases(kappa).items():
             slow = name in ("midpoint", "cdist")
-            mine, theirs = interleaved(ours, peer, max(5, options.repeats // 3) if slow else options.repeats)
-            a, b = statistics.median(mine), statistics.median(theirs)
-            result: dict[str, Any] = {
+            repeats = max(5, options.repeats // 3) if slow else options.repeats
+            a, b = medians({"ours": ours, "geoopt": peer}, repeats).values()
+            result: dict[str, float | str] = {
                 "case": name,
                 "kappa": kappa,
                 "ms": 1e3 * a,

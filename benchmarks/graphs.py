@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -29,16 +28,11 @@ from scipy.sparse import csgraph
 import record
 from algorithm1 import sampled_curvature
 from kappagcn import graphs
+from timing import medians
 
 REPEATS = 7
 FEW = 20  # sources NetworkX gets
 BIG_NODES, BIG_EDGES = 1_000_000, 10_000_000
-
-
-def seconds(run: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
 
 
 def peers(data: Any, sources: np.ndarray) -> dict[str, tuple[Callable[[], Any], float]]:
@@ -65,11 +59,8 @@ def peers(data: Any, sources: np.ndarray) -> dict[str, tuple[Callable[[], Any], 
 
 def compare(name: str, data: Any, sources: np.ndarray) -> dict[str, Any]:
     runs = peers(data, sources)
-    times: dict[str, list[float]] = {peer: [] for peer in runs}
-    for _ in range(REPEATS):
-        for peer, (run, scale) in runs.items():
-            times[peer].append(seconds(run) * scale)
-    result = {peer: statistics.median(values) for peer, values in times.items()}
+    times = medians({peer: run for peer, (run, _) in runs.items()}, REPEATS, warm_up=0)
+    result = {peer: times[peer] * scale for peer, (_, scale) in runs.items()}
     return {"case": name, "nodes": data.num_nodes, "sources": len(sources), "seconds": result}
 
 

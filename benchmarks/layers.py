@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import random
 import statistics
 import subprocess
 import sys
@@ -36,6 +35,7 @@ from kappagcn.geometry import Curvature, Stereographic
 from kappagcn.graphs import load_graph
 from kappagcn.kernels.dispatch import torch_only
 from kappagcn.nn import KappaGCNConv, SparseMatrix, aggregate, normalized_adjacency
+from timing import medians
 
 HIDDEN = 16
 REACH = 100
@@ -99,19 +99,6 @@ def steps(x: Any, dense: Tensor | None, edges: Tensor, y: Tensor, train: Tensor)
 
         results[name] = plainly if "without numba" in name else step
     return results
-
-
-def medians(runs: dict[str, Callable[[], None]], repeats: int) -> dict[str, float]:
-    """Medians over turns, each in another order: what ran before decides what is in the cache."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    order = random.Random(0)
-    for turn in range(repeats + 3):
-        for name, run in order.sample(list(runs.items()), len(runs)):
-            start = time.perf_counter()
-            run()
-            if turn >= 3:
-                times[name].append(time.perf_counter() - start)
-    return {name: statistics.median(own) for name, own in times.items()}
 
 
 def real_steps(name: str, root: str) -> dict[str, Callable[[], None]]:
@@ -272,7 +259,7 @@ def beside_pyg(options: argparse.Namespace) -> list[dict[str, Any]]:
     results = []
     for name in ("cora_ml", "pubmed"):
         for measured in ways:
-            if (row := measured(name, data_folder(), options.repeats, medians)) is not None:
+            if (row := measured(name, data_folder(), options.repeats)) is not None:
                 results.append(row)
                 print(row, file=sys.stderr, flush=True)
     return results

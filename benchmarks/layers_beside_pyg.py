@@ -12,13 +12,13 @@ from torch_geometric.nn import APPNP, GATConv, GATv2Conv, GCNConv, SAGEConv
 
 from kappagcn.graphs import load_graph
 from kappagcn.nn import KappaAPPNP, KappaGATConv, KappaGCNConv, KappaSAGEConv, SparseMatrix, normalized_adjacency
+from timing import medians
 
 COLUMNS = 16
 HEADS = 8
 
 Step = Callable[[], None]
 Steps = dict[str, Step]
-Medians = Callable[[Steps, int], dict[str, float]]
 
 
 def pairs(columns: int) -> dict[str, tuple[nn.Module, nn.Module]]:
@@ -48,7 +48,7 @@ def step_of(layer: Callable[..., Tensor], parameters: nn.Module, *inputs: Any) -
     return step
 
 
-def beside_pyg(name: str, root: str, repeats: int, medians: Medians) -> dict[str, Any]:
+def beside_pyg(name: str, root: str, repeats: int) -> dict[str, Any]:
     """Seconds of one layer on dense features and edge_index; APPNP propagates rows of 16 columns."""
     torch.manual_seed(0)
     data = load_graph(name, root=root, download=False)
@@ -61,7 +61,7 @@ def beside_pyg(name: str, root: str, repeats: int, medians: Medians) -> dict[str
     return {"case": "beside PyG", "graph": name, "beside": medians(steps, repeats)}
 
 
-def compiled(name: str, root: str, repeats: int, medians: Medians) -> dict[str, Any] | None:
+def compiled(name: str, root: str, repeats: int) -> dict[str, Any] | None:
     """Seconds of layers as they are and compiled by inductor; None where there is no C++ compiler."""
     if shutil.which("g++") is None and shutil.which("clang++") is None:
         return None

@@ -28,6 +28,7 @@ import record
 from kappagcn.classification.evaluation import final_evaluation
 from kappagcn.classification.fitting import fit
 from kappagcn.classification.minibatch import MiniBatch, MiniBatches
+from kappagcn.classification.network import build_network
 from kappagcn.classification.task import NodeClassification
 from kappagcn.errors import PrecisionWarning
 from kappagcn.graphs import Split
@@ -51,18 +52,15 @@ def accuracy(root: str, split_number: int, run: int) -> dict[str, Any]:
     """Test accuracy of both ways from the same weights."""
     experiment, benchmark = load_settings()["pubmed/H16"], load_benchmark("pubmed", root)
     split, seed = benchmark.numbered_split(split_number), 1000 * split_number + run
-    data, config = experiment.prepare(benchmark[0]), experiment.training(seed)
+    data, config = experiment.prepare(benchmark[0]), experiment.settings.training(random_state=seed)
     row: dict[str, Any] = {"case": "accuracy", "split": split_number, "run": run}
-    for name, options in (("whole", None), ("batches", {"batch_size": BATCH, "num_neighbors": NEIGHBOURS})):
+    batches: dict[str, Any] = {"strategy": MiniBatch(batch_size=BATCH, num_neighbors=NEIGHBOURS)}
+    for name, options in (("whole", {}), ("batches", batches)):
         with seeded(seed):
-            model = experiment.build(data.num_features, benchmark.num_classes)
+            model = build_network(experiment.settings, data.num_features, benchmark.num_classes)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrecisionWarning)
-            result = (
-                fit(model, data, split, config)
-                if options is None
-                else fit(model, data, split, config, strategy=MiniBatch(**options))
-            )
+            result = fit(model, data, split, config, **options)
         row[name] = {
             "accuracy": final_evaluation(model, data, split)["accuracy"],
             "epochs": result.epochs,

@@ -1,4 +1,4 @@
-"""The tests under other instruction sets, without numba, by two threads, in other orders, shaken: docs/portability.md.
+"""The tests under other instruction sets, by two threads, in other orders, shaken: docs/portability.md.
 
 python benchmarks/portable.py                          every row that this processor can run
 python benchmarks/portable.py --row avx2 --row native  some rows; the others stay in the record as they are
@@ -25,7 +25,6 @@ from kappagcn.paper.machine import processor
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("torch", "numpy", "scipy", "torch_geometric", "numba", "pytest", "hypothesis", "kappagcn")
-HIDDEN = 'raise ModuleNotFoundError("No module named \'numba\': hidden by benchmarks/portable.py", name="numba")\n'
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,6 @@ class Row:
     environment: dict[str, str] = field(default_factory=dict)
     options: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()  # what torch must find in the processor
-    without_numba: bool = False
 
     @property
     def processes(self) -> int:
@@ -55,7 +53,6 @@ ROWS = {
     "generic": Row("instructions that every x86-64 processor has", GENERIC),
     "avx2": Row("AVX2", {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "AVX2"}, shuffled(1), ("AVX2", "AVX512")),
     "avx512": Row("AVX-512", {"ATEN_CPU_CAPABILITY": "avx512", "MKL_CBWR": "AVX512"}, shuffled(2), ("AVX512",)),
-    "no-numba": Row("without numba", options=shuffled(3), without_numba=True),
     "threads": Row("two threads", {"OMP_NUM_THREADS": "2"}),
     "shaken": Row("random numbers off by a millionth, as in `make shaken`", options=("--shaken=1",)),
 }
@@ -72,9 +69,6 @@ def run(name: str, paths: list[str], cache: Path) -> dict[str, Any]:
     row = ROWS[name]
     with tempfile.TemporaryDirectory(prefix=f"kappagcn-{name}-") as scratch:
         environment = {**os.environ, "OMP_NUM_THREADS": "1", **row.environment, "NUMBA_CACHE_DIR": str(cache)}
-        if row.without_numba:
-            Path(scratch, "numba.py").write_text(HIDDEN)
-            environment["PYTHONPATH"] = os.pathsep.join(filter(None, [scratch, os.environ.get("PYTHONPATH")]))
         command = [sys.executable, "-m", "pytest", "--quiet", f"--junitxml={scratch}/tests.xml", *row.options, *paths]
         if row.processes > 1:
             command += ["--numprocesses", str(row.processes), "--dist", "worksteal"]
@@ -88,7 +82,7 @@ def run(name: str, paths: list[str], cache: Path) -> dict[str, Any]:
 def settings(row: Row) -> str:
     """Environment and options as a shell takes them."""
     words = [f"{name}={value}" for name, value in row.environment.items()]
-    return " ".join([*words, *row.options, *(["(numba hidden)"] if row.without_numba else [])]) or "none"
+    return " ".join([*words, *row.options]) or "none"
 
 
 def counted(report: Path) -> dict[str, Any]:

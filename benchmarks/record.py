@@ -49,13 +49,3 @@ def save(name: str, result: dict[str, Any], packages: tuple[str, ...] = PEERS) -
 def load(name: str) -> dict[str, Any]:
     saved: dict[str, Any] = json.loads((RECORDS / f"{name}.json").read_text())
     return saved
-
-
-def made_with(record: dict[str, Any]) -> str:
-    """A sentence for the docs: command, versions, machine."""
-    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
-    machine = ", ".join(
-        str(record["machine"][key]) for key in ("processor", "instructions") if record["machine"].get(key)
-    )
-    machine += f", {record['machine']['cores']} cores"
-    return f"Made with `{record['command']}` (Python {record['python']}, {versions}; {machine})."

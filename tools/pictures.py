@@ -21,9 +21,8 @@ from kappagcn import demo
 from kappagcn.errors import KappaGCNError
 from kappagcn.paper.figures.catalogue import FIGURES, draw_paper_figure
 from kappagcn.run_folder import SavedRun
-from kappagcn.view.figures.embedding import draw_embeddings
 from kappagcn.view.figures.film import draw_film
-from kappagcn.view.figures.thumbnail import draw_thumbnail
+from kappagcn.view.figures.panels import draw_embeddings, draw_thumbnail
 from kappagcn.view.report import write_report
 
 ROOT = Path(__file__).parents[1]
@@ -49,8 +48,7 @@ def run(name: str, folder: Path) -> SavedRun | None:
         _, panels = demo.embed_small(folder, seed=0, epochs=demo.SMALL_EPOCHS)
         (folder / "small-tree").rename(folder / name)
         for theme in THEMES:
-            groups = demo.branches(demo.BRANCHING, demo.DEPTH)
-            draw_embeddings(panels, IMAGES / f"tree-{theme}.png", groups=groups, theme=theme)
+            draw_embeddings(panels, IMAGES / f"tree-{theme}.png", theme=theme)
             draw_film(SavedRun(folder / name), IMAGES / f"film-{theme}.webp", theme=theme)
     else:
         arguments = [sys.executable, "-m", "kappagcn", *RUNS[name].split(), "--out", str(folder / name)]

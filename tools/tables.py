@@ -223,8 +223,8 @@ def ppnp_splits() -> str:
 def rounds() -> str:
     """Accuracy on validation nodes, and what rounds of self-training add."""
     rows = []
-    for dataset, row in dict.fromkeys((r["dataset"], r["row"]) for r in lines("self_training")):
-        own = [r["accuracy"] for r in lines("self_training") if (r["dataset"], r["row"]) == (dataset, row)]
+    for dataset, row in dict.fromkeys((r["dataset"], r["candidate"]) for r in lines("taught")):
+        own = [r["accuracy"] for r in by_candidate("taught", dataset)[row].values()]
         if len(own) > 1:
             gains = [signed(bootstrapped([a[k] - a[0] for a in own])) for k in range(1, len(own[0]))]
             rows.append([DATASETS[dataset], WIDER_ROWS[row], len(own), bootstrapped([a[0] for a in own]), *gains])
@@ -234,18 +234,18 @@ def rounds() -> str:
 # Benchmarks of the classifier's defaults
 
 
-def by_candidate(name: str, dataset: str, number: str = "split") -> dict[str, dict[int, Record]]:
+def by_candidate(name: str, dataset: str) -> dict[str, dict[int, Record]]:
     """Runs of a dataset by candidate and split."""
     runs: dict[str, dict[int, Record]] = {}
     for run in lines(name):
         if run["dataset"] == dataset:
-            runs.setdefault(run["candidate"], {})[run[number]] = run
+            runs.setdefault(run["candidate"], {})[run["split"]] = run
     return runs
 
 
-def paired(name: str, dataset: str, one: str, other: str, number: str = "split") -> Estimate:
+def paired(name: str, dataset: str, one: str, other: str) -> Estimate:
     """Mean difference of two candidates' accuracy on the splits that both have."""
-    runs = by_candidate(name, dataset, number)
+    runs = by_candidate(name, dataset)
     return gain(*({i: run["accuracy"] for i, run in runs[candidate].items()} for candidate in (one, other)))
 
 
@@ -286,11 +286,9 @@ def own_features() -> str:
     """The rule for own features where few nodes train, less the MLP."""
     rows = []
     for graph in dict.fromkeys(run["dataset"] for run in lines("own_features")):
-        runs = by_candidate("own_features", graph, "partition")
+        runs = by_candidate("own_features", graph)
         means = [f"{statistics.mean(r['accuracy'] for r in runs[name].values()):.3f}" for name in ("MLP", "default")]
-        rows.append(
-            [graph, len(runs["default"]), *means, signed(paired("own_features", graph, "default", "MLP", "partition"))]
-        )
+        rows.append([graph, len(runs["default"]), *means, signed(paired("own_features", graph, "default", "MLP"))])
     return markdown(["", "partitions", "MLP", "by the rule", "by the rule − MLP"], rows)
 
 

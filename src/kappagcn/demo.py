@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
@@ -16,8 +17,8 @@ from kappagcn.classification.cross_validation import classify, load_labelled, sp
 from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.errors import PrecisionWarning
 from kappagcn.graphs import balanced_tree, load_graph
-from kappagcn.run_folder import SavedRun
-from kappagcn.view.figures.embedding import draw_embeddings
+from kappagcn.run_folder import Embedded, SavedRun
+from kappagcn.view.figures.panels import draw_embeddings
 from kappagcn.view.report import write_report
 
 Record = dict[str, Any]
@@ -67,9 +68,8 @@ def run(out: Path, *, seed: int, epochs: int, quick: bool = False, console: Cons
             disease.append({**record, "spread": (high - low) / 2})
         console.print("3 of 3: a small tree in two dimensions, to look at")
         small, panels = embed_small(runs, seed=seed, epochs=min(epochs, SMALL_EPOCHS))
-        groups = branches(BRANCHING, DEPTH)
-        files = [draw_embeddings(panels, out / "tree.png", groups=groups)]
-        draw_embeddings(panels, out / "tree-dark.png", groups=groups, theme="dark")
+        files = [draw_embeddings(panels, out / "tree.png")]
+        draw_embeddings(panels, out / "tree-dark.png", theme="dark")
         for name, page in (("small-tree", "tree-report.html"), ("disease-H16", "disease-report.html")):
             files.append(write_report(SavedRun(runs / name), out / page))
     results = {"tree": tree, "disease": disease, "small_tree": small}
@@ -97,7 +97,7 @@ def embed_small(runs: Path, *, seed: int, epochs: int) -> tuple[list[Record], li
     """
     tree = balanced_tree(DEPTH, BRANCHING)
     tree.y, tree.class_names = branches(BRANCHING, DEPTH), [f"branch {place}" for place in range(1, BRANCHING**2 + 1)]
-    edges = tree.edge_index[:, tree.edge_index[0] < tree.edge_index[1]].T
+    edges = tree.edge_index[:, tree.edge_index[0] < tree.edge_index[1]].T.numpy()
     records, panels = [], []
     for name, (space, rate) in SMALL.items():
         embedder = GraphEmbedder(space, epochs=epochs, curvature_lr=rate, random_state=seed)
@@ -105,7 +105,8 @@ def embed_small(runs: Path, *, seed: int, epochs: int) -> tuple[list[Record], li
         (kappa,), distortion = embedder.curvatures_, embedder.distortion_
         records.append({"name": name, "start": space, "curvature": kappa, "distortion": distortion})
         title = f"{name}, κ = {kappa:.3g}\ndistortion {distortion:.3f}".replace("-", "−")
-        panels.append((title, torch.from_numpy(embedder.tangent_), edges, kappa))
+        v, dims = embedder.tangent_, np.array([embedder.tangent_.shape[1]])
+        panels.append((title, Embedded(v, v, dims, np.array([kappa]), edges, labels=tree.y.numpy())))
     return records, panels
 
 

@@ -19,17 +19,15 @@ if TYPE_CHECKING:
 
 # Imported on first use: the command line does not wait for torch.
 _HOMES = {
-    "ClassificationSettings": "classification.settings",
-    "EmbeddingSettings": "embedding.settings",
-    "Estimate": "training.estimate",
-    "GraphEmbedder": "embedding.embedder",
-    "GraphNodes": "training.graph_nodes",
-    "KappaGCNClassifier": "classification.classifier",
-    "KappaGCNLinkPredictor": "links.predictor",
-    "Link": "links.predictor",
-    "LinkPredictionSettings": "links.settings",
-    "bootstrapped": "training.estimate",
-    "splits_of": "classification.cross_validation",
+    "classification.classifier": ("KappaGCNClassifier",),
+    "classification.cross_validation": ("splits_of",),
+    "classification.settings": ("ClassificationSettings",),
+    "embedding.embedder": ("GraphEmbedder",),
+    "embedding.settings": ("EmbeddingSettings",),
+    "links.predictor": ("KappaGCNLinkPredictor", "Link"),
+    "links.settings": ("LinkPredictionSettings",),
+    "training.estimate": ("Estimate", "bootstrapped"),
+    "training.graph_nodes": ("GraphNodes",),
 }
 
 __all__ = [
@@ -48,6 +46,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"kappagcn.{_HOMES[name]}"), name)
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"kappagcn.{module}"), name)
     raise AttributeError(f"module 'kappagcn.estimators' has no attribute {name!r}")

@@ -109,7 +109,7 @@ def test_scores_are_those_of_the_weights_that_take_the_step(name, data, split):
     task = NodeClassification(other, data, split)
     assert trainer.task.loss().item() == pytest.approx(task.loss().item(), rel=1e-5)
     trainer.run_epoch()
-    trainer._restart()
+    trainer._renew_weights()
     fresh = trainer.model(trainer.task.x, trainer.task.adjacency)[split.train]
     wanted = torch.nn.functional.cross_entropy(fresh, data.y[split.train])
     assert trainer.task.loss().item() == pytest.approx(wanted.item(), rel=1e-5)

@@ -10,7 +10,7 @@ from kappagcn.classification.parts import PartClassification, Partitioned, node_
 from kappagcn.distributed import cut, process_group
 from kappagcn.graphs import disease, random_split
 from kappagcn.models import build_model
-from kappagcn.training.parts import PartTrainer
+from kappagcn.training.minibatch import PartTrainer
 from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import seeded
 

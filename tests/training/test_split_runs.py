@@ -20,7 +20,7 @@ TRAINED = []
 class Learner(Settings):
     """An estimator that learns nothing but its seed."""
 
-    model, space_, curvatures_, edge_weights_ = "none", "E2", [0.0], None
+    command, model, space_, curvatures_, edge_weights_ = None, "none", "E2", [0.0], None
     result_ = SimpleNamespace(epochs=1, best_epoch=1)
 
     def get_params(self):

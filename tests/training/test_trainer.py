@@ -323,7 +323,7 @@ def test_curvatures_start_again_with_the_weights(data, split):
     trainer = with_dead_units(data, split, curvature_lr=1.0)
     trainer.run_epoch()
     assert trainer.kappas() != [-1.0]
-    trainer._restart()
+    trainer._renew_weights()
     assert trainer.kappas() == [-1.0]
 
 
@@ -337,7 +337,7 @@ def test_curvatures_in_units_move_by_their_rate_at_every_scale(data, split, size
     trainer = Trainer(model, NodeClassification(model, data, split), TrainingSettings(curvature_lr=0.01))
     trainer.run_epoch()
     assert abs(float(curvature.raw.detach() + 1)) == pytest.approx(0.01, rel=1e-3)
-    trainer._restart()
+    trainer._renew_weights()
     assert curvature.scale == -1
     assert float(curvature.raw.detach()) == -1.0
     trainer.run_epoch()

@@ -49,16 +49,10 @@ def compare(
 ) -> dict[str, list[Record]]:
     """Test metrics of the baselines, one record for each run of the classifier, stored in the run folder.
 
-    Networks are trained as the classifier is: the same settings, epochs, patience, splits and seeds.
-
-    Args:
-        classifier: Classifier whose settings the baselines share; a baseline with the same network is left out.
-        data: The graph with its labels; without features there is no baseline on features alone, and without edge
-            weights none that ignores them.
-        splits: Splits with test nodes.
-        folder: Run folder; baselines in it are not computed again.
-        report: Called with a line before each baseline that is trained.
-        runs: Number of runs on each split.
+    Networks are trained as the classifier is: the same settings, epochs, patience, splits and seeds. A baseline with
+    the same network is left out, one on features alone where there are none, one without edge weights where there are
+    none, and those that `folder` has already are not computed again. `report` is called with a line before each that is
+    trained.
 
     >>> from kappagcn.graphs import disease, random_split
     >>> data = disease()

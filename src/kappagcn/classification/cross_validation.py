@@ -79,19 +79,9 @@ def classify(
 ) -> Record:
     """Train on every split, evaluate on its test nodes, and keep the run with the best stopping accuracy.
 
-    The seed of a run is that of the classifier plus 1000 times the number of the split plus the number of the run.
-
-    Args:
-        classifier: Classifier with the settings; it is not fitted itself.
-        data: The graph with its labels.
-        splits: Nodes for training, stopping, validation and testing.
-        folder: Run folder.
-        runs: Number of runs on each split.
-        resume: Continue the runs in `folder`, if there are any.
-        report: Called with each finished run's record, the number of finished runs and the number of all.
-        group: Process group of torch.distributed to train with. Rank 0 writes and returns the summary, other ranks an
-            empty one. None to work in this process alone.
-        baselines: Called on rank 0 after training for records of baselines on the same splits (`baselines.compare`).
+    The seed of a run is that of the classifier, which is not fitted itself, plus 1000 times the number of the split
+    plus the number of the run. See `SplitRuns` for the other arguments; on ranks above 0 the summary is empty.
+    `baselines` is called on rank 0 after training for records of baselines on the same splits (`baselines.compare`).
     """
     split_runs = [
         SplitRun(split, classifier.run_seed(1000 * number + run), {"split": number, "run": run})

@@ -82,16 +82,10 @@ def class_metrics(truth: Tensor, predicted: Tensor, classes: int) -> dict[str, f
     >>> class_metrics(torch.tensor([0, 0, 0, 1]), torch.tensor([0, 0, 0, 0]), 2)["balanced_accuracy"]
     0.5
     """
-    return confusion_metrics(
-        torch.bincount(classes * truth + predicted, minlength=classes**2).reshape(classes, classes)
-    )
-
-
-def confusion_metrics(confusion: Tensor) -> dict[str, float]:
-    """`class_metrics` from the number of nodes of each class (rows) with each prediction (columns), (C, C)."""
-    confusion = confusion.double()
-    actual, predicted = confusion.sum(1), confusion.sum(0)
-    either = actual + predicted
+    pairs = torch.bincount(classes * truth + predicted, minlength=classes**2)
+    confusion = pairs.reshape(classes, classes).double()  # nodes of each class (rows) with each prediction (columns)
+    actual = confusion.sum(1)
+    either = actual + confusion.sum(0)
     return {
         "accuracy": float(confusion.diag().sum() / confusion.sum()),
         "balanced_accuracy": float((confusion.diag() / actual)[actual > 0].mean()),
@@ -173,14 +167,7 @@ def classifier_intervals(
 ) -> list[CurvatureInterval | None]:
     """The range of each curvature in which the cross-entropy on nodes is within 1 %; None where κ was not trained.
 
-    Without nodes there are no ranges.
-
-    Args:
-        model: A trained network.
-        x: Features as the network takes them, (N, D).
-        adjacency: Adjacency matrix as the network takes it.
-        y: Class of each node, (N,).
-        nodes: Validation nodes, (V,).
+    Without nodes, (V,), there are no ranges. Features and adjacency matrix are as the network takes them.
     """
     if not len(nodes):
         return [None for _ in model.curvatures()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict
 from typing import Any, Protocol, Unpack
 
 import torch
@@ -14,9 +13,7 @@ from kappagcn.classification.task import NodeClassification, SelfTraining
 from kappagcn.errors import ConfigError, PrecisionWarning
 from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
-from kappagcn.training.checkpoint import fingerprint
-from kappagcn.training.run import RunOptions, TrainingResult, run_training
-from kappagcn.training.run_lock import locked
+from kappagcn.training.run import RunOptions, TrainingResult, run_task
 from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.tasks import check_graph
 from kappagcn.training.trainer import Trainer
@@ -122,9 +119,12 @@ def fit(
     check_training(model, data, split)
     trainer = (strategy or FullGraph()).trainer(model, data, split, config)
     task: Any = trainer.task
-    about = {} if run.get("folder") is None else {**_identity(model, data, split, config), **task.identity()}
-    with locked(run.get("folder"), trainer.communicator):
-        result = run_training(trainer, about, **run)
+    about = {"model": model.name, "options": model.options, "split": split.name}
+    tensors = {
+        "nodes": (split.train, split.stopping, split.validation, split.final_test_nodes()),
+        "data": (data.x, data.edge_index, data.get("edge_weight"), split.training_view(data).y),  # no test labels
+    }
+    result = run_task(trainer, model, about, tensors, **run)
     result.capped_rows = task.capped_rows()
     if result.capped_rows:
         warnings.warn(
@@ -134,16 +134,3 @@ def fit(
             stacklevel=2,
         )
     return result
-
-
-def _identity(model: NodeClassifier, data: Data, split: Split, config: TrainingSettings) -> dict[str, Any]:
-    """Configuration that a resumed run must share; labels of test nodes stay hidden."""
-    return {
-        "model": model.name,
-        "options": model.options,
-        "dtype": str(next(model.parameters()).dtype),
-        "training": asdict(config),
-        "split": split.name,
-        "nodes": fingerprint(split.train, split.stopping, split.validation, split.final_test_nodes()),
-        "data": fingerprint(data.x, data.edge_index, data.get("edge_weight"), split.training_view(data).y),
-    }

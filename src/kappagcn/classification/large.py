@@ -16,7 +16,8 @@ from torch_geometric.data import Data
 from kappagcn._version import __version__
 from kappagcn.classification import network
 from kappagcn.classification.classifier import KappaGCNClassifier
-from kappagcn.classification.evaluation import confusion_metrics, run_record
+from kappagcn.classification.evaluation import class_metrics, run_record
+from kappagcn.classification.files import as_loaded
 from kappagcn.classification.minibatch import MiniBatch
 from kappagcn.classification.parts import HaloParts
 from kappagcn.classification.settings import ClassificationSettings
@@ -58,15 +59,11 @@ def classify_folder(
     Args:
         classifier: Classifier with the settings.
         path: Folder that `kappagcn data convert` wrote.
-        folder: Run folder: network, metrics and summary as in any run, and ``predictions.npz`` with the class of each
-            node and its probability.
-        strategy: ``"batches"`` for mini-batches with sampled neighbours, of which each process takes its share;
-            ``"halo"`` for full-graph training, each process on the rows of its part.
+        folder: Run folder, as of any run, and ``predictions.npz`` with the class of each node and its probability.
+        strategy: ``"batches"`` with sampled neighbours, of which each process takes its share; ``"halo"`` for
+            full-graph training, each process on the rows of its part.
         resume: Continue the run in `folder`, if there is one.
-        group: Process group of torch.distributed; None for one process.
-
-    Returns:
-        The summary; on ranks above 0 an empty one.
+        group: Process group of torch.distributed; None for one process. On ranks above 0 the summary is empty.
     """
     communicator, folder = Communicator.of(group), Path(folder)
     if strategy not in STRATEGIES:
@@ -97,7 +94,7 @@ def classify_folder(
     if communicator.rank > 0:
         return {}
     tested = _predict(model, data, split, folder)
-    fitted = _fitted(classifier, model, settings, statistics, classes)
+    fitted = as_loaded(classifier, classes, model, settings, statistics)
     fitted.save(folder / "model.safetensors")
     summary: Record = {
         "kappagcn": __version__,
@@ -203,21 +200,4 @@ def _predict(model: NodeClassifier, data: Data, split: Split, folder: Path) -> R
     if not len(tested):
         return {"accuracy": None, "test_nodes": 0}
     truth, guess = data.y[tested].long(), torch.from_numpy(predicted)[tested]
-    confusion = torch.bincount(classes * truth + guess, minlength=classes**2).double()
-    return {**confusion_metrics(confusion.reshape(classes, classes)), "test_nodes": len(tested)}
-
-
-def _fitted(
-    classifier: KappaGCNClassifier,
-    model: NodeClassifier,
-    settings: ClassificationSettings,
-    statistics: tuple[Tensor, Tensor] | None,
-    classes: np.ndarray[Any, Any],
-) -> KappaGCNClassifier:
-    """The classifier as if it had been loaded: it predicts for graphs with the same features."""
-    fitted = type(classifier)(**classifier.get_params())
-    fitted.classes_, fitted.model_, fitted.history_ = classes, model.eval(), []
-    fitted._unit, fitted._data, fitted._params, fitted.node_names_ = 1.0, None, fitted.get_params(), None
-    fitted.feature_names_, fitted.column_rules_, fitted._is_weighted = None, None, False
-    fitted._settings, fitted._statistics, fitted._own_features = settings, statistics, True
-    return fitted
+    return {**class_metrics(truth, guess, classes), "test_nodes": len(tested)}

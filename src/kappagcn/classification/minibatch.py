@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,13 +20,13 @@ from kappagcn.models import NodeClassifier
 from kappagcn.nn.inputs import Features
 from kappagcn.sparse import SparseMatrix
 from kappagcn.training.layer_by_layer import BATCH, take_rows
-from kappagcn.training.minibatch import MiniBatchTrainer, SampledNetwork, mixed_seed
+from kappagcn.training.minibatch import Batches, MiniBatchTrainer, SampledNetwork
 from kappagcn.training.setting_field import check_count
 from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer
 
 
-class MiniBatches(NodeClassification):
+class MiniBatches(Batches, NodeClassification):
     """Cross-entropy on the current batch; loss and accuracy of stopping and validation nodes from all neighbours.
 
     Args:
@@ -46,6 +46,8 @@ class MiniBatches(NodeClassification):
     [0, 0, 0]
     """
 
+    network: SampledNetwork
+
     def __init__(
         self,
         model: NodeClassifier,
@@ -62,25 +64,22 @@ class MiniBatches(NodeClassification):
         self.batch_size = check_count("batch_size", batch_size)
         super().__init__(model, data, split, communicator)
         self.network = SampledNetwork(model, self.x, self.adjacency, num_neighbors, inference_batch_size)
-        self._batch: tuple[Tensor, float] | None = None
 
-    def batches(self, seed: int, epoch: int) -> Iterator[int]:
-        """Sizes of an epoch's batches over all ranks; `loss` is this rank's share of the current one."""
-        rank, train = self.communicator.rank, self.nodes["train"]
-        order = torch.Generator().manual_seed(mixed_seed(seed, epoch))
-        self.network.manual_seed(seed, epoch, 1 + rank)
-        for batch in train[torch.randperm(len(train), generator=order)].split(self.batch_size):
-            share = batch[rank :: self.communicator.world_size]
-            # A rank without nodes computes a loss of weight 0, because gradients are summed over all ranks.
-            self._batch = (share, 1 / len(batch)) if len(share) else (batch[:1], 0.0)
-            yield len(batch)
+    def _count(self) -> int:
+        return len(self.nodes["train"])
+
+    def _share(self, batch: Tensor, generator: torch.Generator) -> tuple[Tensor, float]:
+        """Nodes, and the weight of each in the mean over the batch."""
+        nodes = self.nodes["train"][batch]
+        share = nodes[self.communicator.rank :: self.communicator.world_size]
+        # A rank without nodes computes a loss of weight 0, because gradients are summed over all ranks.
+        return (share, 1 / len(batch)) if len(share) else (nodes[:1], 0.0)
 
     def loss(self) -> Tensor:
         """Cross-entropy of the current batch; those of all ranks add up to its mean."""
-        if self._batch is None:
-            raise ConfigError("expected a current batch, found none: iterate over batches() first.")
-        seeds, share = self._batch
-        return share * cross_entropy(self.network.sampled(seeds), self.labels[seeds].long(), reduction="sum")
+        seeds, share = self._current()
+        loss = cross_entropy(self.network.sampled(seeds), self.labels[seeds].long(), reduction="sum")
+        return loss * float(share)
 
     def metrics(self) -> dict[str, float]:
         """Loss and accuracy from all neighbours, computed on rank 0, so that all ranks stop together."""

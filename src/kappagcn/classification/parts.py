@@ -20,7 +20,7 @@ from kappagcn.graphs.partition import assign_parts
 from kappagcn.models import NodeClassifier
 from kappagcn.sparse import SparseMatrix, SparseRows
 from kappagcn.training.layer_by_layer import take_rows
-from kappagcn.training.parts import PartTrainer
+from kappagcn.training.minibatch import PartTrainer
 from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.tasks import mapped_adjacency
 from kappagcn.training.trainer import Trainer
@@ -103,11 +103,7 @@ class Partitioned:
 class HaloClassification(PartClassification):
     """Node classification on the part of this rank in a mapped folder; only its rows are read.
 
-    Args:
-        model: The network.
-        data: The graph of a folder with as many parts as ranks, from `kappagcn.classification.large.folder_data`.
-        split: Nodes for training, stopping and validation.
-        communicator: Connects the ranks.
+    The graph is that of a folder with as many parts as ranks, from `kappagcn.classification.large.folder_data`.
     """
 
     def __init__(self, model: NodeClassifier, data: Data, split: Split, communicator: Communicator) -> None:
@@ -135,11 +131,7 @@ class HaloClassification(PartClassification):
 
 @dataclass(frozen=True)
 class HaloParts:
-    """Strategy of full-graph training on a mapped folder, each process on the rows of its part.
-
-    Args:
-        group: Process group of torch.distributed, with a process for each part.
-    """
+    """Strategy of full-graph training on a mapped folder, in a process for the rows of each of its parts."""
 
     group: ProcessGroup | Communicator
 

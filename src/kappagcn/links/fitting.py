@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any, Unpack
 
 from torch.distributed import ProcessGroup
@@ -14,10 +13,8 @@ from kappagcn.errors import ConfigError
 from kappagcn.graphs import EdgeSplit
 from kappagcn.links.task import LinkBatches, LinkPrediction
 from kappagcn.models import FreePoints, LinkPredictor
-from kappagcn.training.checkpoint import fingerprint
 from kappagcn.training.minibatch import MiniBatchTrainer
-from kappagcn.training.run import RunOptions, TrainingResult, run_training
-from kappagcn.training.run_lock import locked
+from kappagcn.training.run import RunOptions, TrainingResult, run_task
 from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.tasks import check_graph
 from kappagcn.training.trainer import Trainer
@@ -100,21 +97,12 @@ def fit_links(
         trainer: Trainer = MiniBatchTrainer(model, task, config, regularised=model.regularised())
     else:
         trainer = Trainer(model, task, config, regularised=model.regularised(), communicator=communicator)
-    about = {} if run.get("folder") is None else {**_identity(model, data, split, config), **task.identity()}
-    with locked(run.get("folder"), communicator):
-        return run_training(trainer, about, **run)
-
-
-def _identity(model: LinkPredictor, data: Data, split: EdgeSplit, config: TrainingSettings) -> dict[str, Any]:
-    """Configuration that a resumed run must share."""
-    encoder, test = model.encoder, split.final_test_pairs()
-    options = {"space": encoder.manifold.signature} if isinstance(encoder, FreePoints) else encoder.options
-    return {
-        "model": "free" if isinstance(encoder, FreePoints) else encoder.name,
-        "options": {"encoder": options, **model.options},
-        "dtype": str(next(encoder.parameters()).dtype),
-        "training": asdict(config),
-        "split": split.name,
-        "pairs": fingerprint(split.train, *split.validation, *test),
-        "data": fingerprint(data.get("x"), data.edge_index, data.get("edge_weight")),
+    encoder: Any = model.encoder
+    is_free = isinstance(encoder, FreePoints)
+    encoder_options = {"space": encoder.manifold.signature} if is_free else encoder.options
+    about = {"model": "free" if is_free else encoder.name, "options": {"encoder": encoder_options, **model.options}}
+    tensors = {
+        "pairs": (split.train, *split.validation, *split.final_test_pairs()),
+        "data": (data.get("x"), data.edge_index, data.get("edge_weight")),
     }
+    return run_task(trainer, encoder, {**about, "split": split.name}, tensors, **run)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from kappagcn.graphs.negatives import pair_keys
 from kappagcn.links.metrics import link_metrics
 from kappagcn.models import FreePoints, LinkPredictor
 from kappagcn.training.estimate import roc_auc
-from kappagcn.training.minibatch import SampledNetwork, mixed_seed
+from kappagcn.training.minibatch import Batches, SampledNetwork
 from kappagcn.training.setting_field import check_count
 from kappagcn.training.tasks import inputs
 
@@ -144,7 +144,7 @@ class LinkPrediction:
         return {"negatives": self.negatives, "evaluate_every": self.evaluate_every, "folds": self.folds}
 
 
-class LinkBatches(LinkPrediction):
+class LinkBatches(Batches, LinkPrediction):
     """Link prediction in mini-batches of training edges, with sampled neighbours of their nodes.
 
     Evaluation uses all neighbours, layer by layer. The processes of a group share each batch.
@@ -180,25 +180,19 @@ class LinkBatches(LinkPrediction):
         self.network: SampledNetwork | None = None
         if not isinstance(model.encoder, FreePoints):
             self.network = SampledNetwork(model.encoder, self.x, self.adjacency, num_neighbors)
-        self._batch: tuple[Tensor, Tensor, int] | None = None
 
-    def batches(self, seed: int, epoch: int) -> Iterator[int]:
-        """Sizes of an epoch's batches over all ranks; `loss` is this rank's share of the current one."""
+    def _count(self) -> int:
+        return self.edges.shape[1]
+
+    def _share(self, batch: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor, int]:
+        """Edges and other pairs, and the size of the batch."""
         rank, size = self.communicator.rank, self.communicator.world_size
-        shared = torch.Generator().manual_seed(mixed_seed(seed, epoch))
-        if self.network is not None:
-            self.network.manual_seed(seed, epoch, 1 + rank)
-        order = torch.randperm(self.edges.shape[1], generator=shared)
-        for batch in order.split(self.batch_size):
-            edges, others = self.edges[:, batch], self.sampler.sample(len(batch), shared).to(self.edges.device)
-            self._batch = edges[:, rank::size], others[:, rank::size], len(batch)
-            yield len(batch)
+        edges, others = self.edges[:, batch], self.sampler.sample(len(batch), generator).to(self.edges.device)
+        return edges[:, rank::size], others[:, rank::size], len(batch)
 
     def loss(self) -> Tensor:
         """Cross-entropy of the current batch; those of all ranks add up to its mean."""
-        if self._batch is None:
-            raise ConfigError("expected a current batch, found none: iterate over batches() first.")
-        edges, others, count = self._batch
+        edges, others, count = self._current()
         nodes, places = torch.cat((edges, others), 1).unique(return_inverse=True)
         if not len(nodes):
             nodes = self.edges[0, :1]  # a rank without a share takes part in the sums of gradients, with a loss of 0

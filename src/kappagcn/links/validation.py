@@ -47,15 +47,8 @@ def predict_links(
 ) -> Record:
     """Train on every split, evaluate on its test pairs beside simple scores, keep the run of the best validation AUC.
 
-    Args:
-        predictor: Predictor with the settings; the number of the split is added to its seed.
-        data: The graph.
-        splits: Edges for training, validation and test.
-        folder: Run folder.
-        resume: Continue the runs in `folder`, if there are any.
-        report: Called with each finished run's record, the number of finished runs and the number of all.
-        group: Process group of torch.distributed to train with. Rank 0 writes and returns the summary, other ranks an
-            empty one.
+    The number of the split is added to the seed of the predictor, which is not fitted itself. See `SplitRuns` for the
+    other arguments; on ranks above 0 the summary is empty.
     """
     runs = [SplitRun(split, predictor.run_seed(number), {"split": number}) for number, split in enumerate(splits)]
     about = {"data": fingerprint(data.edge_index, data.get("edge_weight"), data.get("x"))}

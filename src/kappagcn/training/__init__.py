@@ -12,11 +12,9 @@ if TYPE_CHECKING:
     from kappagcn.classification.minibatch import MiniBatch, MiniBatches
     from kappagcn.classification.parts import Partitioned
     from kappagcn.classification.task import NodeClassification, SelfTraining
-    from kappagcn.embedding.graph_distances import GraphDistances
-    from kappagcn.embedding.near_pairs import NearPairs
-    from kappagcn.embedding.neighbour_precision import mean_average_precision
+    from kappagcn.embedding.graph_distances import GraphDistances, NearPairs
     from kappagcn.embedding.pair_objectives import distortion, pair_loss
-    from kappagcn.embedding.quality import Distortion, measure
+    from kappagcn.embedding.quality import Distortion, mean_average_precision, measure
     from kappagcn.embedding.ranking import Neighbours, ranking_loss
     from kappagcn.embedding.tasks import EmbeddingTask, RankingTask, SampledEmbeddingTask, SharedEmbeddingTask
     from kappagcn.links.fitting import fit_links, link_task
@@ -28,8 +26,7 @@ if TYPE_CHECKING:
     from kappagcn.training.estimate import average_precision, roc_auc
     from kappagcn.training.groups import parameter_groups
     from kappagcn.training.layer_by_layer import layerwise
-    from kappagcn.training.minibatch import MiniBatchTrainer
-    from kappagcn.training.parts import PartTrainer
+    from kappagcn.training.minibatch import MiniBatchTrainer, PartTrainer
     from kappagcn.training.quasi_newton import QuasiNewtonTrainer
     from kappagcn.training.resources import keep_freed_memory
     from kappagcn.training.run import TrainingResult, run_training, train
@@ -40,57 +37,33 @@ if TYPE_CHECKING:
 
 # Imported on first use: the command line reads settings without waiting for torch.
 _HOMES = {
-    "CheckpointFolder": "training.checkpoint",
-    "Distortion": "embedding.quality",
-    "EarlyStopping": "training.stopping",
-    "EmbeddingTask": "embedding.tasks",
-    "FullGraph": "classification.fitting",
-    "GraphDistances": "embedding.graph_distances",
-    "LinkBatches": "links.task",
-    "LinkPrediction": "links.task",
-    "MiniBatch": "classification.minibatch",
-    "MiniBatchTrainer": "training.minibatch",
-    "MiniBatches": "classification.minibatch",
-    "NearPairs": "embedding.near_pairs",
-    "Neighbours": "embedding.ranking",
-    "NodeClassification": "classification.task",
-    "PartTrainer": "training.parts",
-    "Partitioned": "classification.parts",
-    "QuasiNewtonTrainer": "training.quasi_newton",
-    "RankingTask": "embedding.tasks",
-    "SampledEmbeddingTask": "embedding.tasks",
-    "SelfTraining": "classification.task",
-    "SharedEmbeddingTask": "embedding.tasks",
-    "Strategy": "classification.fitting",
-    "Task": "training.tasks",
-    "Trainer": "training.trainer",
-    "TrainingSettings": "training.settings",
-    "TrainingResult": "training.run",
-    "average_precision": "training.estimate",
-    "distances_from": "nn.point_distances",
-    "distortion": "embedding.pair_objectives",
-    "evaluate_links": "links.task",
-    "final_evaluation": "classification.evaluation",
-    "fit": "classification.fitting",
-    "fit_links": "links.fitting",
-    "hits_at": "links.metrics",
-    "keep_freed_memory": "training.resources",
-    "layerwise": "training.layer_by_layer",
-    "link_metrics": "links.metrics",
-    "link_task": "links.fitting",
-    "load_model": "training.checkpoint",
-    "mean_average_precision": "embedding.neighbour_precision",
-    "mean_reciprocal_rank": "links.metrics",
-    "measure": "embedding.quality",
-    "pair_loss": "embedding.pair_objectives",
-    "parameter_groups": "training.groups",
-    "predict": "classification.evaluation",
-    "ranking_loss": "embedding.ranking",
-    "reporting": "progress",
-    "roc_auc": "training.estimate",
-    "run_training": "training.run",
-    "seeded": "training.trainer",
-    "train": "training.run",
+    "classification.evaluation": ("final_evaluation", "predict"),
+    "classification.fitting": ("FullGraph", "Strategy", "fit"),
+    "classification.minibatch": ("MiniBatch", "MiniBatches"),
+    "classification.parts": ("Partitioned",),
+    "classification.task": ("NodeClassification", "SelfTraining"),
+    "embedding.graph_distances": ("GraphDistances", "NearPairs"),
+    "embedding.pair_objectives": ("distortion", "pair_loss"),
+    "embedding.quality": ("Distortion", "mean_average_precision", "measure"),
+    "embedding.ranking": ("Neighbours", "ranking_loss"),
+    "embedding.tasks": ("EmbeddingTask", "RankingTask", "SampledEmbeddingTask", "SharedEmbeddingTask"),
+    "links.fitting": ("fit_links", "link_task"),
+    "links.metrics": ("hits_at", "link_metrics", "mean_reciprocal_rank"),
+    "links.task": ("LinkBatches", "LinkPrediction", "evaluate_links"),
+    "nn.point_distances": ("distances_from",),
+    "progress": ("reporting",),
+    "training.checkpoint": ("CheckpointFolder", "load_model"),
+    "training.estimate": ("average_precision", "roc_auc"),
+    "training.groups": ("parameter_groups",),
+    "training.layer_by_layer": ("layerwise",),
+    "training.minibatch": ("MiniBatchTrainer", "PartTrainer"),
+    "training.quasi_newton": ("QuasiNewtonTrainer",),
+    "training.resources": ("keep_freed_memory",),
+    "training.run": ("TrainingResult", "run_training", "train"),
+    "training.settings": ("TrainingSettings",),
+    "training.stopping": ("EarlyStopping",),
+    "training.tasks": ("Task",),
+    "training.trainer": ("Trainer", "seeded"),
 }
 
 __all__ = [
@@ -149,6 +122,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"kappagcn.{_HOMES[name]}"), name)
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"kappagcn.{module}"), name)
     raise AttributeError(f"module 'kappagcn.training' has no attribute {name!r}")

@@ -1,7 +1,8 @@
-"""Training on batches of nodes and sampled neighbours: memory for the batch, not for the graph."""
+"""Training on batches of nodes and sampled neighbours, and on parts of a graph, one for each process."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import Any, Protocol
@@ -20,7 +21,7 @@ from kappagcn.training.layer_by_layer import BATCH, Inference, take_rows
 from kappagcn.training.setting_field import check_count
 from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.tasks import Task
-from kappagcn.training.trainer import Trainer
+from kappagcn.training.trainer import Record, Trainer, seeded
 
 
 def check_neighbors(num_neighbors: Any, hops: int) -> tuple[int, ...]:
@@ -101,6 +102,37 @@ class BatchedTask(Task, Protocol):
         """Sizes of an epoch's batches; `loss` is this rank's share of the current one."""
 
 
+class Batches(ABC):
+    """The batches of an epoch, drawn at random by its number, of which each process has its share."""
+
+    batch_size: int
+    communicator: Communicator
+    network: SampledNetwork | None
+    _batch: Any = None
+
+    @abstractmethod
+    def _count(self) -> int:
+        """Number of items of an epoch, such as training nodes."""
+
+    @abstractmethod
+    def _share(self, batch: Tensor, generator: torch.Generator) -> Any:
+        """This rank's share of the items with these numbers; all ranks have the same generator."""
+
+    def batches(self, seed: int, epoch: int) -> Iterator[int]:
+        """Sizes of an epoch's batches over all ranks; `loss` is this rank's share of the current one."""
+        generator = torch.Generator().manual_seed(mixed_seed(seed, epoch))
+        if self.network is not None:
+            self.network.manual_seed(seed, epoch, 1 + self.communicator.rank)
+        for batch in torch.randperm(self._count(), generator=generator).split(self.batch_size):
+            self._batch = self._share(batch, generator)
+            yield len(batch)
+
+    def _current(self) -> Any:
+        if self._batch is None:
+            raise ConfigError("expected a current batch, found none: iterate over batches() first.")
+        return self._batch
+
+
 class _BatchLoss(nn.Module):
     """The loss of a task as a module, whose gradients `DistributedDataParallel` averages."""
 
@@ -155,6 +187,20 @@ class MiniBatchTrainer(Trainer):
         for count in self.task.batches(self.config.random_state, epoch):
             total, items = total + count * super()._step(epoch), items + count
         return total / items
+
+
+class PartTrainer(Trainer):
+    """A trainer whose random numbers depend on seed, epoch and rank alone, so that any number of ranks can resume.
+
+    >>> [kind.__name__ for kind in PartTrainer.__bases__]
+    ['Trainer']
+    """
+
+    def run_epoch(self) -> Record:
+        """One epoch from its own seed."""
+        with seeded(mixed_seed(self.config.random_state, self.epoch, self.communicator.rank)):
+            self.random = torch.get_rng_state()
+        return super().run_epoch()
 
 
 def mixed_seed(*numbers: int) -> int:

@@ -54,11 +54,8 @@ def in_units(data: Data, unit: float | None) -> Data:
 def choose_unit(choice: str, data: Data, can_try: bool, trial: Callable[[Data], float]) -> float | None:
     """The unit of `unit_of`; for ``"auto"`` that of the better of two trials, with scaled weights and without.
 
-    Args:
-        choice: Setting `edge_weights`.
-        data: The graph.
-        can_try: Whether the network looks at weights, and there are nodes or pairs to judge it by.
-        trial: Trains on a graph for a while; the loss on stopping nodes or validation pairs.
+    There is a choice where the network looks at weights and there are nodes or pairs to judge it by. `trial` trains on
+    a graph for a while, and returns the loss on stopping nodes or validation pairs.
     """
     weights = data.get("edge_weight")
     unit = unit_of(choice, weights)
@@ -195,7 +192,7 @@ def train_network(
         device: Device to train on.
         build: The network with new weights for a graph.
         fit: Trains a network: ``fit(network, graph, training, **run)``.
-        trial_loss: Of a trial, by which the unit of edge weights is chosen.
+        trial_loss: Loss of a trial, by which the unit of edge weights is chosen.
         can_try: Whether there are nodes or pairs to judge a trial by.
         run: Run folder, resuming and callbacks.
     """

@@ -6,14 +6,17 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
+
+from torch import Tensor, nn
 
 from kappagcn.errors import ConfigError, DivergedError
-from kappagcn.training.checkpoint import CheckpointFolder, save_tensors
+from kappagcn.training.checkpoint import CheckpointFolder, fingerprint, save_tensors
+from kappagcn.training.run_lock import locked
 from kappagcn.training.trainer import Record, Trainer
 
 Callback = Callable[[Record], None]
@@ -207,6 +210,31 @@ def run_training(
         history=history,
         best_record=trainer.best_record,
     )
+
+
+def run_task(
+    trainer: Trainer,
+    network: nn.Module,
+    about: Mapping[str, Any],
+    tensors: Mapping[str, Sequence[Tensor | None]],
+    **run: Unpack[RunOptions],
+) -> TrainingResult:
+    """`run_training` on a graph, in a locked folder, with the configuration that a resumed run must share.
+
+    Args:
+        trainer: The trainer, whose task has an `identity` of its own settings.
+        network: The network, for its dtype.
+        about: Name and options of the network, and name of the split.
+        tensors: What the run is trained on, by name; the configuration has hashes of it.
+        **run: See `run_training`.
+    """
+    task: Any = trainer.task
+    identity: dict[str, Any] = {}
+    if run.get("folder") is not None:
+        identity = {**about, "dtype": str(next(network.parameters()).dtype), "training": asdict(trainer.config)}
+        identity |= {name: fingerprint(*values) for name, values in tensors.items()} | task.identity()
+    with locked(run.get("folder"), trainer.communicator):
+        return run_training(trainer, identity, **run)
 
 
 def on_all_ranks(trainer: Trainer, load: Callable[[], list[Record]]) -> list[Record]:

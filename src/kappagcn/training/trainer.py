@@ -154,29 +154,22 @@ class Trainer:
             now = self.model.state_dict()
             torch._foreach_copy_(list(self.best.values()), [now[name].detach() for name in self.best])
             self.best_record = record
-        if self.is_over() and not self._last_epoch():
-            if self.restarts < RESTARTS and self._has_collapsed():
-                self._restart()
-            elif self.rounds < self.config.self_training:
-                self._start_round()
+        if self.stopping.is_over() and not self._last_epoch():
+            self._start_again()
         return record
 
     @torch.no_grad()
-    def _has_collapsed(self) -> bool:
-        collapsed = getattr(self.task, "collapsed", None)
-        return collapsed is not None and bool(collapsed())
-
-    def _restart(self) -> None:
-        """Try again from new weights."""
-        self.restarts += 1
-        self._renew_weights()
-
-    def _start_round(self) -> None:
-        """Start a round of self-training, in which new weights learn what the best ones so far predict."""
-        self.rounds += 1
-        self.take_best()
+    def _start_again(self) -> None:
+        """New weights after a collapse, or for a round of self-training, in which they learn what the best predict."""
         learner: Any = self.task
-        learner.learn_predictions()
+        if self.restarts < RESTARTS and hasattr(learner, "collapsed") and learner.collapsed():
+            self.restarts += 1
+        elif self.rounds < self.config.self_training:
+            self.rounds += 1
+            self.take_best()
+            learner.learn_predictions()
+        else:
+            return
         self._renew_weights()
 
     @torch.no_grad()
@@ -213,7 +206,13 @@ class Trainer:
                 group["lr"] = rate * group["initial_lr"]
             with threads_for(sum(p.numel() for p in self.named.values())):
                 self.adam.step()
-        self._move_curvatures(rate)
+        if self.curvature_adam is not None:
+            self.curvature_adam.step(rate)
+        else:
+            with torch.no_grad():
+                for kappa in self.curved:
+                    if kappa.grad is not None:
+                        kappa.sub_(rate * self.config.curvature_lr * kappa.grad)
         self._check_norms("the weights", dict(self.named), epoch)
         return value
 
@@ -225,15 +224,6 @@ class Trainer:
         loss.backward()
         self.sum_gradients()
         return value
-
-    @torch.no_grad()
-    def _move_curvatures(self, rate: float) -> None:
-        if self.curvature_adam is not None:
-            self.curvature_adam.step(rate)
-            return
-        for kappa in self.curved:
-            if kappa.grad is not None:
-                kappa.sub_(rate * self.config.curvature_lr * kappa.grad)
 
     def share_scales(self) -> None:
         """Give scales of rows their mean over all ranks."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from kappagcn.errors import CheckpointError
 from kappagcn.io_atomic import save_arrays
-from kappagcn.run_folder import DAMAGE, Array, Embedded, SavedRun, principal, writing
+from kappagcn.run_folder import DAMAGE, Array, SavedRun, writing
 
 FILE = "film.npz"
 
@@ -59,18 +59,3 @@ def read_film(run: SavedRun) -> Film | None:
     embedded = run.embedded
     same = film.tangent.shape[1:] == embedded.tangent.shape and film.curvatures.shape[1] == len(embedded.dims)
     return film if same and len(film.epochs) > 1 else None  # nodes that were added later have no frames
-
-
-def shown_parts(film: Film, embedded: Embedded) -> list[Array]:
-    """Two coordinates of each factor along the result's directions, and the squared length of the rest, (T, N, 3)."""
-    factors = []
-    for _, columns in embedded.factors:
-        final = embedded.tangent[:, columns].astype(np.float64)
-        dim = final.shape[1]
-        axes = np.eye(dim) if dim <= 2 else principal(final)[0]
-        along = film.tangent[:, :, columns].astype(np.float64) @ axes
-        parts = np.zeros((*along.shape[:2], 3))
-        parts[..., : min(dim, 2)] = along[..., :2]
-        parts[..., 2] = (along[..., 2:] ** 2).sum(-1)
-        factors.append(parts)
-    return factors

@@ -11,7 +11,8 @@ from kappagcn.view.film import Film, save_film
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    monkeypatch.setattr(film_module, "IMAGES", 8)
+    monkeypatch.setattr(film_module, "IMAGES", 6)
+    monkeypatch.setattr(film_module, "LAST", 1)
     angles = np.linspace(0, 2 * np.pi, 6, endpoint=False)
     ring = 0.5 * np.column_stack([np.cos(angles), np.sin(angles)])
     edges = np.column_stack([np.arange(5), np.arange(1, 6)])

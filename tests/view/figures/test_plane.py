@@ -3,7 +3,7 @@ import torch
 
 from figure_runs import KAPPAS
 from kappagcn.geometry import tangent_dist
-from kappagcn.view.figures.plane import best_plane
+from kappagcn.view.figures.factors import best_plane
 
 
 @pytest.mark.parametrize("k", KAPPAS)

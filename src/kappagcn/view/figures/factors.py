@@ -11,11 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 from torch import Tensor
 
-from kappagcn.geometry import expmap0, lift, project
-from kappagcn.run_folder import Array, Embedded, factor_name
+from kappagcn.geometry import expmap0, lift, lower, project
+from kappagcn.run_folder import Array, Embedded, factor_name, principal
 from kappagcn.view.centre import CLOSE, central_node, node_numbers
 from kappagcn.view.class_names import short_names
-from kappagcn.view.figures.plane import best_plane
 from kappagcn.view.figures.space import arcs, axes_for, draw_arcs, ground, minus, radius
 from kappagcn.view.figures.sphere import default_view, draw_globe, draw_great_arcs, great_arcs, scatter_globe, seen
 from kappagcn.view.figures.style import Theme
@@ -94,7 +93,7 @@ def embedding(theme: Theme, run: Embedded, title: str) -> Figure:
     nodes = Nodes(run, theme)
     for number, (axis, (k, columns)) in enumerate(zip(axes, shown, strict=True), 1):
         tangent, share = best_plane(torch.from_numpy(run.tangent[:, columns]), k)
-        _panel(axis, tangent, run.edges, k, nodes)
+        draw_panel(axis, tangent, run.edges, k, nodes)
         dim = columns.stop - columns.start
         words = f"{factor_name(k, dim)}, {minus(f'κ = {k:.3g}')}"
         # Rounded down, so that "100 %" is not written above a picture that leaves something out.
@@ -107,48 +106,69 @@ def embedding(theme: Theme, run: Embedded, title: str) -> Figure:
     return figure
 
 
-def _panel(axis: Any, tangent: Tensor, edges: Array, k: float, nodes: Nodes) -> None:
+def draw_panel(
+    axis: Any,
+    tangent: Tensor,
+    edges: Array,
+    k: float,
+    nodes: Nodes,
+    *,
+    close: float = CLOSE,
+    view: Array | None = None,
+    locator: bool = True,
+) -> None:
+    """Draw nodes and geodesics of one factor.
+
+    Args:
+        axis: Axis to draw on.
+        tangent: Tangent vectors at the origin, (N, 2).
+        edges: Edges, (E, 2); too many are left out.
+        k: Curvature.
+        nodes: Colours and markers.
+        close: Share of the disk or globe below which the part that has all points is enlarged.
+        view: Rotation of the globe; by default the one that shows most of the points.
+        locator: Whether to show beside an enlarged part where it is.
+    """
     drawn = edges if len(edges) <= MOST_EDGES else edges[:0]
     thin = 1 / math.sqrt(max(len(edges), 1))
     line: dict[str, Any] = {"width": min(0.9, 30 * thin + 0.2), "alpha": min(0.85, 11 * thin + 0.03)}
     line |= {"zorder": 2, "rasterized": len(edges) > RASTER_EDGES}
-    (_globe if k > 0 else _flat)(axis, tangent, drawn, k, nodes, line)
+    if k > 0:
+        unit = lift(tangent, k=k).numpy() * [math.sqrt(k), math.sqrt(k), 1]
+        view = default_view(unit) if view is None else view
+        draw_globe(axis, view, nodes.theme)
+        chains = great_arcs(unit[drawn[:, 0]], unit[drawn[:, 1]], steps=13)
+        draw_great_arcs(axis, chains, view, nodes.theme.muted, **line)
+        for group, style in nodes.groups:
+            scatter_globe(axis, unit[group], view, zorder=3.5, **nodes.style_of(style))
+        flat, whole = seen(unit, view)[0], 1.0
+    else:
+        points = project(expmap0(tangent, k=k), k=k)
+        ground(axis, k, nodes.theme, reach=1.0 if k == 0 else None)
+        ends = torch.from_numpy(drawn)
+        lines = arcs(points[ends[:, 0]], points[ends[:, 1]], k=k, steps=17 if k else 2)
+        draw_arcs(axis, lines, nodes.theme, **line)
+        for step in range(1, 6 if k else 1):  # circles one radius of curvature apart
+            ring = {"fill": False, "edgecolor": nodes.theme.grid, "linewidth": 0.7, "zorder": 0.5}
+            axis.add_patch(Circle((0, 0), radius(k) * math.tanh(step / 2), **ring))
+        gaps = 0.3 + 0.7 * (1 + k * points.square().sum(1)).numpy()  # markers shrink towards the rim, as lengths do
+        for group, style in nodes.groups:
+            shown = nodes.style_of(style)
+            axis.scatter(*points[group].T.numpy(), zorder=4, **shown | {"s": shown["s"] * gaps[group]})
+        flat, whole = points.numpy(), radius(k)
+    if float(np.linalg.norm(flat, axis=1).max()) < close * whole:
+        _zoom(axis, flat, whole, nodes.theme, locator=locator)
 
 
-def _flat(axis: Any, tangent: Tensor, edges: Array, k: float, nodes: Nodes, line: dict[str, Any]) -> None:
-    """Draw the plane, or the disk with its rim."""
-    points = project(expmap0(tangent, k=k), k=k)
-    ground(axis, k, nodes.theme, reach=1.0 if k == 0 else None)
-    _zoom(axis, points.numpy(), radius(k), nodes.theme)
-    ends = torch.from_numpy(edges)
-    chains = arcs(points[ends[:, 0]], points[ends[:, 1]], k=k, steps=17 if k else 2)
-    draw_arcs(axis, chains, nodes.theme, **line)
-    for group, style in nodes.groups:
-        axis.scatter(*points[group].T.numpy(), zorder=4, **nodes.style_of(style))
-
-
-def _globe(axis: Any, tangent: Tensor, edges: Array, k: float, nodes: Nodes, line: dict[str, Any]) -> None:
-    """Draw the sphere from outside."""
-    lifted = lift(tangent, k=k).numpy()
-    unit = lifted * [math.sqrt(k), math.sqrt(k), 1]
-    view = default_view(unit)
-    draw_globe(axis, view, nodes.theme)
-    _zoom(axis, seen(unit, view)[0], 1.0, nodes.theme)
-    draw_great_arcs(axis, great_arcs(unit[edges[:, 0]], unit[edges[:, 1]], steps=13), view, nodes.theme.muted, **line)
-    for group, style in nodes.groups:
-        scatter_globe(axis, unit[group], view, zorder=3.5, **nodes.style_of(style))
-
-
-def _zoom(axis: Any, flat: Array, whole: float, theme: Theme) -> None:
-    """Enlarge the part of the disk or globe that has all points, if it is small, and show below where it is."""
-    extent = float(np.linalg.norm(flat, axis=1).max())
-    if not 0 < extent < CLOSE * whole:
-        return
+def _zoom(axis: Any, flat: Array, whole: float, theme: Theme, *, locator: bool) -> None:
+    """Enlarge the part of the disk or globe that has all points, and show below where it is."""
     low, high = flat.min(axis=0), flat.max(axis=0)
     middle, half = (low + high) / 2, float((high - low).max()) / 2 * 1.1
+    if not half:
+        return
     left, bottom = middle - half
     axis.set(xlim=(left, left + 2 * half), ylim=(bottom, bottom + 2 * half))
-    if not math.isfinite(whole):
+    if not (locator and math.isfinite(whole)):
         return
     axis.set_ylim(bottom - 2 * half * LOCATOR, bottom + 2 * half)  # a strip without points, for the locator
     corner = axis.inset_axes((0, 0, LOCATOR, LOCATOR / (1 + LOCATOR)), zorder=9)
@@ -157,3 +177,19 @@ def _zoom(axis: Any, flat: Array, whole: float, theme: Theme) -> None:
     corner.add_patch(Circle((0, 0), whole, facecolor=theme.background, edgecolor=theme.ink, linewidth=0.8))
     corner.add_patch(Rectangle((left, bottom), 2 * half, 2 * half, color=theme.palette[1], linewidth=0))
     corner.text(1.25 * whole, 0, "part of the space\nthat is shown", va="center", size=8, color=theme.muted)
+
+
+def best_plane(tangent: Tensor, k: float, axes: Array | None = None) -> tuple[Tensor, float]:
+    """Tangent vectors (N, D) in two dimensions, (N, 2), and the share of their squared lengths that remains.
+
+    The plane is spanned by the two principal directions of the tangent vectors, or by the first two of these `axes`.
+    Points go there along geodesics at right angles to it: in ambient coordinates the other directions are dropped and
+    the rest is scaled back onto the sphere or hyperboloid. Two dimensions or fewer are left as they are.
+    """
+    v = tangent.double()
+    if v.shape[1] <= 2:
+        return torch.nn.functional.pad(v, (0, 2 - v.shape[1])), 1.0
+    directions, share = principal(v.numpy())
+    axes = directions if axes is None else axes
+    lifted = lift(v, k=k)
+    return lower(torch.cat([lifted[:, :-1] @ torch.from_numpy(axes[:, :2].copy()), lifted[:, -1:]], dim=1), k=k), share

@@ -145,7 +145,7 @@ def styled(theme: Theme) -> Iterator[Theme]:
         yield theme
 
 
-def save(figure: Any, path: Path) -> Path:
+def save(figure: Any, path: Path, dpi: float = DPI) -> Path:
     """Write a figure as PNG or SVG, by the ending of its name, without a date, completely or not at all."""
     kind = path.suffix.removeprefix(".")
     if kind not in ("png", "svg"):
@@ -158,7 +158,7 @@ def save(figure: Any, path: Path) -> Path:
                 figure.draw_without_rendering()
                 figure.set_layout_engine("none")
             # An SVG has the background of its page; a PNG has its own, because it may be opened alone.
-            figure.savefig(file, format=kind, dpi=DPI, metadata=undated, transparent=kind == "svg")
+            figure.savefig(file, format=kind, dpi=dpi, metadata=undated, transparent=kind == "svg")
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be written ({error.strerror}).") from None
     return path

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from kappagcn.run_folder import Array, SavedRun
-from kappagcn.view.film import read_film, shown_parts
+from kappagcn.run_folder import Array, Embedded, SavedRun, principal
+from kappagcn.view.film import Film, read_film
 from kappagcn.view.report.encoded import quantised
 
 MOST_NUMBERS = 300_000  # most numbers in the frames of a page
@@ -34,3 +34,18 @@ def _frames(parts: Array) -> dict[str, object]:
     lengths = np.concatenate([parts[..., :2], np.sqrt(parts[..., 2:])], axis=-1)
     kept = lengths if lengths[..., 2].any() else lengths[..., :2]
     return {"width": kept.shape[-1], **quantised(kept.reshape(len(kept), -1))}
+
+
+def shown_parts(film: Film, embedded: Embedded) -> list[Array]:
+    """Two coordinates of each factor along the result's directions, and the squared length of the rest, (T, N, 3)."""
+    factors = []
+    for _, columns in embedded.factors:
+        final = embedded.tangent[:, columns].astype(np.float64)
+        dim = final.shape[1]
+        axes = np.eye(dim) if dim <= 2 else principal(final)[0]
+        along = film.tangent[:, :, columns].astype(np.float64) @ axes
+        parts = np.zeros((*along.shape[:2], 3))
+        parts[..., : min(dim, 2)] = along[..., :2]
+        parts[..., 2] = (along[..., 2:] ** 2).sum(-1)
+        factors.append(parts)
+    return factors
