@@ -141,7 +141,7 @@ def network_options(settings: ClassificationSettings) -> dict[str, Any]:
 def build_network(settings: ClassificationSettings, in_channels: int, num_classes: int) -> NodeClassifier:
     """The network with new weights.
 
-    >>> build_network(ClassificationSettings("H8", dropout=0.1), 10, 2).options["space"]
+    >>> build_network(ClassificationSettings("H8", dropout=0.1, input_dropout=0.0), 10, 2).options["space"]
     'H8'
     """
     options = network_options(settings)

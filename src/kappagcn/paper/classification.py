@@ -62,7 +62,10 @@ class Experiment(BaseExperiment):
     def __post_init__(self) -> None:
         if self.model not in MODELS:
             raise ConfigError(f"model: expected {', '.join(MODELS)}, found {self.model!r}.")
-        object.__setattr__(self, "settings", replace(self.settings, model=self.model, edge_weights="raw"))
+        fixed = {"model": self.model, "edge_weights": "raw"}
+        if self.settings.input_dropout == "auto":  # the paper has none
+            fixed["input_dropout"] = 0.0
+        object.__setattr__(self, "settings", replace(self.settings, **fixed))
         self.settings.check()
         for name, value in asdict(self.settings).items():
             if value == "auto":
