@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -37,6 +38,8 @@ def process_group(timeout: float = 600.0, backend: str | None = None) -> Iterato
     """
     chosen = backend or ("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
     store, rank, world_size = next(rendezvous("env://"))
+    # torchrun keeps its store over a restart: addresses of the processes before it must not be found there.
+    store = dist.PrefixStore(f"restart_{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
     dist.init_process_group(chosen, store=store, rank=rank, world_size=world_size, timeout=timedelta(seconds=timeout))
     communicator = Communicator(dist.group.WORLD)
     before = None
