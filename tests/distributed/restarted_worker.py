@@ -8,10 +8,11 @@ from kappagcn.distributed import process_group
 
 
 def main():
-    first = os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
+    restarts = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+    first = restarts == 0
     if not first and os.environ["RANK"] == "0":
         time.sleep(1)  # rank 1 could find the address of the process before this one
-    with process_group(20) as communicator:
+    with process_group(20, restarts=restarts) as communicator:
         (total,) = communicator.all_reduce_sum(1.0)
         if first and communicator.rank == 1:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -15,6 +15,7 @@ from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs import as_graph, from_edges, read_graph, save_npz
 from kappagcn.graphs.io import edges as module
 from kappagcn.graphs.io.edges import EdgeColumns, as_pairs, read_edges, read_pairs
+from random_graphs import put
 
 EDGES = [("ann", "bob", 2.0), ("bob", "cem", 0.5), ("cem", "ann", 1.5)]
 COLUMNS = {"weight": [w for *_, w in EDGES], "to": [v for _, v, _ in EDGES], "from": [u for u, _, _ in EDGES]}
@@ -231,12 +232,6 @@ def test_a_networkx_edge_list_comes_back(tmp_path):
     result = {frozenset((int(names[u]), int(names[v]))) for u, v in data.edge_index.T.tolist()}
     assert result == {frozenset(e) for e in graph.edges}
     assert (np.array([int(n) for n in names]) == sorted(n for n in graph if graph.degree[n])).all()
-
-
-def put(folder, name, text):
-    path = folder / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
 
 
 @pytest.mark.parametrize("weight", ["1e-50", "1e50"])
