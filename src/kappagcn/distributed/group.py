@@ -39,7 +39,7 @@ def process_group(timeout: float = 600.0, backend: str | None = None, restarts: 
     chosen = backend or ("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
     store, rank, world_size = next(rendezvous("env://"))
     # torchrun keeps its store over a restart: addresses of the processes before it must not be found there.
-    store = dist.PrefixStore(f"restart_{restarts}", store)
+    store = dist.PrefixStore(f"restart_{restarts}", store)  # type: ignore[attr-defined]  # documented
     dist.init_process_group(chosen, store=store, rank=rank, world_size=world_size, timeout=timedelta(seconds=timeout))
     communicator = Communicator(dist.group.WORLD)
     before = None
