@@ -20,11 +20,9 @@ from kappagcn.classification.fitting import fit
 from kappagcn.classification.minibatch import MiniBatch
 from kappagcn.embedding import run as embedding_run
 from kappagcn.embedding.embedder import GraphEmbedder
-from kappagcn.embedding.graph_distances import GraphDistances
-from kappagcn.embedding.near_pairs import NearPairs
-from kappagcn.embedding.neighbour_precision import mean_average_precision
+from kappagcn.embedding.graph_distances import GraphDistances, NearPairs
 from kappagcn.embedding.pair_objectives import pair_loss
-from kappagcn.embedding.quality import measure
+from kappagcn.embedding.quality import mean_average_precision, measure
 from kappagcn.embedding.ranking import Neighbours, ranking_loss
 from kappagcn.embedding.tasks import EmbeddingTask
 from kappagcn.graphs import cycle, disease, edge_split, random_split

@@ -46,7 +46,10 @@ def results_of(call, layer, arguments):
     return [out.detach(), *(p.grad.clone() for p in layer.parameters() if p.grad is not None)]
 
 
-COMPILED = ["GCN", "GCN in H3", "GCN of two kinds of nodes", "GAT", "SAGE", "APPNP layer"]
+COMPILED = [
+    *("GCN", "GCN in H3", "GCN in a product", "GCN of two kinds of nodes", "GAT", "SAGE", "APPNP layer"),
+    *("HGCN with attention", "logits", "pool"),
+]
 
 
 @pytest.mark.parametrize("name", COMPILED)
@@ -58,6 +61,18 @@ def test_compiled_in_one_graph_output_and_gradients_are_those_of_the_layer(name)
     compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
     for one, other in zip(results_of(compiled, layer, arguments), wanted, strict=True):
         assert torch.allclose(one, other, rtol=1e-4, atol=1e-5)
+    exported = torch.export.export(layer, arguments).module()
+    assert torch.allclose(exported(*arguments), wanted[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["κ-GCN", "κ-APPNP", "HGCN network"])
+def test_networks_compile_and_export(name):
+    """Traced as one graph each; the compiled backward is that of the layers."""
+    make, arguments = LAYERS[name]
+    model = make().eval()
+    want = model(*arguments)
+    assert torch.allclose(torch.compile(model, backend="eager", fullgraph=True)(*arguments), want, atol=1e-4)
+    assert torch.allclose(torch.export.export(model, arguments).module()(*arguments), want, atol=1e-4)
 
 
 @pytest.mark.parametrize("form", ["edges", "matrix"])

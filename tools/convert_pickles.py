@@ -20,10 +20,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from kappagcn.graphs import cache_folder, catalogue
-from kappagcn.graphs.datasets.download import fetch, verified_bytes
 from kappagcn.graphs.datasets.preprocess import airport_labels
 from kappagcn.graphs.datasets.raw_formats import adjacency_arrays
-from kappagcn.graphs.datasets.sources import Entry, find_entry
+from kappagcn.graphs.datasets.sources import Entry, fetch, find_entry, verified_bytes
 from kappagcn.graphs.io.npz_forms import csr_arrays
 from kappagcn.io_atomic import atomic_write, save_arrays
 

@@ -45,7 +45,7 @@ def test_every_round_starts_from_new_weights_and_the_best_of_all_are_kept(data, 
     assert rounds[-1] == 2
     assert sorted(set(rounds)) == [0, 1, 2]
     assert [record["epoch"] for record in history] == list(range(1, len(history) + 1))
-    best = max(history, key=lambda record: (record["stopping_accuracy"], -record["stopping_loss"]))
+    best = max(history, key=lambda record: (record["stopping_probability"], -record["stopping_loss"]))
     assert mine.stopping.best_epoch == best["epoch"]
 
 

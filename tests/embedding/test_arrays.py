@@ -2,7 +2,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from kappagcn.embedding.arrays import node_columns
+from kappagcn.embedding.files import node_columns
 
 
 def test_few_features_are_kept_with_their_names_and_many_are_not():

@@ -9,8 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kappagcn.embedding.graph_distances import GraphDistances
-from kappagcn.embedding.near_pairs import NearPairs
+from kappagcn.embedding.graph_distances import GraphDistances, NearPairs
 from kappagcn.embedding.pair_objectives import distortion
 from kappagcn.embedding.quality import measure
 from kappagcn.errors import GraphError

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from kappagcn import ProductManifold
-from kappagcn.embedding.neighbour_precision import mean_average_precision
+from kappagcn.embedding.quality import mean_average_precision
 from kappagcn.graphs import from_networkx
 from kappagcn.nn.point_distances import distances_from
 

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kappagcn.embedding.graph_distances import GraphDistances
-from kappagcn.embedding.near_pairs import NearPairs
+from kappagcn.embedding.graph_distances import GraphDistances, NearPairs
 from kappagcn.embedding.quality import RATIO_EDGES, best_scale, check_result, measure
 from kappagcn.errors import EmbeddingFailedError, GraphError
 from kappagcn.geometry import ProductManifold

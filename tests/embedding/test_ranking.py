@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from kappagcn import ProductManifold
-from kappagcn.embedding.neighbour_precision import mean_average_precision
+from kappagcn.embedding.quality import mean_average_precision
 from kappagcn.embedding.ranking import Neighbours, _Ranks, ranking_loss
 from kappagcn.embedding.tasks import RankingTask
 from kappagcn.graphs import balanced_tree, cycle

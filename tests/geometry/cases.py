@@ -1,5 +1,7 @@
 """Every function of the geometry with arguments to call it on, for tests that hold for all of them."""
 
+from functools import partial
+
 import torch
 
 import kappagcn.geometry as G
@@ -17,54 +19,40 @@ def tensors(dtype=torch.float64):
     }
 
 
-def lifted(t, k):
-    return G.lift(t["x"], k=k) * t["r"].unsqueeze(-1)
+# Names of arguments, of `tensors` or made from them.
+CALLS = {
+    "lambda_x": "x", "add": "x y", "neg": "x", "sub": "x y", "scale": "r x", "dist": "x y", "dist0": "x",
+    "cdist": "x y", "cdist2": "x y", "tangent_dist": "x y", "geodesic": "r x y", "expmap": "x v", "logmap": "x y",
+    "expmap0": "v", "logmap0": "x", "transport": "x y v", "gyration": "x y v", "project": "x", "antipode": "x",
+    "inner": "x y v", "norm": "x v", "egrad2rgrad": "x v", "lift": "v", "to_ambient": "x", "midpoint": "x w",
+    "tangential_mean": "x w", "frechet_mean": "x w", "matmul_right": "x W", "dist2plane": "x y v", "logits": "x y v",
+    "matmul_left": "A x", "lower": "e", "from_ambient": "e", "coadd": "x y", "cosub": "x y", "pointwise_mul": "v x",
+    "fn_apply": "x f", "dist2": "x y", "geodesic_unit": "r x v", "retract": "x v", "transport0": "y v",
+    "transport0back": "x v",
+}  # fmt: skip
+MADE = {
+    "W": lambda t, k: t["y"][:3],
+    "A": lambda t, k: t["w"].unsqueeze(-1) * t["r"],
+    "e": lambda t, k: G.lift(t["x"], k=k) * t["r"].unsqueeze(-1),
+    "f": lambda t, k: torch.tanh,
+}
+
+
+def arguments(name, t, k):
+    """Arguments of a function but for κ."""
+    return [MADE[key](t, k) if key in MADE else t[key] for key in CALLS[name].split()]
+
+
+def call(name, t, k):
+    return getattr(G, name)(*arguments(name, t, k), k=k)
 
 
 # name -> f(tensors, k)
-CASES = {
-    "lambda_x": lambda t, k: G.lambda_x(t["x"], k=k),
-    "add": lambda t, k: G.add(t["x"], t["y"], k=k),
+CASES = {name: partial(call, name) for name in CALLS} | {
     "neg": lambda t, k: G.neg(t["x"]) * k,
-    "sub": lambda t, k: G.sub(t["x"], t["y"], k=k),
-    "coadd": lambda t, k: G.coadd(t["x"], t["y"], k=k),
-    "cosub": lambda t, k: G.cosub(t["x"], t["y"], k=k),
-    "pointwise_mul": lambda t, k: G.pointwise_mul(t["v"], t["x"], k=k),
-    "fn_apply": lambda t, k: G.fn_apply(t["x"], torch.tanh, k=k),
-    "scale": lambda t, k: G.scale(t["r"], t["x"], k=k),
-    "dist": lambda t, k: G.dist(t["x"], t["y"], k=k),
-    "dist2": lambda t, k: G.dist2(t["x"], t["y"], k=k),
-    "dist0": lambda t, k: G.dist0(t["x"], k=k),
-    "cdist": lambda t, k: G.cdist(t["x"], t["y"], k=k),
-    "cdist2": lambda t, k: G.cdist2(t["x"], t["y"], k=k),
-    "tangent_dist": lambda t, k: G.tangent_dist(t["x"], t["y"], k=k),
-    "geodesic": lambda t, k: G.geodesic(t["r"], t["x"], t["y"], k=k),
-    "geodesic_unit": lambda t, k: G.geodesic_unit(t["r"], t["x"], t["v"], k=k),
-    "retract": lambda t, k: G.retract(t["x"], t["v"], k=k),
-    "expmap": lambda t, k: G.expmap(t["x"], t["v"], k=k),
-    "logmap": lambda t, k: G.logmap(t["x"], t["y"], k=k),
-    "expmap0": lambda t, k: G.expmap0(t["v"], k=k),
-    "logmap0": lambda t, k: G.logmap0(t["x"], k=k),
-    "transport": lambda t, k: G.transport(t["x"], t["y"], t["v"], k=k),
-    "transport0": lambda t, k: G.transport0(t["y"], t["v"], k=k),
-    "transport0back": lambda t, k: G.transport0back(t["x"], t["v"], k=k),
-    "gyration": lambda t, k: G.gyration(t["x"], t["y"], t["v"], k=k),
-    "project": lambda t, k: G.project(t["x"], k=k),
     "antipode": lambda t, k: G.antipode(t["x"], k=k * k + 0.5),
-    "inner": lambda t, k: G.inner(t["x"], t["y"], t["v"], k=k),
-    "norm": lambda t, k: G.norm(t["x"], t["v"], k=k),
-    "egrad2rgrad": lambda t, k: G.egrad2rgrad(t["x"], t["v"], k=k),
-    "lift": lambda t, k: G.lift(t["v"], k=k),
-    "lower": lambda t, k: G.lower(lifted(t, k), k=k),
-    "to_ambient": lambda t, k: G.to_ambient(t["x"], k=k),
-    "from_ambient": lambda t, k: G.from_ambient(lifted(t, k), k=k),
-    "midpoint": lambda t, k: G.midpoint(t["x"], t["w"], k=k),
     "tangential_mean": lambda t, k: G.tangential_mean(t["x"], t["w"], k=k, base=t["y"][0]),
     "frechet_mean": lambda t, k: G.frechet_mean(t["x"], t["w"], k=k, steps=3),
-    "matmul_left": lambda t, k: G.matmul_left(t["w"].unsqueeze(-1) * t["r"], t["x"], k=k),
-    "matmul_right": lambda t, k: G.matmul_right(t["x"], t["y"][:3], k=k),
-    "dist2plane": lambda t, k: G.dist2plane(t["x"], t["y"], t["v"], k=k),
-    "logits": lambda t, k: G.logits(t["x"], t["y"], t["v"], k=k),
 }
 # Not differentiable functions of points: sampling, checks and names.
 OTHERS = {"random_uniform", "random_wrapped_normal", "parse_signature", "to_geoopt", "from_geoopt"}

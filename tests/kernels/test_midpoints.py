@@ -6,7 +6,6 @@ import torch
 pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
 
 from kappagcn.geometry import ProductManifold
-from kappagcn.kernels import blocks
 from kappagcn.kernels.dispatch import torch_only
 from kappagcn.nn import SparseMatrix, aggregate
 
@@ -57,33 +56,6 @@ def test_rows_too_long_for_float32_have_a_midpoint():
     out.sum().backward()
     assert torch.isfinite(out).all()
     assert torch.isfinite(v.grad).all()
-
-
-def test_rows_are_kept_in_float64_only_where_some_lie_far_out():
-    torch.manual_seed(0)
-    for far, kind in ((N, torch.float32), (N - 8, torch.float64)):
-        adjacency = matrix(far, negative=False)
-        out = aggregate(rows(far, 3).requires_grad_(), adjacency, ProductManifold.from_signature("H3(-1)"))
-        assert out.grad_fn.saved_tensors[7].dtype == kind
-
-
-@pytest.mark.parametrize("scale", [0.1, 3.0])  # near rows, and rows that are summed in float64
-def test_threads_do_not_change_results(scale, monkeypatch):
-    torch.manual_seed(0)
-    monkeypatch.setattr(blocks, "ROWS", 100)
-    n, before = 305, torch.get_num_threads()
-    v, target = scale * torch.randn(n, 3), torch.randn(n, 3)
-    ends = torch.randint(n, (2, 5 * n))
-    adjacency = SparseMatrix(*ends, torch.rand(5 * n), (n, n))
-    results = []
-    try:
-        for threads in (1, 2):
-            torch.set_num_threads(threads)
-            results.append(values_and_gradients(v, "H3(-1)", adjacency, target))
-    finally:
-        torch.set_num_threads(before)
-    for one, other in zip(*results, strict=True):
-        assert torch.equal(one, other)
 
 
 @pytest.mark.parametrize("space", DIMS)

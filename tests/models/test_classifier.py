@@ -75,17 +75,6 @@ def test_sparse_features_and_a_prepared_adjacency_are_the_same(name, data):
         assert torch.allclose(model(x, adjacency), want, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["H4", "S4", "H2xS2", "layers", "gcn", "hgcn", "mlp"])
-def test_networks_compile_and_export(name, data):
-    """Traced as one graph each; the compiled backward is that of the layers, tested there."""
-    model = (KappaGCN(10, 2, "U4xH3", num_layers=2, act="tanh") if name == "layers" else MODELS[name]()).eval()
-    want = model(data.x, data.edge_index)
-    compiled = torch.compile(model, backend="eager", fullgraph=True)
-    assert torch.allclose(compiled(data.x, data.edge_index), want, atol=1e-4)
-    exported = torch.export.export(model, (data.x, data.edge_index)).module()
-    assert torch.allclose(exported(data.x, data.edge_index), want, atol=1e-4)
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [

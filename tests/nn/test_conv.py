@@ -188,28 +188,6 @@ def test_isolated_nodes_and_empty_graphs(kappa):
     assert conv(torch.zeros(0, 3), none).shape == (0, 2)
 
 
-@pytest.mark.parametrize(("signature", "normalize"), [("H4", "row"), ("S4", "none"), ("H2xS2", "symmetric")])
-def test_it_compiles_and_exports(signature, normalize):
-    """As it is called eagerly, with an edge_index that holds self-loops too."""
-    data = disease(60)
-    edges = torch.cat([data.edge_index, torch.tensor([[3, 7], [3, 7]])], 1)
-    weights = torch.rand(edges.shape[1], generator=torch.Generator().manual_seed(0))
-    space = ProductManifold.from_signature(signature, trainable=True)
-    conv = KappaGCNConv(10, 4, manifold=space, normalize=normalize)
-    x = 0.05 * data.x
-    want = conv(x, edges, weights)
-    compiled = torch.compile(conv, backend="aot_eager", fullgraph=True)
-    assert torch.allclose(compiled(x, edges, weights), want, atol=1e-5)
-    want.square().sum().backward()
-    eager = {name: p.grad.clone() for name, p in conv.named_parameters()}
-    conv.zero_grad()
-    compiled(x, edges, weights).square().sum().backward()
-    for name, p in conv.named_parameters():
-        assert torch.allclose(p.grad, eager[name], rtol=1e-4, atol=1e-5), name
-    exported = torch.export.export(conv, (x, edges, weights)).module()
-    assert torch.allclose(exported(x, edges, weights), want, atol=1e-5)
-
-
 @BOTH
 @pytest.mark.parametrize(("radius", "double", "bound"), [(2, False, 2e-6), (4, False, 2e-5), (12, True, 1e-6)])
 def test_the_error_by_radius_is_what_the_docs_promise(radius, double, bound, path):

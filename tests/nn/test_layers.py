@@ -130,18 +130,6 @@ def test_copies_and_state_dicts_give_the_same_numbers(name):
         assert torch.equal(twin(*arguments), want)
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_layers_compile_and_export(name):
-    data = disease(60)
-    layer = LAYERS[name]()
-    arguments = (0.1 * data.x, data.edge_index) if name == "hgcn" else (0.1 * data.x,)
-    want = layer(*arguments)
-    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
-    assert torch.allclose(compiled(*arguments), want, atol=1e-5)
-    exported = torch.export.export(layer, arguments).module()
-    assert torch.allclose(exported(*arguments), want, atol=1e-5)
-
-
 def test_layers_on_the_meta_device_are_shown_and_reset():
     with torch.device("meta"):
         layers = [KappaLogits(4, 3, "H2xS2"), HGCNConv(4, 4), KappaPool("H4")]

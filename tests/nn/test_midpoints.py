@@ -159,9 +159,8 @@ def test_the_operation_keeps_the_rules_of_torch(radius, dtype):
     v, k = v.requires_grad_(), torch.tensor([-1.0], dtype=DOUBLE, requires_grad=True)
     utils = ("test_schema", "test_autograd_registration", "test_faketensor")
     torch.library.opcheck(midpoints_operation, (v, k, [3], *arrays), test_utils=utils)
-    out, *saved = midpoints_operation(v, k, [3], *arrays)
-    arguments = grad, v.detach(), k.detach(), [3], *arrays[3:], *(part.detach() for part in saved)
-    torch.library.opcheck(midpoints_backward, arguments, test_utils=utils)
+    out = midpoints_operation(v, k, [3], *arrays)
+    torch.library.opcheck(midpoints_backward, (grad, v.detach(), k.detach(), [3], *arrays), test_utils=utils)
     wanted = midpoints(v, SparseMatrix.from_tensor(weights), k, [3])
     assert torch.equal(out, wanted)
     for one, other in zip(*(torch.autograd.grad(rows, (v, k), grad) for rows in (out, wanted)), strict=True):

@@ -87,9 +87,9 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
             raise ConfigError(f"batch_size: expected none with {whole}, which needs the whole graph in every step.")
         check_neighbors(self.num_neighbors, 0 if self.batch_size is None else self.num_layers + 1)
 
-    def settings(self, x: Tensor) -> ClassificationSettings:
-        """All settings for a graph with these features: every "auto" resolved."""
-        return network.resolved(self, x)
+    def settings(self, x: Tensor, labels: int) -> ClassificationSettings:
+        """All settings for a graph with these features and this number of labels: every "auto" resolved."""
+        return network.resolved(self, x, labels)
 
     def fit(
         self,
@@ -141,8 +141,8 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         self._given, data = data, copy(data)  # features, labels and weights are replaced below, tensors are shared
         own_features = data.get("x") is not None
         data.x = compact_features(data.x.float()) if own_features else one_hot(data.num_nodes)
-        settings = self.settings(data.x)
         classes, data.y = labelled.encode_labels(labels, data.get("class_names"))
+        settings = self.settings(data.x, int((data.y >= 0).sum()))
         split = labelled.mask_split(data, self.random_state) if split is None else split
         statistics = network.feature_statistics(settings, data.x)
         data.x = network.prepare_features(settings, data.x, statistics)

@@ -155,10 +155,11 @@ def _classify_folder(
 def _resolved(classifier: Any, data: Any) -> Any:
     """The settings of a classifier, with those that depend on the graph filled in."""
     from kappagcn.graphs.io.node_data import one_hot
-    from kappagcn.training.labelled import read_labelled
+    from kappagcn.training.labelled import read_labelled, unlabelled
 
-    graph, _ = read_labelled(data, None, None)
-    return classifier.settings(one_hot(graph.num_nodes) if graph.get("x") is None else graph.x)
+    graph, labels = read_labelled(data, None, None)
+    known = 0 if labels is None else int((~unlabelled(labels)).sum())
+    return classifier.settings(one_hot(graph.num_nodes) if graph.get("x") is None else graph.x, known)
 
 
 def _measures(record: dict[str, Any]) -> str:

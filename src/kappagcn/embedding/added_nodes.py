@@ -18,8 +18,6 @@ from kappagcn.errors import CheckpointError, GraphError
 from kappagcn.graphs import assemble
 from kappagcn.run_folder import Embedded, SavedRun, save_embedded, save_json
 
-__all__ = ["add_nodes", "extended_graph"]
-
 
 def add_nodes(run: str | Path, new: Data, folder: str | Path) -> dict[str, Any]:
     """Place the nodes of `new` that a run does not have, and write all points as a new run.

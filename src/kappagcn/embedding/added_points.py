@@ -19,8 +19,6 @@ from kappagcn.graphs import adjacency
 from kappagcn.nn.inputs import factors_of
 from kappagcn.training.quasi_newton import SCALE
 
-__all__ = ["place"]
-
 STEPS, WINDOW = 300, 10
 LEAST_GAIN = 1e-3  # relative decrease of the objective over WINDOW steps below which refinement stops
 NOISE = 0.01

@@ -17,8 +17,6 @@ from kappagcn.models.points import FreePoints
 from kappagcn.run_folder import Embedded, SavedRun, save_json
 from kappagcn.training.curvature_interval import CurvatureInterval, interval_of, upper_limit
 
-__all__ = ["add_intervals", "embedding_intervals"]
-
 REFINE = 60  # epochs at each value, at most: fewer where the objective falls below the limit
 
 

@@ -20,8 +20,13 @@ from kappagcn.embedding.curvature_profile import embedding_intervals
 from kappagcn.embedding.files import export_vectors, restore, save_embedder, summary_of, write_run
 from kappagcn.embedding.film_recorder import FilmRecorder
 from kappagcn.embedding.graph_distances import GraphDistances
-from kappagcn.embedding.neighbour_precision import mean_average_precision
-from kappagcn.embedding.quality import RATIO_EDGES, Distortion, best_scale, check_result, measure
+from kappagcn.embedding.quality import (
+    Distortion,
+    best_scale,
+    check_result,
+    mean_average_precision,
+    measure,
+)
 from kappagcn.embedding.run import AUTO, EmbeddingRun, curvature_values, curvatures_of
 from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.embedding.space_choice import SpaceChoice, first_trial, unfinished_choice
@@ -40,8 +45,6 @@ from kappagcn.training.resources import threads_for_pairs
 from kappagcn.training.run import TrainingResult
 from kappagcn.training.run_lock import locked
 from kappagcn.training.sklearn_base import Estimator, NotFittedError
-
-__all__ = ["GraphEmbedder"]
 
 Array = NDArray[Any]
 
@@ -112,15 +115,11 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
     def fit_graph(self, data: Data, *, folder: Any = None, resume: bool = False, group: Any = None) -> GraphEmbedder:
         """Embed a graph as `kappagcn.graphs` reads it, without reading it again; other arguments as in `fit`."""
         self.check()
-        with threads_for_pairs(data):
-            return self._fit(data, Communicator.of(group), folder=folder, resume=resume)
-
-    def _fit(self, data: Data, communicator: Communicator, *, folder: Any, resume: bool) -> GraphEmbedder:
-        path = None if folder is None else Path(folder)
+        communicator, path = Communicator.of(group), None if folder is None else Path(folder)
         communicator.run_on_rank0(lambda: path is not None and holds_run(path, resume=resume))
         self.node_names_ = node_names(data)
         self.choice_: SpaceChoice | None = None
-        with locked(path, communicator):
+        with threads_for_pairs(data), locked(path, communicator):
             run = EmbeddingRun(self, data, communicator, path, FilmRecorder)
             communicator.run_on_rank0(lambda: run.open(resume=resume))
             try:
@@ -154,7 +153,7 @@ class GraphEmbedder(TransformerMixin, Estimator, EmbeddingSettings):
         self.result_, self.history_ = result, result.history
         quality = self._keep(points, run)
         if run.folder is not None and trial.film is not None:
-            write_run(self, run.folder, run, (quality.ratio_counts, RATIO_EDGES))
+            write_run(self, run.folder, run, quality)
             trial.copy_metrics(run.folder)
             trial.film.finish(run.folder, self.tangent_, self.curvatures_, result)
 

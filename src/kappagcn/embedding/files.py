@@ -1,4 +1,4 @@
-"""An embedding in files: vectors for other tools, and a fitted embedder to load again."""
+"""An embedding in files: its run folder, vectors for other tools, and a fitted embedder to load again."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kappagcn.embedding.arrays import arrays_of
+from kappagcn.embedding.quality import RATIO_EDGES, Distortion
 from kappagcn.embedding.run import EmbeddingRun
 from kappagcn.embedding.space_choice import SpaceChoice
 from kappagcn.errors import CheckpointError, ConfigError, GraphError
 from kappagcn.geometry.signature import parse_signature
 from kappagcn.io_atomic import save_arrays
-from kappagcn.run_folder import SavedRun, save_embedded, save_json, writing
+from kappagcn.run_folder import Embedded, SavedRun, save_embedded, save_json, writing
 from kappagcn.training.checkpoint import loading, save_tensors
 from kappagcn.training.curvature_interval import CurvatureInterval
+from kappagcn.training.node_arrays import as_text, graph_arrays, node_columns
 from kappagcn.training.provenance import provenance
 from kappagcn.training.run import TrainingResult
-
-__all__ = ["ENDINGS", "check_ending", "export_vectors", "restore", "save_embedder", "summary_of", "write_run"]
 
 Array = NDArray[Any]
 ENDINGS = (".csv", ".npy", ".npz", ".parquet", ".vec", ".w2v", ".txt")
@@ -119,13 +118,32 @@ def summary_of(embedder: Any) -> dict[str, Any]:
     return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in values.items()}
 
 
-def write_run(embedder: Any, folder: Path, run: EmbeddingRun, counted: tuple[Array, Array]) -> None:
+def write_run(embedder: Any, folder: Path, run: EmbeddingRun, quality: Distortion) -> None:
     """Write the points and the summary of a run."""
-    embedded = arrays_of(
-        run, embedder.manifold_.dims, embedder.curvatures_, embedder.tangent_, embedder.embedding_, counted
+    data = run.data
+    labels, names, weights = data.get("y"), data.get("class_names"), data.get("edge_weight")
+    if labels is not None and names is None:
+        names = range(int(labels.max()) + 1)
+    graph = graph_arrays(data)
+    first, second = data.edge_index
+    lengths = None if weights is None else run.unit * weights.double()[first < second].numpy()
+    if lengths is None and run.unit != 1:
+        lengths = np.full(len(graph["edges"]), run.unit)
+    embedded = Embedded(
+        tangent=embedder.tangent_,
+        points=embedder.embedding_,
+        dims=np.array(embedder.manifold_.dims),
+        curvatures=np.array(embedder.curvatures_),
+        lengths=lengths,
+        labels=None if labels is None else labels.numpy(),
+        class_names=as_text(names),
+        ratio_counts=quality.ratio_counts,
+        ratio_edges=RATIO_EDGES,
+        **graph,
+        **node_columns(data),
     )
     save_embedded(folder / "embedding.npz", embedded)
-    name = str(run.data.get("name") or "graph")
+    name = str(data.get("name") or "graph")
     summary = {"graph": name, "edge_unit": run.unit, **summary_of(embedder), **provenance(embedder)}
     save_json(folder / "summary.json", summary)
 

@@ -16,8 +16,6 @@ from kappagcn.run_folder import SavedRun
 from kappagcn.training.run import TrainingResult
 from kappagcn.view.film import Film, read_film, save_film
 
-__all__ = ["FilmRecorder", "frames_per_doubling"]
-
 MOST_NUMBERS = 600_000  # numbers in all frames of a run of usual length
 DOUBLINGS = 8
 MOST_FRAMES, FEWEST_FRAMES = 16, 3  # frames in each doubling of the epochs

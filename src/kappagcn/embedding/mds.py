@@ -10,8 +10,6 @@ import scipy.sparse.linalg as sla
 import torch
 from numpy.typing import NDArray
 
-__all__ = ["classical_mds", "landmark_mds", "spherical_mds"]
-
 Array = NDArray[Any]
 DENSE = 400  # points up to which all eigenvectors are computed
 TINY = 1e-12

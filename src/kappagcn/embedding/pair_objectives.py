@@ -19,8 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kappagcn.embedding.graph_distances import GraphDistances
-from kappagcn.embedding.near_pairs import NearPairs
+from kappagcn.embedding.graph_distances import GraphDistances, NearPairs
 from kappagcn.errors import GraphError
 from kappagcn.geometry import tangent_dist
 from kappagcn.geometry.manifold import Manifold
@@ -30,16 +29,6 @@ from kappagcn.kernels.pair_limits import LEAST_RATIO
 from kappagcn.nn.inputs import factors_of
 from kappagcn.nn.point_distances import CompiledRows, compiled_rows, factors_by_torch
 from kappagcn.objectives import PAIR_OBJECTIVES
-
-__all__ = [
-    "block_height",
-    "checked_points",
-    "distortion",
-    "pair_loss",
-    "pair_sums",
-    "pair_terms",
-    "squares_from",
-]
 
 BLOCK = 2**20  # numbers of a block's largest tensor, by torch
 

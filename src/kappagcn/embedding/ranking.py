@@ -21,8 +21,6 @@ from kappagcn.kernels.dispatch import first_order
 from kappagcn.nn.inputs import factors_of
 from kappagcn.nn.point_distances import compiled_rows
 
-__all__ = ["Neighbours", "ranking_loss"]
-
 LEAST = 1e-12  # smallest distance, as in the compiled rows
 
 

@@ -33,8 +33,6 @@ from kappagcn.training.resources import resolve_device
 from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import Trainer, seeded
 
-__all__ = ["AUTO", "EmbeddingRun", "curvature_values", "curvatures_of", "source_count"]
-
 AUTO = "auto"
 ALL_PAIRS = 5000  # nodes up to which every step takes all pairs
 SOURCES = 64
@@ -45,11 +43,8 @@ EPOCHS, MOST_STEPS = 2000, 5000  # epochs by default: of Adam, and at most of L-
 TRIAL, TRIAL_SHARE = 30, 1 / 20  # trial epochs of each start: at least TRIAL, and a share of all epochs up to EPOCHS
 MOST_TRIED = 1 / 2  # share of these epochs after which starts are not compared any more
 FIXED_SHARE = 1 / 3  # largest share of a trial in which curvatures may be fixed
-POINT_LR, CURVATURE_LR = (
-    0.003,
-    0.2,
-)  # Adam learning rates for sampled pairs: of points in units of the diameter, of asinh(κR²)
-NETWORK_LR = 0.03
+# Adam learning rates: of points in units of the diameter (sampled pairs), of asinh(κR²), of a network's weights.
+POINT_LR, CURVATURE_LR, NETWORK_LR = 0.003, 0.2, 0.03
 
 
 class EmbeddingRun:
@@ -124,20 +119,10 @@ class EmbeddingRun:
 
     def config(self) -> TrainingSettings:
         """Epochs and learning rates."""
-        settings, free = self.settings, self.settings.method == "free"
-        usual = {"lr": POINT_LR * self.diameter if free else NETWORK_LR, "curvature_lr": CURVATURE_LR}
-        rates: dict[str, Any] = {
-            name: value if getattr(settings, name) == "auto" else getattr(settings, name)
-            for name, value in usual.items()
-        }
-        return TrainingSettings(
-            epochs=self.epochs,
-            patience=self.epochs,
-            **rates,
-            l2=0.0,
-            decay="cosine",
-            random_state=settings.random_state,
-        )
+        settings, point_lr = self.settings, POINT_LR * self.diameter
+        rates = {"lr": point_lr if settings.method == "free" else NETWORK_LR, "curvature_lr": CURVATURE_LR}
+        rates = {name: auto for name, auto in rates.items() if getattr(settings, name) == "auto"}
+        return settings.training(epochs=self.epochs, patience=self.epochs, l2=0.0, decay="cosine", **rates)
 
     def identity(self) -> dict[str, Any]:
         """Configuration that a resumed run must share."""
@@ -152,8 +137,8 @@ class EmbeddingRun:
 
     def trial(self) -> Trial:
         """Training from the best of the starts, after their trials."""
-        shown = bool(self.settings.verbose)
-        return self._best(self.trial_epochs, int(MOST_TRIED * min(self.epochs, EPOCHS)), shown=shown)
+        most = int(MOST_TRIED * min(self.epochs, EPOCHS))
+        return self._best(self.trial_epochs, most, shown=bool(self.settings.verbose))
 
     def short_trial(self) -> Trial:
         """Training from the start that is best after the shortest trial."""
@@ -161,12 +146,11 @@ class EmbeddingRun:
 
     def _best(self, epochs: int, most: int, *, shown: bool = False) -> Trial:
         """Training from the best start; a single one, and a run with a checkpoint, which it loads, need no trials."""
-        candidates, earlier = self._starts(epochs), len(self.trials)
-        if self.has_checkpoint() or not self._needs_trials(candidates):
-            first = min(candidates)
-            chosen = Trial(self._trainer(candidates[first]), self.folder, self.make_film, space=self.settings.space)
+        starts, earlier = self._starts(epochs), len(self.trials)
+        if self.has_checkpoint() or len(starts) == 1 or self.epochs <= TRIAL or self.sources:
+            chosen = Trial(self._trainer(starts[min(starts)]), self.folder, self.make_film, space=self.settings.space)
         else:
-            chosen = best_trial(self._trials(candidates), epochs, most, shown=shown)
+            chosen = best_trial(self._trials(starts), epochs, most, shown=shown)
             if self.folder is not None:
                 chosen.move_to(self.folder)
         self.trials[earlier:] = [chosen]
@@ -182,53 +166,42 @@ class EmbeddingRun:
         """Epochs after which starts are compared for the first time."""
         return max(TRIAL, int(TRIAL_SHARE * min(self.epochs, EPOCHS)))
 
-    def _needs_trials(self, candidates: dict[int, Start]) -> bool:
-        return len(candidates) > 1 and self.epochs > TRIAL and not self.sources
-
-    def _trials(self, candidates: dict[int, Start]) -> Iterator[Trial]:
+    def _trials(self, starts: dict[int, Start]) -> Iterator[Trial]:
         """A trial of each start, without those that are not better than the first one from the outset."""
         outset = math.inf
-        for place, (number, start) in enumerate(candidates.items(), 1):
+        for place, (number, start) in enumerate(starts.items(), 1):
             trainer = self._trainer(start)
             value = float(trainer.task.loss().detach())
             outset = value if place == 1 else outset
             if not start.if_better or value < outset:
                 folder = None if self.folder is None else self.folder / TRIALS / str(number)
-                name, space = f"start {place} of {len(candidates)}", self.settings.space
+                name, space = f"start {place} of {len(starts)}", self.settings.space
                 self.trials.append(Trial(trainer, folder, self.make_film, name=name, space=space))
                 yield self.trials[-1]
 
     def _starts(self, trial_epochs: int) -> dict[int, Start]:
         """Starts that a trial of this length can compare, by number; fixed curvatures need more epochs when freed."""
-        settings = self.settings
-        held = settings.curvature_lr == 0
+        settings, held = self.settings, self.settings.curvature_lr == 0
         network = settings.method != "free"
         candidates = starts(self.space, self.scaling, settings.start, settings.random_state, held=held, network=network)
-        return {
-            number: each for number, each in enumerate(candidates) if FIXED_SHARE * trial_epochs >= each.fixed_epochs
-        }
+        return {n: start for n, start in enumerate(candidates) if FIXED_SHARE * trial_epochs >= start.fixed_epochs}
 
     def _trainer(self, start: Start) -> Trainer:
         config, objective = self.config(), self.settings.objective
-        points = self._points(start).to(self.device)
-        radius = self.diameter / 2 if config.curvature_lr > 0 else None
+        points, learns = self._points(start).to(self.device), config.curvature_lr > 0
         if self.watched is None and isinstance(points, FreePoints):
-            return self.quasi_newton(
-                points,
-                learn_curvatures=config.curvature_lr > 0,
-                fixed_epochs=start.fixed_epochs,
-            )
+            return self.quasi_newton(points, learn_curvatures=learns, fixed_epochs=start.fixed_epochs)
+        radius = self.diameter / 2 if learns else None
         if self.watched is None:  # L-BFGS on the weights of a network converges early to poor minima
             return Trainer(points, self.task(points), config, radius=radius)
-        task: Any
-        if self.communicator.world_size > 1:
-            task = SharedEmbeddingTask(
-                points, self.data, self.sources, self.watched, self.communicator, config.random_state, objective
-            )
-            return PartTrainer(points, task, config, communicator=self.communicator, radius=radius)
-        watched = GraphDistances.of(self.data, self.watched)
-        task = SampledEmbeddingTask(points, self.data, self.sources, watched, objective)
-        return Trainer(points, task, config, radius=radius)
+        if self.communicator.world_size == 1:
+            watched = GraphDistances.of(self.data, self.watched)
+            task = SampledEmbeddingTask(points, self.data, self.sources, watched, objective)
+            return Trainer(points, task, config, radius=radius)
+        shared = SharedEmbeddingTask(
+            points, self.data, self.sources, self.watched, self.communicator, config.random_state, objective
+        )
+        return PartTrainer(points, shared, config, communicator=self.communicator, radius=radius)
 
     def quasi_newton(self, points: FreePoints, *, learn_curvatures: bool, fixed_epochs: int = 0) -> QuasiNewtonTrainer:
         """A trainer of free points on all pairs; the unit of each point is a typical distance to near nodes."""
@@ -246,16 +219,12 @@ class EmbeddingRun:
         return EmbeddingTask(points, self.distances, self.settings.objective)
 
     def _points(self, start: Start) -> FreePoints | NetworkPoints:
-        settings = self.settings
+        settings, hidden = self.settings, self.settings.hidden_channels
         if settings.method == "free":
             return FreePoints(self.data.num_nodes, start.space, start.points)
         with seeded(settings.random_state):
             points = NetworkPoints(
-                self.data,
-                start.space,
-                hidden_channels=settings.hidden_channels,
-                act=settings.act,
-                adjacency=self.adjacency,
+                self.data, start.space, hidden_channels=hidden, act=settings.act, adjacency=self.adjacency
             )
         if settings.start == "graph":
             points.start_at(start.points)

@@ -8,8 +8,6 @@ from kappagcn.objectives import METRICS
 from kappagcn.training.setting_field import setting
 from kappagcn.training.settings import SPACE, Settings
 
-__all__ = ["EmbeddingSettings"]
-
 
 @dataclass
 class EmbeddingSettings(Settings):

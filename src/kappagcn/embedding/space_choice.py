@@ -6,8 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kappagcn.embedding.neighbour_precision import mean_average_precision
-from kappagcn.embedding.quality import measure
+from kappagcn.embedding.quality import mean_average_precision, measure
 from kappagcn.embedding.run import AUTO, TRIAL, EmbeddingRun
 from kappagcn.embedding.trials import Trial, halving
 from kappagcn.errors import GeometryError
@@ -15,8 +14,6 @@ from kappagcn.geometry.signature import parse_signature
 from kappagcn.progress import line
 from kappagcn.run_folder import read_json, save_json
 from kappagcn.training.trainer import Trainer
-
-__all__ = ["Candidate", "SpaceChoice", "candidate_spaces", "choose_space", "first_trial", "unfinished_choice"]
 
 ROUNDS = (30, 80, 160)  # epochs after which candidates are compared
 FINALISTS = 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import scipy.fft
@@ -15,8 +15,6 @@ from torch_geometric.data import Data
 from kappagcn.embedding.graph_distances import GraphDistances
 from kappagcn.embedding.mds import Array, classical_mds, landmark_mds, spherical_mds
 from kappagcn.geometry.signature import format_signature, parse_signature
-
-__all__ = ["Scaling", "Start", "in_units", "scaled", "starts"]
 
 FLAT, CURVED, STRONG = 0.01, 10.0, 1000.0  # |κ|R² at the start, R half the diameter: nearly flat, clearly, strongly
 SETTLED, SETTLING = 100.0, 20  # |κ|R² of all factors of a product, and the epochs in which it stays there
@@ -46,10 +44,8 @@ def in_units(graph: Data) -> tuple[Data, float]:
     if graph.get("edge_weight") is None or not graph.num_edges:
         return graph, 1.0
     lengths, scaled_graph = graph.edge_weight.double(), graph.clone()
-    unit = float(lengths.mean())
-    scaled_graph.edge_weight = (
-        None if (lengths == lengths[0]).all() else (lengths / unit).float()
-    )  # without lengths edges are steps
+    unit, equal = float(lengths.mean()), bool((lengths == lengths[0]).all())
+    scaled_graph.edge_weight = None if equal else (lengths / unit).float()  # without lengths edges are steps
     return scaled_graph, unit
 
 
@@ -82,8 +78,7 @@ class Scaling:
 
     def __init__(self, distances: GraphDistances) -> None:
         self.distances = distances
-        self._columns: dict[int, Array] = {}
-        self._on_sphere: dict[int, Array] = {}
+        self.columns, self.on_sphere = cache(self._columns), cache(self._on_sphere)
 
     @property
     def round_curvature(self) -> float:
@@ -103,23 +98,16 @@ class Scaling:
         nearest: Array = self.lengths.min(0, initial=self.distances.longest, where=self.lengths > 0)
         return nearest[:, None]
 
-    def columns(self, dim: int) -> Array:
+    def _columns(self, dim: int) -> Array:
         """Tangent vectors at the origin of flat space, whose length is half the distance from it, (N, dim)."""
-        if dim not in self._columns:
-            sources = self.distances.sources
-            points = (
-                classical_mds(self.lengths, dim)
-                if sources is None
-                else landmark_mds(self.lengths, sources.numpy(), dim)
-            )
-            self._columns[dim] = points / 2
-        return self._columns[dim]
+        sources = self.distances.sources
+        if sources is None:
+            return classical_mds(self.lengths, dim) / 2
+        return landmark_mds(self.lengths, sources.numpy(), dim) / 2
 
-    def on_sphere(self, dim: int) -> Array:
+    def _on_sphere(self, dim: int) -> Array:
         """Tangent vectors at a pole of that sphere, from the distances between all nodes, (N, dim)."""
-        if dim not in self._on_sphere:
-            self._on_sphere[dim] = spherical_mds(self.lengths, dim, self.round_curvature)
-        return self._on_sphere[dim]
+        return spherical_mds(self.lengths, dim, self.round_curvature)
 
 
 def starts(
@@ -148,45 +136,38 @@ def starts(
         network: Whether a network is trained instead of free points.
     """
     distances = scaling.distances
-    rng, factors, without_number = np.random.default_rng(random_state), parse_signature(space), _without_number(space)
-    n, dim = len(distances), sum(f.dim for f in factors)
+    rng, factors, unset = np.random.default_rng(random_state), parse_signature(space), _without_number(space)
+    n, dims = len(distances), [f.dim for f in factors]
     if start == "paper" or distances.pairs == 0:
-        return [Start(space, torch.from_numpy(RANDOM * rng.standard_normal((n, dim))))]
+        return [Start(space, torch.from_numpy(RANDOM * rng.standard_normal((n, sum(dims)))))]
     radius, round_ = distances.longest / 2, scaling.round_curvature
-    dims = [f.dim for f in factors]
-    noise = NOISE * scaling.nearest * rng.standard_normal((n, dim))
-    points = torch.from_numpy(_dealt(scaling.columns(dim), dims) + noise)
-    free = [f.letter for f, each in zip(factors, without_number, strict=True) if each]
+    noise = NOISE * scaling.nearest * rng.standard_normal((n, sum(dims)))
+
+    def points(*, mixed: bool = False) -> Tensor:
+        return torch.from_numpy(_dealt(scaling.columns(sum(dims)), dims, mixed=mixed) + noise)
+
+    free = [f.letter for f, each in zip(factors, unset, strict=True) if each]
     has_hyperbolic, is_product = "H" in free, len(free) > 1
-
-    def with_curvatures(hyperbolic: float, spherical: float) -> Start:
-        kappa = {"H": -hyperbolic / radius**2, "S": spherical}
-        chosen = [
-            f._replace(kappa=kappa[f.letter]) if free and f.letter in kappa else f
-            for f, free in zip(factors, without_number, strict=True)
-        ]
-        return Start(format_signature(chosen), points)
-
     flat = FLAT / radius**2
-    if held:
-        candidates = [with_curvatures(CURVED, round_)]
-    else:
-        candidates = [with_curvatures(FLAT, flat)]
-        if has_hyperbolic:
-            candidates.append(with_curvatures(CURVED, flat))
-        if has_hyperbolic and not (network and is_product):
-            candidates.append(with_curvatures(SETTLED if network else STRONG, flat))
-        if network and "S" in free:
-            candidates.append(with_curvatures(CURVED, free.count("S") * round_))
-    if not held and has_hyperbolic and is_product:
-        hyperbolic = factors[0]._replace(letter="H", kappa=-SETTLED / radius**2)
-        pairs = zip(factors, without_number, strict=True)
-        bent = [hyperbolic._replace(dim=f.dim) if each else f for f, each in pairs]
-        mixed = torch.from_numpy(_dealt(scaling.columns(dim), dims, mixed=True) + noise)
-        candidates += [Start(format_signature(bent), each, SETTLING) for each in (points, mixed)]
+    curvatures = [(CURVED, round_)] if held else [(FLAT, flat)]  # |κ|R² of hyperbolic factors, κ of spheres
+    if has_hyperbolic and not held:
+        curvatures.append((CURVED, flat))
+        if not (network and is_product):
+            curvatures.append((SETTLED if network else STRONG, flat))
+    if network and "S" in free and not held:
+        curvatures.append((CURVED, free.count("S") * round_))
+    candidates = []
+    for hyperbolic, spherical in curvatures:
+        kappas = {"H": -hyperbolic / radius**2, "S": spherical, "E": 0.0}
+        placed = [f._replace(kappa=kappas[f.letter]) if each else f for f, each in zip(factors, unset, strict=True)]
+        candidates.append(Start(format_signature(placed), points()))
+    if has_hyperbolic and is_product and not held:
+        settled = factors[0]._replace(letter="H", kappa=-SETTLED / radius**2)
+        placed = [settled._replace(dim=f.dim) if each else f for f, each in zip(factors, unset, strict=True)]
+        candidates += [Start(format_signature(placed), points(mixed=mixed), SETTLING) for mixed in (False, True)]
     if (free == ["S"] or (free == ["H"] and not held)) and len(factors) == 1 and distances.sources is None:
-        on_sphere = torch.from_numpy(scaling.on_sphere(dim) + noise)
         sphere = format_signature([factors[0]._replace(letter="S", kappa=round_)])
+        on_sphere = torch.from_numpy(scaling.on_sphere(sum(dims)) + noise)
         candidates.append(Start(sphere, on_sphere, if_better=free == ["H"]))
     return candidates
 

@@ -9,16 +9,12 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.distributed import Communicator
-from kappagcn.embedding.graph_distances import GraphDistances
-from kappagcn.embedding.near_pairs import NearPairs
+from kappagcn.embedding.graph_distances import GraphDistances, NearPairs
 from kappagcn.embedding.pair_objectives import pair_loss
 from kappagcn.embedding.ranking import Neighbours, ranking_loss
 from kappagcn.models.points import FreePoints, NetworkPoints
 from kappagcn.objectives import METRICS
 from kappagcn.training.tasks import versions
-
-__all__ = ["EmbeddingTask", "RankingTask", "SampledEmbeddingTask", "SharedEmbeddingTask"]
-
 
 Points = FreePoints | NetworkPoints
 
@@ -125,30 +121,29 @@ class SampledEmbeddingTask(_ObjectiveTask):
         self, points: Points, graph: Data, sources: int, watched: GraphDistances, objective: str = "distortion"
     ) -> None:
         self.points, self.graph, self.sources, self.kept = points, graph, sources, watched
-        self.objective, self.ranked = objective, objective == "neighbours"
-        self.near = None if self.ranked else NearPairs.of(graph)
-        self.neighbours = Neighbours.of(graph) if self.ranked else None
-        self.norm = 1.0 if self.ranked else watched.row_norm(objective)
+        self.objective, ranked = objective, objective == "neighbours"
+        self.near = None if ranked else NearPairs.of(graph)
+        self.neighbours = Neighbours.of(graph) if ranked else None
+        self.norm = 1.0 if ranked else watched.row_norm(objective)
 
     def loss(self) -> Tensor:
         """An unbiased estimate of the objective, with an unbiased gradient."""
-        return self._estimate(torch.randperm(self.graph.num_nodes)[: self.sources])
-
-    def _estimate(self, sources: Tensor) -> Tensor:
-        v, manifold = self.points(), self.points.manifold
+        sources = torch.randperm(self.graph.num_nodes)[: self.sources]
         if self.neighbours is not None:
-            return ranking_loss(v, manifold, self.neighbours, sources)
-        return pair_loss(v, manifold, GraphDistances.of(self.graph, sources, self.near), self.objective, self.norm)
+            return self._ranking(sources)
+        return self._pairs(GraphDistances.of(self.graph, sources, self.near))
 
     def metrics(self) -> dict[str, float]:
         """The objective over the pairs of the watched source nodes."""
-        return {METRICS[self.objective]: self._watched_value()}
+        value = self._pairs(self.kept) if self.neighbours is None else self._ranking(self.kept.sources)
+        return {METRICS[self.objective]: float(value)}
 
-    def _watched_value(self) -> float:
-        v, manifold = self.points(), self.points.manifold
-        if self.neighbours is not None:
-            return float(ranking_loss(v, manifold, self.neighbours, self.kept.sources))
-        return float(pair_loss(v, manifold, self.kept, self.objective, self.norm))
+    def _pairs(self, distances: GraphDistances) -> Tensor:
+        return pair_loss(self.points(), self.points.manifold, distances, self.objective, self.norm)
+
+    def _ranking(self, sources: Tensor | None) -> Tensor:
+        assert self.neighbours is not None
+        return ranking_loss(self.points(), self.points.manifold, self.neighbours, sources)
 
 
 class SharedEmbeddingTask(SampledEmbeddingTask):
@@ -160,7 +155,7 @@ class SharedEmbeddingTask(SampledEmbeddingTask):
         sources: Number of source nodes drawn for each step, over all ranks.
         watched: Fixed source nodes, whose objective decides on early stopping, (S,).
         communicator: Connects the ranks.
-        seed: Seed of the drawn source nodes.
+        seed: Seed of the drawn source nodes, with the epoch the same on all ranks.
         objective: One of `METRICS`.
 
     >>> from kappagcn.graphs import cycle
@@ -190,24 +185,20 @@ class SharedEmbeddingTask(SampledEmbeddingTask):
 
     def loss(self) -> Tensor:
         """This rank's share of the estimate."""
-        drawn = self._drawn()
+        generator = torch.Generator().manual_seed((self.seed << 32) + self.communicator.epoch)
+        drawn = torch.randperm(self.graph.num_nodes, generator=generator)[: self.sources]
         mine = drawn[self.communicator.rank :: self.communicator.world_size]
-        v, manifold, share = self.points(), self.points.manifold, len(mine) / len(drawn)
+        share = len(mine) / len(drawn)
         if self.neighbours is not None:
-            return share * ranking_loss(v, manifold, self.neighbours, mine) if len(mine) else 0 * v.sum()
-        loss = pair_loss(v, manifold, self.own_near, self.objective, self.norm)
+            return share * self._ranking(mine) if len(mine) else 0 * self.points().sum()
+        loss = self._pairs(self.own_near)
         if len(mine):
             far = GraphDistances.of(self.graph, mine, self.near)
             far.near = None  # near pairs are summed in `own_near`
-            loss = loss + share * pair_loss(v, manifold, far, self.objective, self.norm)
+            loss = loss + share * self._pairs(far)
         return loss
-
-    def _drawn(self) -> Tensor:
-        """Source nodes of this step, the same on all ranks, from the seed and the epoch."""
-        generator = torch.Generator().manual_seed((self.seed << 32) + self.communicator.epoch)
-        return torch.randperm(self.graph.num_nodes, generator=generator)[: self.sources]
 
     def metrics(self) -> dict[str, float]:
         """The objective over the pairs of the watched source nodes of all ranks."""
-        own = self._watched_value() if self.part_kept else 0.0
-        return {METRICS[self.objective]: self.communicator.all_reduce_sum(self.part_kept * own)[0]}
+        ((name, own),) = super().metrics().items() if self.part_kept else ((METRICS[self.objective], 0.0),)
+        return {name: self.communicator.all_reduce_sum(self.part_kept * own)[0]}

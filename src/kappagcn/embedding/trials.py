@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,6 @@ from kappagcn.training.checkpoint import CheckpointFolder
 from kappagcn.training.quasi_newton import QuasiNewtonTrainer
 from kappagcn.training.run import Callback, RunOptions, TrainingResult, on_all_ranks, run_training, train
 from kappagcn.training.trainer import Record, Trainer
-
-__all__ = ["TRIALS", "MakeFilm", "Trial", "best_trial", "halving"]
 
 MakeFilm = Callable[[Any, Path], Any]  # from the trained points and a folder to a callback that records them there
 TRIALS = "trials"  # folder inside a run folder, with a folder for each trial
@@ -172,9 +169,13 @@ def best_trial(trials: Iterable[Trial], epochs: int, most: int, *, shown: bool =
         most: Epochs after which no trials are compared any more.
         shown: Whether to show the progress of each trial on standard error, and its result in a line.
     """
-    rounds = [epochs]
-    while 2 * rounds[-1] <= most:
-        rounds.append(2 * rounds[-1])
+    rounds = [epochs * 2**n for n in range(1 + max(0, (most // epochs).bit_length() - 1))]
+
+    def train(trial: Trial, epochs: int) -> None:
+        trial.run(epochs, shown=shown)
+        if shown and trial.trainer.communicator.rank == 0:
+            records = trial.history[:epochs]
+            line(f"{trial.name}: {measures(min(records, key=trial.loss))} after {len(records)} epochs")
 
     def ranked(left: list[Trial], epochs: int) -> list[Trial]:
         return sorted(left, key=lambda trial: (not trial.is_solved(epochs), trial.expected(epochs)))
@@ -192,11 +193,4 @@ def best_trial(trials: Iterable[Trial], epochs: int, most: int, *, shown: bool =
         half = (len(left) + 1) // 2
         return [trial for place, trial in enumerate(left) if place < half or trial is lowest]
 
-    return halving(until_solved(), rounds, partial(_run, shown=shown), ranked, remaining)[0]
-
-
-def _run(trial: Trial, epochs: int, *, shown: bool) -> None:
-    trial.run(epochs, shown=shown)
-    if shown and trial.trainer.communicator.rank == 0:
-        records = trial.history[:epochs]
-        line(f"{trial.name}: {measures(min(records, key=trial.loss))} after {len(records)} epochs")
+    return halving(until_solved(), rounds, train, ranked, remaining)[0]

@@ -8,11 +8,11 @@ concerned and do not affect the other rows.
 
 from __future__ import annotations
 
-import itertools
 import math
 from numbers import Real
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -111,26 +111,16 @@ def _check_vectors(vectors: dict[str, Tensor]) -> None:
 
 def broadcast(shapes: dict[str, torch.Size]) -> torch.Size:
     """The common shape; if there is none, raise an error that names the shapes."""
+    sides = [side for shape in shapes.values() for side in shape]
     try:
-        if not torch.compiler.is_compiling() and all(type(side) is int for shape in shapes.values() for side in shape):
-            return _common_shape(list(shapes.values()))
-        return torch.Size(torch.broadcast_shapes(*shapes.values()))
-    except RuntimeError:
+        if torch.compiler.is_compiling() or not all(type(side) is int for side in sides):
+            return torch.Size(torch.broadcast_shapes(*shapes.values()))
+        return torch.Size(np.broadcast_shapes(*shapes.values()))  # the first call of torch's imports sympy: a second
+    except (RuntimeError, ValueError):
         actual = ", ".join(f"{name}: {tuple(shape)}" for name, shape in shapes.items())
         raise GeometryError(
             f"expected leading shapes that broadcast, found {actual}; insert axes of size 1 with unsqueeze."
         ) from None
-
-
-def _common_shape(shapes: list[torch.Size]) -> torch.Size:
-    """As `torch.broadcast_shapes`, whose first call imports sympy, which takes a second."""
-    sides = []
-    for column in itertools.zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
-        wide = {side for side in column if side != 1}
-        if len(wide) > 1:
-            raise RuntimeError("shapes that do not broadcast")
-        sides.append(wide.pop() if wide else 1)
-    return torch.Size(reversed(sides))
 
 
 def as_curvature(

@@ -8,7 +8,6 @@ line what it is and what was changed. Nothing in this package knows of manifolds
 try S16 first: a cycle: it closes on itself
 """
 
-from kappagcn.graphs.datasets.built_in import BUILT_IN, CLASSICS, classic
 from kappagcn.graphs.datasets.edge_splits import EdgeSplit, LabelledPairs, edge_split, time_split
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset, cache_folder
 from kappagcn.graphs.datasets.names import as_graph, load_graph
@@ -29,7 +28,18 @@ from kappagcn.graphs.datasets.splits import (
     public_splits,
     random_split,
 )
-from kappagcn.graphs.generators import balanced_tree, cycle, disease, path, sphere, star, torus
+from kappagcn.graphs.generators import (
+    BUILT_IN,
+    CLASSICS,
+    balanced_tree,
+    classic,
+    cycle,
+    disease,
+    path,
+    sphere,
+    star,
+    torus,
+)
 from kappagcn.graphs.io.edges import from_edges
 from kappagcn.graphs.io.graphml import from_networkx
 from kappagcn.graphs.io.npz import read_npz, save_npz

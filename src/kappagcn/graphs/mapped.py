@@ -10,12 +10,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import FeatureStore, GraphStore, TensorAttr
+from torch_geometric.data import Data, FeatureStore, GraphStore, TensorAttr
 from torch_geometric.data.graph_store import EdgeAttr, EdgeLayout
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs.datasets.splits import TEST_SEEDS, Split, random_split
-from kappagcn.graphs.io.folder import PER_NODE, csr_features, map_folder, release_pages
+from kappagcn.graphs.io.folder import PER_NODE, map_folder, release_pages
+from kappagcn.graphs.io.node_data import csr_tensor
 
 __all__ = ["MappedGraph", "MappedRows"]
 
@@ -127,7 +128,7 @@ class MappedGraph(FeatureStore, GraphStore):
         self.count_reads(len(entries))
         crow = torch.cat([ends.new_zeros(1), ends])
         size = (len(nodes), int(self.arrays["features_shape"][1]))
-        return csr_features(crow, columns[entries].long(), values[entries].float(), size)
+        return csr_tensor(crow, columns[entries], values[entries].float(), size)
 
     def labels(self) -> Tensor:
         """Classes, −1 for none, (N,)."""
@@ -140,11 +141,7 @@ class MappedGraph(FeatureStore, GraphStore):
         masks = {key: self.arrays[key] for key in PER_NODE if key in self.arrays}
         if "train_mask" not in masks:
             return random_split(self.labels(), TEST_SEEDS[0])
-        masks = {key: mask[:, 0] if mask.dim() == 2 else mask for key, mask in masks.items()}
-        none = torch.zeros(0, dtype=torch.long)
-        nodes = {key: masks[key].nonzero().flatten() if key in masks else none for key in PER_NODE}
-        stopping = nodes["stopping_mask" if "stopping_mask" in masks else "val_mask"]
-        return Split(nodes["train_mask"], stopping, nodes["val_mask"], nodes["test_mask"], name="masks")
+        return Split.from_masks(Data(num_nodes=self.num_nodes, **masks))
 
     # PyG's feature store
 

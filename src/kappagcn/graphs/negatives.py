@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from kappagcn.errors import GraphError
 
-__all__ = ["NegativeSampler", "pair_keys"]
+__all__ = ["NegativeSampler", "checked_pairs", "pair_keys"]
 
 DISTRIBUTIONS = ("uniform", "degree")
 DEGREE_POWER = 0.75  # exponent of degrees as weights: hubs are drawn more often, less than in proportion
@@ -23,6 +25,20 @@ def pair_keys(pairs: Tensor, num_nodes: int) -> Tensor:
     [8, 2]
     """
     return pairs.min(0).values * num_nodes + pairs.max(0).values
+
+
+def checked_pairs(pairs: Any, num_nodes: int, name: str = "pairs") -> Tensor:
+    """Pairs of different nodes, (2, P) int64; errors call them by a name."""
+    array = torch.as_tensor(pairs)
+    if array.dim() != 2 or array.shape[0] != 2 or array.is_floating_point() or array.dtype == torch.bool:
+        raise GraphError(f"{name}: expected pairs of nodes as integers, found {array.dtype} {tuple(array.shape)}.")
+    if array.numel() and not 0 <= int(array.min()) <= int(array.max()) < num_nodes:
+        raise GraphError(
+            f"{name}: expected nodes from 0 to {num_nodes - 1}, found {int(array.min())} to {int(array.max())}."
+        )
+    if loops := array[0, array[0] == array[1]].tolist():
+        raise GraphError(f"{name}: expected two different nodes in each pair, found node {loops[0]} with itself.")
+    return array.to(torch.int64).contiguous()
 
 
 class NegativeSampler:

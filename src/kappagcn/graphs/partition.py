@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from kappagcn.errors import GraphError
 from kappagcn.graphs.io.folder import PER_NODE, array_file, map_folder, new_folder, release_pages, write_about
@@ -153,8 +152,13 @@ def order_by_parts(source: Path, target: Path, parts: int, method: str = "auto")
     details["cut_edges"] = cut_edges(indptr, indices, owner)
     del owner
     release_pages(arrays)
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order), dtype=np.int32)
     with new_folder(target) as folder:
-        _write_entries(arrays, folder, order)
+        _write_csr(arrays, folder, order, "indptr", "indices", "weights", position)
+        if "features_values" in arrays:
+            _write_csr(arrays, folder, order, "features_indptr", "features_indices", "features_values")
+            np.save(folder / "features_shape.npy", arrays["features_shape"])
         for name in ("features", "labels", "node_names", "strengths", *PER_NODE):
             if name in arrays:
                 array = arrays[name]
@@ -162,42 +166,39 @@ def order_by_parts(source: Path, target: Path, parts: int, method: str = "auto")
                     for first in range(0, len(order), BLOCK // 4):
                         array[order[first : first + BLOCK // 4]].tofile(file)
                         release_pages(arrays)
-        if "features_values" in arrays:
-            _write_sparse_features(arrays, folder, order)
         if "node_names" not in arrays:
             np.save(folder / "node_names.npy", order)
         write_about(folder, **details)
     return target
 
 
-def _write_entries(arrays: dict[str, Array], folder: Path, order: Array) -> None:
-    """Write rows and columns of the adjacency in a new order of the nodes; columns of each row stay sorted."""
-    indptr, indices, weights = arrays["indptr"], arrays["indices"], arrays.get("weights")
-    position = np.empty_like(order)
-    position[order] = np.arange(len(order), dtype=np.int32)
-    starts = np.concatenate([[0], np.cumsum(np.diff(indptr)[order])])
-    np.save(folder / "indptr.npy", starts)
-    with ExitStack() as files:
-        columns_file = files.enter_context(array_file(folder / "indices.npy", np.int32))
-        weights_file = None
-        if weights is not None:
-            weights_file = files.enter_context(array_file(folder / "weights.npy", np.float32))
-        for block in row_blocks(starts, np.broadcast_to(np.int32(0), indices.shape)):
+def _write_csr(
+    arrays: dict[str, Array],
+    folder: Path,
+    order: Array,
+    pointers: str,
+    indices: str,
+    values: str,
+    position: Array | None = None,
+) -> None:
+    """Write the rows of a CSR matrix in a new order; columns, numbered anew by `position`, stay sorted in each row."""
+    starts_before = arrays[pointers]
+    starts = np.concatenate([[0], np.cumsum(np.diff(starts_before)[order])])
+    np.save(folder / f"{pointers}.npy", starts.astype(starts_before.dtype))
+    with ExitStack() as stack:
+        files = {
+            name: stack.enter_context(array_file(folder / f"{name}.npy", arrays[name].dtype))
+            for name in (indices, values)
+            if name in arrays
+        }
+        for block in row_blocks(starts, np.broadcast_to(np.int32(0), arrays[indices].shape)):
             nodes, block_starts = order[block.first : block.last], starts[block.first : block.last]
             offsets = np.arange(starts[block.first], starts[block.last]) - block_starts[block.rows]
-            entries = indptr[nodes][block.rows] + offsets
-            columns = position[indices[entries]]
+            entries = starts_before[nodes][block.rows] + offsets
+            columns = arrays[indices][entries]
+            columns = columns if position is None else position[columns]
             by_row = np.argsort(block.rows << 32 | columns, kind="stable")
-            columns[by_row].tofile(columns_file)
-            if weights_file is not None and weights is not None:
-                weights[entries[by_row]].tofile(weights_file)
+            columns[by_row].tofile(files[indices])
+            if values in files:
+                arrays[values][entries[by_row]].tofile(files[values])
             release_pages(arrays)
-
-
-def _write_sparse_features(arrays: dict[str, Array], folder: Path, order: Array) -> None:
-    """Write sparse features in a new order of the nodes."""
-    parts = (arrays[f"features_{name}"] for name in ("values", "indices", "indptr"))
-    rows = sp.csr_array(tuple(parts), shape=tuple(arrays["features_shape"].tolist()))[order]
-    for name, array in (("values", rows.data), ("indices", rows.indices), ("indptr", rows.indptr)):
-        np.save(folder / f"features_{name}.npy", array.astype(arrays[f"features_{name}"].dtype))
-    np.save(folder / "features_shape.npy", arrays["features_shape"])

@@ -27,7 +27,8 @@ ROWS = 16384  # of a block
 LINE = 8  # float64 numbers in a cache line
 
 # Sums may be reordered to use vector registers, and divisions may become products; infinities and NaN are respected.
-loop = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
+FAST = {"reassoc", "contract", "nsz", "arcp"}
+loop: Callable[[Any], Any] = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
 
 
 def as_array(x: Tensor) -> Array:

@@ -14,11 +14,13 @@ with two terms of a power series where z, or κp/h², is small. For κ < 0 a row
 √−κ|n| ≥ h up to rounding, counts as the farthest point in the direction of n that its dtype resolves, at distance
 artanh(1 − 4ε)/√−κ, and has that point's derivatives; so no row is infinite or NaN.
 
-`forward` and `backward` lift and lower by loops over rows compiled by numba; the sums are torch's sparse product.
-Lifted rows, their sums and the gradients of both are stored in the dtype of V. If for κ < 0 some row lies farther than
-2.2/√−κ from the origin, where a rounding error of a lifted row grows more than twentyfold, all is computed again with
-float64 in their place: so midpoints have the digits of their dtype at any distance that float64 resolves. Twins in
-torch, `lift_by_torch` and `lower_by_torch`, serve other devices, transforms of ``torch.func`` and second derivatives.
+`forward` and `backward` lift and lower by loops over rows compiled by numba, in one thread: they read rows in order, in
+less time than it takes to wake a second thread that other work keeps busy. The sums are torch's sparse product, which
+uses all threads. Lifted rows, their sums and the gradients of both are stored in the dtype of A: that of V, and for few
+rows in a space of κ < 0 float64. In float32 a sum farther than 2.2/√−κ from the origin, where a rounding error of a
+lifted row grows more than twentyfold, is computed again in float64, row by row. So midpoints have the digits of their
+dtype at any distance that float64 resolves. Twins in torch, `lift_by_torch` and `lower_by_torch`, serve other devices,
+transforms of ``torch.func`` and second derivatives.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -46,8 +49,9 @@ from kappagcn.geometry.numerics import (
     positive_root,
 )
 from kappagcn.geometry.vectors import norm
-from kappagcn.kernels.blocks import Array, as_array, for_row_blocks, loop
+from kappagcn.kernels.blocks import Array, as_array, loop
 from kappagcn.kernels.dispatch import runs_loops, second_order
+from kappagcn.kernels.vector_math import LARGEST_TURN, exponential, inlined, logarithm, polar_angle, sine_and_cosine
 from kappagcn.sparse.compressed import multiply
 
 __all__ = [
@@ -58,10 +62,13 @@ __all__ = [
     "lift_rows",
     "lower_by_torch",
     "midpoint_rows",
+    "precision",
     "within",
 ]
 
 # Globals of a module are constants of its compiled functions.
+SMALL = 2**17  # numbers of V that fit the processor's cache in float64 with all that is made of them
+BLOCK = 256  # rows whose functions are computed together, in vector registers
 FAR_TANGENT, FAR_HEIGHT = ROW_FAR_TANGENT, (1 - ROW_FAR_TANGENT) ** -0.5  # tanh² of a radius, and its cosh
 LEAST, SERIES_BELOW = ROW_LEAST, ROW_SERIES_BELOW
 FARTHEST = ROW_EXPONENT[torch.float64]  # √−κ·r beyond which lifted rows count as lying there
@@ -70,7 +77,7 @@ SINC, ARTANC = (tuple(SERIES[name][: ROW_VALUE_TERMS[name]][::-1]) for name in (
 SINC_BELOW, ARTANC_BELOW = ROW_VALUE_SERIES_BELOW["sinc"], ROW_VALUE_SERIES_BELOW["artanc"]
 
 
-@loop
+@inlined
 def _polynomial(terms: tuple[float, ...], z: float) -> float:
     """A power series, highest power first."""
     total = 0.0
@@ -79,7 +86,7 @@ def _polynomial(terms: tuple[float, ...], z: float) -> float:
     return total
 
 
-@loop
+@inlined
 def _dot(x: Array, i: int, first: int, y: Array, j: int, start: int, dim: int) -> float:
     """⟨x_i, y_j⟩ of dim columns from `first` and from `start` on, in float64."""
     total = 0.0
@@ -88,57 +95,70 @@ def _dot(x: Array, i: int, first: int, y: Array, j: int, start: int, dim: int) -
     return total
 
 
-@loop
-def _sinc_and_cosc(z: float, limit: float) -> tuple[float, float]:
-    """sinc(z) and cosc(z); √−z beyond the limit counts as the limit."""
-    if abs(z) < SINC_BELOW:
-        sinc = _polynomial(SINC, z)
-        return sinc, math.sqrt(1 - z * sinc * sinc)
-    s = math.sqrt(abs(z))
-    if z > 0:
-        return math.sin(s) / s, math.cos(s)
-    grown = math.exp(min(s, limit))
-    return 0.5 * (grown - 1 / grown) / s, 0.5 * (grown + 1 / grown)
+@inlined
+def _sinc_and_cosc(z: Array, count: int, limit: float, sinc: Array, cosc: Array) -> None:
+    """sinc and cosc of numbers of one sign; √−z beyond the limit counts as the limit."""
+    largest = 0.0
+    for i in range(count):
+        largest = max(largest, z[i])
+    if largest > LARGEST_TURN**2:
+        for i in range(count):
+            s = math.sqrt(z[i])
+            sinc[i], cosc[i] = (1.0 if s == 0 else math.sin(s) / s), math.cos(s)
+    elif largest > 0:
+        for i in range(count):
+            s = math.sqrt(z[i])
+            sine, cosc[i] = sine_and_cosine(s)
+            sinc[i] = _polynomial(SINC, z[i]) if z[i] < SINC_BELOW else sine / s
+    else:
+        for i in range(count):
+            s = math.sqrt(-z[i])
+            grown = exponential(limit if s > limit else s)
+            sinc[i] = _polynomial(SINC, z[i]) if -z[i] < SINC_BELOW else 0.5 * (grown - 1 / grown) / s
+            cosc[i] = grown - s * sinc[i]  # not a number where s is not one
 
 
 @loop
-def _lift(v: Array, kappas: Array, ends: Array, limit: float, start: int, stop: int, out: Array, kept: Array) -> bool:
-    """Lifted rows; sinc and cosc of each factor are kept, (N, 2F). Returns whether some row is far."""
-    far = False
+def _lift(v: Array, kappas: Array, ends: Array, limit: float, out: Array, lifts: Array) -> bool:
+    """Lifted rows; sinc and cosc of each factor go to `lifts`, (F, 2, N). Returns whether some row is far."""
+    z, far = np.empty(BLOCK), False
     for f in range(kappas.shape[0]):
         first, dim = ends[f], ends[f + 1] - ends[f]
         top = first + np.uint64(f)
-        for i in range(start, stop):
-            sinc, cosc = _sinc_and_cosc(4 * kappas[f] * _dot(v, i, first, v, i, first, dim), limit)
-            kept[i, 2 * f], kept[i, 2 * f + 1] = sinc, cosc
-            far |= kappas[f] < 0 and not cosc < FAR_HEIGHT
-            for c in range(dim):
-                out[i, top + c] = 2 * sinc * v[i, first + c]
-            out[i, top + dim] = cosc
+        for start in range(0, v.shape[0], BLOCK):
+            count = min(BLOCK, v.shape[0] - start)
+            sinc, cosc = lifts[f, 0, start:], lifts[f, 1, start:]
+            for i in range(count):
+                z[i] = 4 * kappas[f] * _dot(v, start + i, first, v, start + i, first, dim)
+            _sinc_and_cosc(z, count, limit, sinc, cosc)
+            for i in range(count):
+                far |= kappas[f] < 0 and not cosc[i] < FAR_HEIGHT
+                for c in range(dim):
+                    out[start + i, top + c] = 2 * sinc[i] * v[start + i, first + c]
+                out[start + i, top + dim] = cosc[i]
     return far
+
+
+@inlined
+def _by_z(q: float, kappa: float, sinc: float, cosc: float, along: float, by_h: float) -> float:
+    """The derivative by z of a lifted row, from ⟨v, ∂n⟩ and ∂h."""
+    z = 4 * kappa * q
+    slope = -1 / 6 + z / 60 if abs(z) < SERIES_BELOW else (cosc - sinc) / (2 * z)
+    return 2 * slope * along - 0.5 * sinc * by_h
 
 
 @loop
 def _lift_backward(
-    v: Array,
-    kappas: Array,
-    ends: Array,
-    kept: Array,
-    grad: Array,
-    start: int,
-    stop: int,
-    by_v: Array,
-    by_kappa: Array,
+    v: Array, kappas: Array, ends: Array, lifts: Array, grad: Array, by_v: Array, by_kappa: Array
 ) -> None:
-    """Gradients with respect to the rows from those with respect to lifted ones; that by κ is added."""
+    """Gradients with respect to the rows from those with respect to lifted ones; that with respect to κ is added."""
     for f in range(kappas.shape[0]):
         first, dim, kappa, total = ends[f], ends[f + 1] - ends[f], kappas[f], 0.0
         top = first + np.uint64(f)
-        for i in range(start, stop):
-            q, sinc, cosc = _dot(v, i, first, v, i, first, dim), kept[i, 2 * f], kept[i, 2 * f + 1]
-            z = 4 * kappa * q
-            slope = -1 / 6 + z / 60 if abs(z) < SERIES_BELOW else (cosc - sinc) / (2 * z)
-            by_z = 2 * slope * _dot(v, i, first, grad, i, top, dim) - 0.5 * sinc * grad[i, top + dim]
+        for i in range(v.shape[0]):
+            q, sinc = _dot(v, i, first, v, i, first, dim), lifts[f, 0, i]
+            along, by_h = _dot(v, i, first, grad, i, top, dim), grad[i, top + dim]
+            by_z = _by_z(q, kappa, sinc, lifts[f, 1, i], along, by_h)
             total += 4 * q * by_z
             for c in range(dim):
                 by_v[i, first + c] = 2 * sinc * grad[i, top + c] + 8 * kappa * by_z * v[i, first + c]
@@ -146,20 +166,77 @@ def _lift_backward(
 
 
 @loop
-def _stretch(p: float, h: float, kappa: float, edge: float) -> float:
-    """u of the height h and p = |n|²; a row without a direction, of weight 0 or at the origin's antipode, has 0."""
-    size = math.sqrt(abs(kappa) * p)
-    if size == 0:
-        return 1 / h if h > 0 else 0.0
-    if h > 0 and size * size < ARTANC_BELOW * h * h:
-        return _polynomial(ARTANC, kappa * p / (h * h)) / h
-    if kappa > 0:
-        return math.atan2(size, h) / size
-    t = edge if size >= edge * h else size / h
-    return 0.5 * math.log((1 + t) / (1 - t)) / size
+def _sum_rows(
+    v: Array,
+    ends: Array,
+    lifts: Array,
+    starts: Array,
+    indices: Array,
+    values: Array,
+    rows: Array,
+    sums: Array,
+) -> None:
+    """Some rows of A · lift(V), in float64; `lifts` as by `_lift`."""
+    for f in range(ends.shape[0] - 1):
+        first, dim = ends[f], ends[f + 1] - ends[f]
+        top = first + np.uint64(f)
+        for row in range(rows.shape[0]):
+            for entry in range(starts[rows[row]], starts[rows[row] + 1]):
+                j, value = indices[entry], np.float64(values[entry])
+                for c in range(dim):
+                    sums[row, top + c] += 2 * value * lifts[f, 0, j] * v[j, first + c]
+                sums[row, top + dim] += value * lifts[f, 1, j]
 
 
 @loop
+def _sum_rows_backward(
+    v: Array,
+    kappas: Array,
+    ends: Array,
+    lifts: Array,
+    starts: Array,
+    indices: Array,
+    values: Array,
+    rows: Array,
+    by_sums: Array,
+    by_v: Array,
+    by_kappa: Array,
+) -> None:
+    """Add gradients of `_sum_rows` with respect to V and κ."""
+    for f in range(ends.shape[0] - 1):
+        first, dim, kappa = ends[f], ends[f + 1] - ends[f], kappas[f]
+        top = first + np.uint64(f)
+        for row in range(rows.shape[0]):
+            for entry in range(starts[rows[row]], starts[rows[row] + 1]):
+                j, value, sinc, cosc = (
+                    indices[entry],
+                    values[entry],
+                    lifts[f, 0, indices[entry]],
+                    lifts[f, 1, indices[entry]],
+                )
+                q, along = _dot(v, j, first, v, j, first, dim), _dot(v, j, first, by_sums, row, top, dim)
+                by_z = value * _by_z(q, kappa, sinc, cosc, along, by_sums[row, top + dim])
+                by_kappa[f] += 4 * q * by_z
+                for c in range(dim):
+                    by_v[j, first + c] += 2 * value * sinc * by_sums[row, top + c] + 8 * kappa * by_z * v[j, first + c]
+
+
+@inlined
+def _stretch(p: Array, h: Array, count: int, kappa: float, edge: float, u: Array) -> None:
+    """u of heights h and p = |n|²; a row without a direction, of weight 0 or at the origin's antipode, has 0."""
+    for i in range(count):
+        size = math.sqrt(abs(kappa) * p[i])
+        if kappa > 0:
+            curved = polar_angle(size, h[i]) / size
+        else:
+            t = edge if size >= edge * h[i] else size / h[i]
+            curved = 0.5 * logarithm((1 + t) / (1 - t)) / size
+        z = kappa * p[i] / (h[i] * h[i])
+        near = h[i] > 0 and abs(z) < ARTANC_BELOW
+        u[i] = _polynomial(ARTANC, z) / h[i] if near else (0.0 if size == 0 else curved)
+
+
+@inlined
 def _height(e: Array, i: int, column: int, weight: float) -> float:
     """h of a row; a row of negative weight is that of the opposite weights, with the sign of the weight."""
     return np.float64(e[i, column]) if weight >= 0 else -np.float64(e[i, column])
@@ -167,22 +244,27 @@ def _height(e: Array, i: int, column: int, weight: float) -> float:
 
 @loop
 def _lower(
-    e: Array, kappas: Array, ends: Array, weight: Array, edge: float, start: int, stop: int, out: Array, kept: Array
-) -> bool:
-    """Lowered rows, times their weights; u of each factor is kept, (M, F). Returns whether some row is far."""
-    far = False
+    e: Array, kappas: Array, ends: Array, weight: Array, edge: float, out: Array, stretches: Array, far: Array
+) -> None:
+    """Lowered rows, times their weights; u of each factor goes to `stretches`, (F, M), and what is far is marked."""
+    p, h = np.empty(BLOCK), np.empty(BLOCK)
     for f in range(kappas.shape[0]):
         first, dim, kappa = ends[f], ends[f + 1] - ends[f], kappas[f]
         top = first + np.uint64(f)
-        for i in range(start, stop):
-            p, h = _dot(e, i, top, e, i, top, dim), _height(e, i, top + dim, weight[i])
-            far |= kappa < 0 and not (p == 0 or (h > 0 and -kappa * p < FAR_TANGENT * h * h))
-            kept[i, f] = u = _stretch(p, h, kappa, edge)
-            # At κ = 0 the weight is the height, and may be 0.
-            scale = 0.5 if kappa == 0 else 0.5 * abs(weight[i]) * u
-            for c in range(dim):
-                out[i, first + c] = scale * e[i, top + c]
-    return far
+        for start in range(0, e.shape[0], BLOCK):
+            count = min(BLOCK, e.shape[0] - start)
+            u, w = stretches[f, start:], weight[start:]
+            for i in range(count):
+                p[i] = _dot(e, start + i, top, e, start + i, top, dim)
+                h[i] = _height(e, start + i, top + dim, w[i])
+                if kappa < 0:
+                    far[start + i] |= not (p[i] == 0 or (h[i] > 0 and -kappa * p[i] < FAR_TANGENT * h[i] * h[i]))
+            _stretch(p, h, count, kappa, edge, u)
+            for i in range(count):
+                # At κ = 0 the weight is the height, and may be 0.
+                scale = 0.5 if kappa == 0 else 0.5 * abs(w[i]) * u[i]
+                for c in range(dim):
+                    out[start + i, first + c] = scale * e[start + i, top + c]
 
 
 @loop
@@ -192,10 +274,8 @@ def _lower_backward(
     ends: Array,
     weight: Array,
     edge: float,
-    kept: Array,
+    stretches: Array,
     grad: Array,
-    start: int,
-    stop: int,
     by_e: Array,
     by_weight: Array,
     by_kappa: Array,
@@ -204,9 +284,9 @@ def _lower_backward(
     for f in range(kappas.shape[0]):
         first, dim, kappa, total = ends[f], ends[f + 1] - ends[f], kappas[f], 0.0
         top = first + np.uint64(f)
-        for i in range(start, stop):
+        for i in range(e.shape[0]):
             sign = 1.0 if weight[i] >= 0 else -1.0
-            h, u, p = _height(e, i, top + dim, weight[i]), kept[i, f], _dot(e, i, top, e, i, top, dim)
+            h, u, p = _height(e, i, top + dim, weight[i]), stretches[f, i], _dot(e, i, top, e, i, top, dim)
             along = 0.5 * _dot(e, i, top, grad, i, first, dim)
             pull, bent, ahead = abs(weight[i]) * along, kappa * p, max(h, LEAST)
             capped = bent <= 0 and (h <= 0 or -bent >= edge * edge * h * h)  # there u = constant/√(−κp)
@@ -228,128 +308,165 @@ def _lower_backward(
         by_kappa[f] += total
 
 
-def _factors(k: Tensor, dims: Sequence[int]) -> tuple[Array, Array]:
-    """κ of the factors and bounds of their columns; unsigned, so that numba checks no index for being negative.
+class Factors(NamedTuple):
+    """Factors of a product of spaces.
 
-    κ is a copy: torch cannot free a parameter's memory (FSDP) that NumPy has seen.
+    Attributes:
+        kappas: Their curvatures, (F,); a copy: torch cannot free a parameter's memory (FSDP) that NumPy has seen.
+        ends: Bounds of their columns, (F + 1,); unsigned, so that numba checks no index for being negative.
     """
-    return np.array(k.tolist(), np.float64), np.cumsum([0, *dims], dtype=np.uint64)
+
+    kappas: Array
+    ends: Array
+
+    @classmethod
+    def of(cls, k: Tensor, dims: Sequence[int]) -> Factors:
+        """Those of these curvatures, (F,), and dimensions."""
+        return cls(np.array(k.tolist(), np.float64), np.array(list(accumulate(dims, initial=0)), np.uint64))
 
 
-def _lift_all(
-    v: Tensor, k: Tensor, dims: Sequence[int], limit: float, dtype: torch.dtype
-) -> tuple[Tensor, Tensor, bool]:
-    """Lifted rows, (N, D + F), what their derivatives need, (N, 2F), and whether some row is far."""
-    n, count, far = len(v), len(dims), []
-    out, kept = v.new_empty(n, v.shape[1] + count, dtype=dtype), v.new_empty(n, 2 * count, dtype=torch.float64)
-    (kappas, ends), x, rows, numbers = _factors(k, dims), as_array(v), out.numpy(), kept.numpy()
-    for_row_blocks(n, lambda start, stop, _: far.append(_lift(x, kappas, ends, limit, start, stop, rows, numbers)))
-    return out, kept, any(far)
+def _lift_all(v: Tensor, factors: Factors, limit: float) -> tuple[Tensor, Tensor, bool]:
+    """Lifted rows, (N, D + F), their sinc and cosc, (F, 2, N), and whether some row is far."""
+    (kappas, ends), n, count = factors, len(v), len(factors.kappas)
+    out, lifts = v.new_empty(n, v.shape[1] + count), v.new_empty(count, 2, n, dtype=torch.float64)
+    return out, lifts, _lift(as_array(v), kappas, ends, limit, out.numpy(), lifts.numpy())
 
 
 class _Lift(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, v: Tensor, k: Tensor, dims: Sequence[int], limit: float) -> Tensor:
-        out, kept, _ = _lift_all(v, k, dims, limit, v.dtype)
-        ctx.save_for_backward(v, k, kept)
-        ctx.dims, ctx.inputs, ctx.twin = dims, 2, partial(lift_by_torch, dims=dims, limit=limit)
+        factors = Factors.of(k, dims)
+        out, lifts, _ = _lift_all(v, factors, limit)
+        ctx.save_for_backward(v, k, lifts)
+        ctx.factors, ctx.inputs, ctx.twin = factors, 2, partial(lift_by_torch, dims=dims, limit=limit)
         return out
 
     @staticmethod
     @second_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        v, k, kept = ctx.saved_tensors
-        by_v = v.new_empty(v.shape)
-        (kappas, ends), x, numbers, g, out = _factors(k, ctx.dims), *map(as_array, (v, kept, grad, by_v))
-
-        def differentiate(start: int, stop: int, by_kappa: Array) -> None:
-            _lift_backward(x, kappas, ends, numbers, g, start, stop, out, by_kappa)
-
-        return by_v, k.new_tensor(for_row_blocks(len(v), differentiate, sums=len(kappas))), None, None
-
-
-MatrixOf = Callable[[torch.dtype], Tensor]  # a matrix as a CSR tensor of that dtype
+        v, k, lifts = ctx.saved_tensors
+        by_v, by_k = v.new_empty(v.shape), np.zeros(len(k))
+        _lift_backward(as_array(v), *ctx.factors, lifts.numpy(), as_array(grad), by_v.numpy(), by_k)
+        return by_v, k.new_tensor(by_k), None, None
 
 
 class Kept(NamedTuple):
     """What the derivatives of midpoints need.
 
     Attributes:
-        lifts: sinc and cosc of each row and factor, (N, 2F).
-        sums: Sums of lifted rows, (M, D + F), in the dtype in which they were computed.
-        stretches: u of each row and factor, (M, F).
+        factors: The factors of the space.
+        lifts: sinc and cosc of each factor and row, (F, 2, N).
+        sums: Sums of lifted rows, (M, D + F); 0 for far ones.
+        stretches: u of each factor and sum, (F, M).
+        far: The far sums, if there are any.
     """
 
+    factors: Factors
     lifts: Tensor
     sums: Tensor
     stretches: Tensor
+    far: Far | None
 
 
-def forward(
-    v: Tensor, k: Tensor, dims: Sequence[int], matrix: MatrixOf, weight: Tensor, dtype: torch.dtype | None = None
-) -> tuple[Tensor, Kept]:
+class Far(NamedTuple):
+    """Far sums, which are computed in float64.
+
+    Attributes:
+        rows: Their numbers, (R,).
+        weight: Row sums of their part of A, (R,).
+        sums: Sums of lifted rows, (R, D + F).
+        stretches: u of each factor and sum, (F, R).
+    """
+
+    rows: Array
+    weight: Array
+    sums: Array
+    stretches: Array
+
+
+def precision(v: Tensor, k: Tensor) -> torch.dtype:
+    """The dtype of A for `forward`: float64 for few rows in a space of some κ < 0, where it costs nothing, else V's."""
+    return torch.float64 if v.numel() <= SMALL and min(k.tolist(), default=0.0) < 0 else v.dtype
+
+
+def forward(v: Tensor, factors: Factors, matrix: Tensor, weight: Tensor) -> tuple[Tensor, Kept]:
     """Midpoints weight · lower(A · lift(V)), (N, D) → (M, D), and what their derivatives need.
 
     Args:
         v: V, of float32 or float64.
-        k: Curvatures of the factors, (F,).
-        dims: Dimensions of the factors.
-        matrix: A, a CSR tensor, in a dtype.
+        factors: The factors of the space.
+        matrix: A, a CSR tensor of V's dtype or float64, in which lifted rows and sums are stored.
         weight: Row sums of A, (M,).
-        dtype: Type of lifted rows and their sums; by default that of V, and float64 if some row is far.
     """
-    rows_as, m, count = dtype or v.dtype, len(weight), len(dims)
-    lifted, lifts, far = _lift_all(v, k, dims, FARTHEST, rows_as)
-    if far and rows_as != torch.float64:
-        return forward(v, k, dims, matrix, weight, torch.float64)
-    sums, out, stretches = multiply(matrix(rows_as), lifted), v.new_empty(m, v.shape[1]), lifts.new_empty(m, count)
-    (kappas, ends), e, w = _factors(k, dims), sums.numpy(), as_array(weight)
-    rows, numbers, far_sums = out.numpy(), stretches.numpy(), []
-    for_row_blocks(
-        m, lambda start, stop, _: far_sums.append(_lower(e, kappas, ends, w, EDGE, start, stop, rows, numbers))
+    m, count, dtype = len(weight), len(factors.kappas), v.dtype
+    v, weight = v.to(matrix.dtype), weight.to(matrix.dtype)
+    lifted, lifts, is_far = _lift_all(v, factors, FARTHEST)
+    sums, out, far = multiply(matrix, lifted), v.new_empty(m, v.shape[1]), np.zeros(m, np.bool_)
+    stretches = lifts.new_empty(count, m)
+    _lower(sums.numpy(), *factors, as_array(weight), EDGE, out.numpy(), stretches.numpy(), far)
+    if v.dtype != torch.float64 and is_far and bool((matrix.values() < 0).any()):
+        far[:] = True  # negative weights cancel digits of far rows in any sum
+    if v.dtype == torch.float64 or not far.any():
+        return out.to(dtype), Kept(factors, lifts, sums, stretches, None)
+    rows = np.flatnonzero(far)
+    again = Far(
+        rows,
+        weight.numpy()[rows].astype(np.float64),
+        np.zeros((len(rows), sums.shape[1])),
+        np.empty((count, len(rows))),
     )
-    if any(far_sums) and rows_as != torch.float64:  # with negative weights, sums lie farther out than all rows
-        return forward(v, k, dims, matrix, weight, torch.float64)
-    return out, Kept(lifts, sums, stretches)
+    _sum_rows(as_array(v), factors.ends, lifts.numpy(), *_arrays(matrix), rows, again.sums)
+    midpoints = np.empty((len(rows), v.shape[1]))
+    _lower(again.sums, *factors, again.weight, EDGE, midpoints, again.stretches, far)
+    out.numpy()[rows], sums.numpy()[rows] = midpoints, 0
+    return out.to(dtype), Kept(factors, lifts, sums, stretches, again)
+
+
+def _arrays(matrix: Tensor) -> tuple[Array, Array, Array]:
+    return matrix.crow_indices().numpy(), matrix.col_indices().numpy(), matrix.values().numpy()
 
 
 def backward(
-    grad: Tensor, v: Tensor, k: Tensor, dims: Sequence[int], transpose: MatrixOf, weight: Tensor, kept: Kept
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Gradients with respect to V, (N, D), κ, (F,), the sums of lifted rows, (M, D + F), and the weights, (M,).
+    grad: Tensor, v: Tensor, matrices: tuple[Tensor, Tensor], weight: Tensor, kept: Kept
+) -> tuple[Tensor, Array, Tensor, Tensor, Array | None]:
+    """Gradients with respect to V, κ, the sums of lifted rows, (M, D + F), the weights, (M,), and far sums.
 
     Args:
         grad: Gradient with respect to the midpoints, (M, D).
-        v: As in `forward`, with k, dims and weight.
-        k: Curvatures.
-        dims: Dimensions.
-        transpose: The transpose of A, a CSR tensor, in a dtype.
+        v: As in `forward`, with its weight.
+        matrices: A and its transpose, CSR tensors.
         weight: Row sums of A.
         kept: Result of `forward`.
     """
-    by_v, by_sums, by_weight = v.new_empty(v.shape), torch.empty_like(kept.sums), torch.zeros_like(weight)
-    (kappas, ends), g, x, w = _factors(k, dims), *map(as_array, (grad, v, weight))
-    lifts, e, stretches = map(as_array, kept)
-    out, by_e, by_w = by_v.numpy(), by_sums.numpy(), by_weight.numpy()
-
-    def lower_backward(start: int, stop: int, by_kappa: Array) -> None:
-        _lower_backward(e, kappas, ends, w, EDGE, stretches, g, start, stop, by_e, by_w, by_kappa)
-
-    by_k = for_row_blocks(len(weight), lower_backward, sums=len(kappas))
-    by_lifts = multiply(transpose(by_sums.dtype), by_sums).numpy()
-
-    def lift_backward(start: int, stop: int, by_kappa: Array) -> None:
-        _lift_backward(x, kappas, ends, lifts, by_lifts, start, stop, out, by_kappa)
-
-    by_k += for_row_blocks(len(v), lift_backward, sums=len(kappas))
-    return by_v, k.new_tensor(by_k), by_sums, by_weight
+    factors, lifts, sums, stretches, far = kept
+    dtype = v.dtype
+    grad, v, weight = grad.to(sums.dtype), v.to(sums.dtype), weight.to(sums.dtype)
+    by_v, by_k, by_sums, by_weight = (
+        v.new_empty(v.shape),
+        np.zeros(len(lifts)),
+        torch.empty_like(sums),
+        torch.zeros_like(weight),
+    )
+    x, g = as_array(v), as_array(grad)
+    rows = as_array(sums), *factors, as_array(weight), EDGE, stretches.numpy(), g
+    _lower_backward(*rows, by_sums.numpy(), by_weight.numpy(), by_k)
+    if far is not None:
+        by_far, by_far_weight = np.zeros_like(far.sums), np.zeros_like(far.weight)
+        far_rows = far.sums, *factors, far.weight, EDGE, far.stretches, g[far.rows].astype(np.float64)
+        _lower_backward(*far_rows, by_far, by_far_weight, by_k)
+        by_sums.numpy()[far.rows], by_weight.numpy()[far.rows] = 0, by_far_weight
+    by_lifts = multiply(matrices[1], by_sums)
+    _lift_backward(x, *factors, lifts.numpy(), by_lifts.numpy(), by_v.numpy(), by_k)
+    if far is not None:
+        _sum_rows_backward(x, *factors, lifts.numpy(), *_arrays(matrices[0]), far.rows, by_far, by_v.numpy(), by_k)
+        return by_v.to(dtype), by_k, by_sums, by_weight, by_far
+    return by_v.to(dtype), by_k, by_sums, by_weight, None
 
 
 @loop
-def _entry_products(
-    by_sums: Array, by_weight: Array, lifted: Array, rows: Array, cols: Array, start: int, stop: int, out: Array
-) -> None:
-    for e in range(start, stop):
+def _entry_products(by_sums: Array, by_weight: Array, lifted: Array, rows: Array, cols: Array, out: Array) -> None:
+    """⟨∂/∂S_i, lift(v_j)⟩ + ∂/∂w_i of the entries of a matrix."""
+    for e in range(out.shape[0]):
         i, j, total = rows[e], cols[e], np.float64(by_weight[rows[e]])
         for c in range(lifted.shape[1]):
             total += by_sums[i, c] * lifted[j, c]
@@ -368,32 +485,34 @@ class _Midpoints(torch.autograd.Function):
         rows: Tensor,
         cols: Tensor,
         dims: Sequence[int],
-        matrices: tuple[MatrixOf, MatrixOf, Tensor],
+        matrices: tuple[Tensor, Tensor, Tensor],
         twin: Callable[..., Tensor],
     ) -> Tensor:
-        matrix, ctx.transpose, weight = matrices
-        out, kept = forward(v, k, dims, matrix, weight)
-        ctx.dims, ctx.inputs, ctx.twin = dims, 3 if ctx.needs_input_grad[2] else 2, twin
+        *ctx.matrices, weight = matrices
+        out, kept = forward(v, Factors.of(k, dims), ctx.matrices[0], weight)
+        ctx.factors, ctx.far = kept.factors, kept.far
+        ctx.inputs, ctx.twin = 3 if ctx.needs_input_grad[2] else 2, twin
         # Entries are saved so that torch notices if they change before the backward pass.
         entries = [part for part in (values, rows, cols) if not part.is_inference()]
-        ctx.save_for_backward(v, k, *entries, weight, *kept)
+        ctx.save_for_backward(v, k, *entries, weight, kept.lifts, kept.sums, kept.stretches)
         return out
 
     @staticmethod
     @second_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         v, k, *entries, weight, lifts, sums, stretches = ctx.saved_tensors
-        kept = Kept(lifts, sums, stretches)
-        by_v, by_k, *by_rows = backward(grad, v, k, ctx.dims, ctx.transpose, weight, kept)
+        kept = Kept(ctx.factors, lifts, sums, stretches, ctx.far)
+        by_v, by_kappa, by_sums, by_weight, by_far = backward(grad, v, ctx.matrices, weight, kept)
+        by_k = k.new_tensor(by_kappa)
         if not ctx.needs_input_grad[2]:
             return by_v, by_k, *[None] * 6
         values, rows, cols = entries
-        lifted, *_ = _lift_all(v, k, ctx.dims, FARTHEST, sums.dtype)
+        if by_far is not None:
+            by_sums = by_sums.double()
+            by_sums.numpy()[ctx.far.rows] = by_far
+        lifted, *_ = _lift_all(v.to(by_sums.dtype), ctx.factors, FARTHEST)
         by_values = torch.empty_like(values)
-        by_sums, by_weight, x, i, j, out = map(as_array, (*by_rows, lifted, rows, cols, by_values))
-        for_row_blocks(
-            len(values), lambda start, stop, _: _entry_products(by_sums, by_weight, x, i, j, start, stop, out)
-        )
+        _entry_products(*map(as_array, (by_sums, by_weight, lifted, rows, cols, by_values)))
         return by_v, by_k, by_values, *[None] * 5
 
 
@@ -402,7 +521,7 @@ def midpoint_rows(
     k: Tensor,
     dims: Sequence[int],
     entries: tuple[Tensor, Tensor, Tensor],
-    matrices: tuple[MatrixOf, MatrixOf, Tensor],
+    matrices: tuple[Tensor, Tensor, Tensor],
     twin: Callable[..., Tensor],
 ) -> Tensor:
     """Midpoints that are differentiable with respect to V, κ and the entries of A, by compiled loops.
@@ -412,7 +531,7 @@ def midpoint_rows(
         k: Curvatures of the factors, (F,).
         dims: Dimensions of the factors.
         entries: Values, rows and columns of A's entries.
-        matrices: A and its transpose as CSR tensors in a dtype, and the row sums of A, (M,).
+        matrices: A and its transpose as CSR tensors, see `forward`, and the row sums of A, (M,).
         twin: The same as a function of V, κ and the values in torch, for second derivatives.
     """
     return cast(Tensor, _Midpoints.apply(v, k, *entries, dims, matrices, twin))

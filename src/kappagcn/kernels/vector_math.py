@@ -11,8 +11,6 @@ import math
 import numba
 import numpy as np
 
-from kappagcn.kernels.intrinsics import bits_of, float_of
-
 __all__ = [
     "LARGEST_TURN",
     "LOG2",
@@ -52,9 +50,9 @@ C2, C4, C6, C8, C10, C12, C14, C16 = ((-1) ** (n // 2) / math.factorial(n) for n
 @inlined
 def exponent_and_mantissa(x: float) -> tuple[float, float]:
     """e and m with x = m·2^e and √½ ≤ m < √2, for normal x > 0."""
-    bits = bits_of(x)
+    bits = np.float64(x).view(np.int64)
     above = bits - SQRT_HALF  # its exponent is e
-    return float(np.int32(above >> 52)), float_of(bits - (above & EXPONENT))
+    return float(np.int32(above >> 52)), np.int64(bits - (above & EXPONENT)).view(np.float64)
 
 
 @inlined
@@ -102,7 +100,8 @@ def exponential(x: float) -> float:
     total = E10 + r * (E11 + r * (E12 + r * E13))
     total = E6 + r * (E7 + r * (E8 + r * (E9 + r * total)))
     total = 1 + r * (1 + r * (E2 + r * (E3 + r * (E4 + r * (E5 + r * total)))))
-    grown: float = float_of(bits_of(total) + (np.int64(np.int32(n)) << 52))
+    bits = np.float64(total).view(np.int64) + (np.int64(np.int32(n)) << 52)
+    grown: float = np.int64(bits).view(np.float64)
     return grown
 
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
@@ -40,8 +39,11 @@ def point_features(x: Tensor, kappas: Sequence[float], *, split: bool = False) -
     """
     x = _floating(x)
     if split and len(kappas) > 1:
-        shares = zip(np.array_split(np.arange(x.shape[1]), len(kappas)), kappas, strict=True)
-        return _side_by_side([point_features(_columns(x, own), [kappa]) for own, kappa in shares])
+        columns = torch.arange(x.shape[1]).tensor_split(len(kappas))
+        shares = [point_features(_columns(x, own), [kappa]) for own, kappa in zip(columns, kappas, strict=True)]
+        if x.layout == torch.strided:
+            return torch.cat(shares, 1)
+        return as_features(sp.hstack([from_tensor(part) for part in shares]), sparse=True)
     curved = max((abs(kappa) for kappa in kappas), default=0.0) or 1.0
     norms = _row_norms(x)
     scale = 1 / (2 * curved**0.5 * norms.max().clamp(min=torch.finfo(norms.dtype).tiny)) if len(norms) else 1.0
@@ -80,8 +82,7 @@ def _row_norms(x: Tensor) -> Tensor:
     if x.layout == torch.strided:
         norms: Tensor = torch.linalg.vector_norm(x, dim=1)
         return norms
-    squares = from_tensor(x).power(2).sum(axis=1)
-    return torch.from_numpy(np.sqrt(np.asarray(squares)).ravel())
+    return torch.from_numpy(np.sqrt(from_tensor(x).power(2).sum(axis=1)))
 
 
 def _scale_rows(x: Tensor, factors: Tensor) -> Tensor:
@@ -91,14 +92,8 @@ def _scale_rows(x: Tensor, factors: Tensor) -> Tensor:
     return as_features(sp.diags_array(factors.numpy()) @ from_tensor(x), sparse=True).to(x.dtype)
 
 
-def _columns(x: Tensor, own: NDArray[np.intp]) -> Tensor:
-    return x[:, own] if x.layout == torch.strided else as_features(from_tensor(x)[:, own], sparse=True)
-
-
-def _side_by_side(parts: list[Tensor]) -> Tensor:
-    if parts[0].layout == torch.strided:
-        return torch.cat(parts, 1)
-    return as_features(sp.hstack([from_tensor(part) for part in parts]), sparse=True)
+def _columns(x: Tensor, own: Tensor) -> Tensor:
+    return x[:, own] if x.layout == torch.strided else as_features(from_tensor(x)[:, own.numpy()], sparse=True)
 
 
 class PointFeatures(BaseTransform):

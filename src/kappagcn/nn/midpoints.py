@@ -13,7 +13,7 @@ from torch.library import custom_op
 from kappagcn.geometry.numerics import ROW_EXPONENT, ROW_FAR_TANGENT, ROW_NEAR, ball_gap
 from kappagcn.geometry.vectors import dot
 from kappagcn.kernels.dispatch import runs_loops
-from kappagcn.kernels.midpoints import Kept, backward, forward, lift_rows, lower_by_torch, midpoint_rows
+from kappagcn.kernels.midpoints import Factors, backward, forward, lift_rows, lower_by_torch, midpoint_rows, precision
 from kappagcn.sparse import Matrix, SparseMatrix
 from kappagcn.sparse.compressed import csr_tensor
 from kappagcn.tracing import is_cheap_to_read, is_compiled_for_cpu, is_slow_to_read
@@ -40,21 +40,15 @@ def midpoints(
         rows = _in_steps(v, k, dims, adjacency)
     elif is_compiled_for_cpu(v, k) and adjacency.is_local():
         tensors = *adjacency.csr(), *adjacency.csr_transpose(), adjacency.row_sums()
-        rows = cast(Tensor, midpoints_operation(v, k.double(), dims, *tensors)[0])
+        rows = cast(Tensor, midpoints_operation(v, k.double(), dims, *tensors))
     elif runs_loops(v, k, adjacency.values) and (not adjacency.requires_grad or adjacency.is_non_negative()):
         constant = adjacency.with_values(adjacency.values.detach()) if adjacency.requires_grad else adjacency
-        matrix, transpose = (partial(_matrix, constant, number) for number in (0, 1))
-        matrices = matrix, transpose, constant.row_sums()
+        matrices = *constant.to(precision(v, k)).matrices(), constant.row_sums()
         entries = adjacency.values, adjacency.rows, adjacency.cols
         rows = midpoint_rows(v, k.double(), dims, entries, matrices, partial(_twin, dims=dims, adjacency=adjacency))
     else:
         rows = _in_steps(v, k, dims, adjacency)
     return rows if bias is None else rows + bias
-
-
-def _matrix(adjacency: SparseMatrix, number: int, dtype: torch.dtype) -> Tensor:
-    """The matrix (0) or its transpose (1) in a dtype, cached."""
-    return adjacency.to(dtype).matrices()[number]
 
 
 def _twin(
@@ -140,7 +134,7 @@ def midpoints_operation(
     turned_indices: Tensor,
     turned_values: Tensor,
     weight: Tensor,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+) -> Tensor:
     """`kernels.midpoints.forward` as a function that ``torch.compile`` calls as it is.
 
     Args:
@@ -149,26 +143,22 @@ def midpoints_operation(
         dims: Dimensions of the factors.
         starts: A by rows: first entry of each row, (M + 1,); with its columns and values, (E,).
         indices: Columns.
-        values: Values, in v's dtype.
+        values: Values.
         turned_starts: The transpose of A by rows, (N + 1,), (E,) and (E,).
         turned_indices: Columns.
         turned_values: Values.
-        weight: Row sums of A, (M,), in v's dtype.
+        weight: Row sums of A, (M,).
 
     Returns:
-        The midpoints, (M, D), `kernels.midpoints.Kept` in float64, and whether sums were computed in float64, (1,).
+        The midpoints, (M, D).
     """
-    shape = len(weight), len(v)
-    out, kept = forward(v, k, dims, lambda dtype: csr_tensor(starts, indices, values.to(dtype), shape), weight)
-    wide = torch.tensor([kept.sums.dtype == torch.float64])
-    return out, kept.lifts, kept.sums.double(), kept.stretches, wide
+    matrix = csr_tensor(starts, indices, values.to(precision(v, k)), (len(weight), len(v)))
+    return forward(v, Factors.of(k, dims), matrix, weight)[0]
 
 
 @midpoints_operation.register_fake
-def _(v: Tensor, k: Tensor, dims: Sequence[int], *arrays: Tensor) -> tuple[Tensor, ...]:
-    (n, d), m, count = v.shape, arrays[-1].shape[0], len(dims)
-    kept = (v.new_empty(size, dtype=torch.float64) for size in ((n, 2 * count), (m, d + count), (m, count)))
-    return v.new_empty(m, d), *kept, v.new_empty(1, dtype=torch.bool)
+def _(v: Tensor, k: Tensor, dims: Sequence[int], *arrays: Tensor) -> Tensor:
+    return v.new_empty(arrays[-1].shape[0], v.shape[1])
 
 
 @custom_op("kappagcn::midpoints_backward", mutates_args=(), device_types="cpu")
@@ -177,28 +167,21 @@ def midpoints_backward(
     v: Tensor,
     k: Tensor,
     dims: Sequence[int],
+    starts: Tensor,
+    indices: Tensor,
+    values: Tensor,
     turned_starts: Tensor,
     turned_indices: Tensor,
     turned_values: Tensor,
     weight: Tensor,
-    lifts: Tensor,
-    sums: Tensor,
-    stretches: Tensor,
-    wide: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of midpoints with respect to V, (N, D), and κ, (F,)."""
-    shape = len(v), len(weight)
-    kept = Kept(lifts, sums if bool(wide) else sums.to(v.dtype), stretches)
-    by_v, by_k, *_ = backward(
-        grad,
-        v,
-        k,
-        dims,
-        lambda dtype: csr_tensor(turned_starts, turned_indices, turned_values.to(dtype), shape),
-        weight,
-        kept,
-    )
-    return by_v, by_k
+    """Gradients of midpoints with respect to V, (N, D), and κ, (F,); what they need is computed again."""
+    dtype = precision(v, k)
+    matrix = csr_tensor(starts, indices, values.to(dtype), (len(weight), len(v)))
+    transpose = csr_tensor(turned_starts, turned_indices, turned_values.to(dtype), (len(v), len(weight)))
+    _, kept = forward(v, Factors.of(k, dims), matrix, weight)
+    by_v, by_k, *_ = backward(grad, v, (matrix, transpose), weight, kept)
+    return by_v, k.new_tensor(by_k)
 
 
 @midpoints_backward.register_fake
@@ -206,12 +189,12 @@ def _(grad: Tensor, v: Tensor, k: Tensor, dims: Sequence[int], *arrays: Tensor) 
     return v.new_empty(v.shape), k.new_empty(k.shape)
 
 
-def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    v, k, ctx.dims, _, _, _, *transpose, weight = inputs
-    ctx.save_for_backward(v, k, *transpose, weight, *output[1:])
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    v, k, ctx.dims, *arrays = inputs
+    ctx.save_for_backward(v, k, *arrays)
 
 
-def _backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     v, k, *arrays = ctx.saved_tensors
     return *midpoints_backward(grad, v, k, ctx.dims, *arrays), *[None] * 8
 

@@ -40,6 +40,11 @@ class _Entry(NamedTuple):
 _cache: WeakTensorKeyDictionary = WeakTensorKeyDictionary()  # by identity; entries are removed with their tensor
 
 
+def _is_plain(t: Tensor) -> bool:
+    """Whether a tensor on the CPU gets no gradient, and torch counts its changes."""
+    return type(t) is Tensor and t.is_cpu and not t.requires_grad and not t.is_inference()
+
+
 def cached(source: Tensor, key: Any, make: Callable[[], T], other: Tensor | None = None) -> T:
     """The value of `make`, kept as long as `source` lives and neither it nor `other` is changed in place.
 
@@ -47,8 +52,7 @@ def cached(source: Tensor, key: Any, make: Callable[[], T], other: Tensor | None
     value must not refer to `source`, which would then never be removed.
     """
     tensors = (source,) if other is None else (source, other)
-    plain = all(type(t) is Tensor and t.is_cpu and not t.requires_grad and not t.is_inference() for t in tensors)
-    if not plain or not is_concrete(*tensors):
+    if torch.compiler.is_compiling() or not all(_is_plain(t) for t in tensors) or not is_concrete(*tensors):
         return make()
     entries: dict[Any, _Entry] = _cache.setdefault(source, {})
     values = source if source.layout == torch.strided else source._values() if source.is_sparse else source.values()

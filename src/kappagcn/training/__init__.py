@@ -12,11 +12,9 @@ if TYPE_CHECKING:
     from kappagcn.classification.minibatch import MiniBatch, MiniBatches
     from kappagcn.classification.parts import Partitioned
     from kappagcn.classification.task import NodeClassification, SelfTraining
-    from kappagcn.embedding.graph_distances import GraphDistances
-    from kappagcn.embedding.near_pairs import NearPairs
-    from kappagcn.embedding.neighbour_precision import mean_average_precision
+    from kappagcn.embedding.graph_distances import GraphDistances, NearPairs
     from kappagcn.embedding.pair_objectives import distortion, pair_loss
-    from kappagcn.embedding.quality import Distortion, measure
+    from kappagcn.embedding.quality import Distortion, mean_average_precision, measure
     from kappagcn.embedding.ranking import Neighbours, ranking_loss
     from kappagcn.embedding.tasks import EmbeddingTask, RankingTask, SampledEmbeddingTask, SharedEmbeddingTask
     from kappagcn.links.fitting import fit_links, link_task
@@ -44,11 +42,9 @@ _HOMES = {
     "classification.minibatch": ("MiniBatch", "MiniBatches"),
     "classification.parts": ("Partitioned",),
     "classification.task": ("NodeClassification", "SelfTraining"),
-    "embedding.graph_distances": ("GraphDistances",),
-    "embedding.near_pairs": ("NearPairs",),
-    "embedding.neighbour_precision": ("mean_average_precision",),
+    "embedding.graph_distances": ("GraphDistances", "NearPairs"),
     "embedding.pair_objectives": ("distortion", "pair_loss"),
-    "embedding.quality": ("Distortion", "measure"),
+    "embedding.quality": ("Distortion", "mean_average_precision", "measure"),
     "embedding.ranking": ("Neighbours", "ranking_loss"),
     "embedding.tasks": ("EmbeddingTask", "RankingTask", "SampledEmbeddingTask", "SharedEmbeddingTask"),
     "links.fitting": ("fit_links", "link_task"),

@@ -115,9 +115,9 @@ ARGUMENTS = {
 }
 
 
-def regularisation(are_sparse_counts: bool, dropout: str = "dropout") -> dict[str, float]:
-    """Dropout and L² for "auto": sparse counts, such as words of documents, get both, measurements neither."""
-    return {dropout: 0.5, "l2": 5e-4} if are_sparse_counts else {dropout: 0.0, "l2": 0.0}
+def regularisation(is_needed: bool, dropout: str = "dropout") -> dict[str, float]:
+    """Dropout and L² for "auto"."""
+    return {dropout: 0.5, "l2": 5e-4} if is_needed else {dropout: 0.0, "l2": 0.0}
 
 
 def default_normalization(x: Tensor) -> str:

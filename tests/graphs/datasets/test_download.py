@@ -8,7 +8,7 @@ import pytest
 
 from http_server import site
 from kappagcn.errors import DownloadError, IntegrityError
-from kappagcn.graphs.datasets.download import fetch, verified_bytes
+from kappagcn.graphs.datasets.sources import fetch, verified_bytes
 from workers import Worker, wait_until
 
 CONTENT = bytes(range(256)) * 40

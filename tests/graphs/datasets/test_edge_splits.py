@@ -131,7 +131,7 @@ def test_impossible_splits_are_refused(data, shares, message):
         ([[0, 0], [1, 1]], [[2], [3]], "every pair once in train, found some twice"),
         ([[0, 1], [1, 2]], [[1], [0]], "train and validation to differ, found 1 in both"),
         ([[0], [9]], [[1], [2]], "nodes from 0 to 4, found 0 to 9"),
-        ([[0], [0]], [[1], [2]], "a node with itself"),
+        ([[0], [0]], [[1], [2]], "node 0 with itself"),
         (torch.empty(2, 0, dtype=torch.int64), [[1], [2]], "edges to train on, found none left"),
     ],
 )

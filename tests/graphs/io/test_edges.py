@@ -393,5 +393,5 @@ def test_pairs_in_memory_by_number_or_name():
     with pytest.raises(GraphError, match="pairs: expected nodes from 0 to 2"):
         as_pairs(np.array([[0, 3]]), INDEX, 3)
     for loop in ([("a", "b"), ("c", "c")], np.array([[0, 1], [2, 2]])):
-        with pytest.raises(GraphFileError, match="found node 2 paired with itself"):
+        with pytest.raises(GraphError, match="found node 2 with itself"):
             as_pairs(loop, INDEX, 3)

@@ -79,21 +79,6 @@ def test_blocks_cover_the_sources_in_order_and_stay_small():
     assert seen == list(range(999, -1, -1))
 
 
-def test_all_pairs_are_kept_and_found_again(tmp_path, monkeypatch):
-    data = torus(200, 0.2)
-    first = shortest_paths(data, cache=tmp_path)
-    (kept,) = (tmp_path / "distances").iterdir()
-    monkeypatch.setattr(paths, "_blocks", None)  # must not be needed again
-    assert torch.equal(shortest_paths(data, cache=tmp_path), first)
-    monkeypatch.undo()
-    kept.write_bytes(kept.read_bytes()[:-10])  # damaged: computed again
-    assert torch.equal(shortest_paths(data, cache=tmp_path), first)
-    assert torch.equal(shortest_paths(data, cache=tmp_path), first)
-    other = torus(200, 0.2, seed=1)
-    assert not torch.equal(shortest_paths(other, cache=tmp_path), first)
-    assert len(list((tmp_path / "distances").iterdir())) == 2
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -128,23 +113,6 @@ def test_the_second_sweep_finds_a_trees_diameter_from_anywhere():
     data = balanced_tree(5, 3)
     for start in (0, 50, 363):
         assert second_sweep(data, shortest_paths(data, [start])[0].numpy()) == 10
-
-
-def put(folder, name, text):
-    path = folder / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
-
-
-def test_a_cache_that_cannot_be_used_is_done_without(tmp_path):
-    data = G.cycle(9)
-    first = G.shortest_paths(data, cache=tmp_path)
-    (kept,) = (tmp_path / "distances").iterdir()
-    for damage in (b"PK\x03\x04 no zip", b"\x93NUMPY\x01\x00\x10\x00{'descr: oops    ", b"", b"\x80\x04."):
-        kept.write_bytes(damage)
-        assert torch.equal(G.shortest_paths(data, cache=tmp_path), first)
-    with pytest.warns(UserWarning, match="could not be kept"):
-        assert torch.equal(G.shortest_paths(data, cache=put(tmp_path, "file", "")), first)
 
 
 def test_an_all_pairs_matrix_of_floats_counts_eight_bytes():

@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from kappagcn.errors import GraphError, described
 from kappagcn.graphs.datasets.preprocess import count_degrees
 from kappagcn.graphs.datasets.splits import VISIBLE
-from kappagcn.graphs.negatives import NegativeSampler, pair_keys
+from kappagcn.graphs.negatives import NegativeSampler, checked_pairs, pair_keys
 
 __all__ = ["EdgeSplit", "LabelledPairs", "edge_split", "time_split"]
 
@@ -134,17 +134,7 @@ class EdgeSplit:
 def _pairs(pairs: Any, num_nodes: int, name: str) -> Tensor:
     """Pairs of different nodes, lower number first, (2, P)."""
     array = torch.as_tensor(pairs)
-    if array.numel() == 0:
-        return torch.empty(2, 0, dtype=torch.int64)
-    if array.dim() != 2 or array.shape[0] != 2 or array.is_floating_point() or array.dtype == torch.bool:
-        raise GraphError(f"{name}: expected pairs of nodes as integers (2, P), found {tuple(array.shape)}.")
-    if not 0 <= int(array.min()) <= int(array.max()) < num_nodes:
-        raise GraphError(
-            f"{name}: expected nodes from 0 to {num_nodes - 1}, found {int(array.min())} to {int(array.max())}."
-        )
-    if (array[0] == array[1]).any():
-        raise GraphError(f"{name}: expected pairs of two nodes, found a node with itself.")
-    array = array.to(torch.int64)
+    array = checked_pairs(array if array.numel() else torch.empty(2, 0, dtype=torch.int64), num_nodes, name)
     return torch.stack((array.min(0).values, array.max(0).values))
 
 

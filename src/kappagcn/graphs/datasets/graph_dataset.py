@@ -12,11 +12,9 @@ import torch
 from torch_geometric.data import Data, InMemoryDataset
 
 from kappagcn.errors import DownloadError, GraphError, GraphFileError, IntegrityError
-from kappagcn.graphs.datasets.built_in import BUILT_IN
-from kappagcn.graphs.datasets.download import expected_hash, fetch, verified_bytes
 from kappagcn.graphs.datasets.preprocess import AIRPORT_NAMES, airport_features
 from kappagcn.graphs.datasets.raw_formats import READERS
-from kappagcn.graphs.datasets.sources import Entry, Source, find_entry
+from kappagcn.graphs.datasets.sources import Entry, Source, expected_hash, fetch, find_entry, verified_bytes
 from kappagcn.graphs.datasets.splits import (
     TEST_SEEDS,
     VALIDATION_SEEDS,
@@ -26,6 +24,7 @@ from kappagcn.graphs.datasets.splits import (
     public_splits,
     random_split,
 )
+from kappagcn.graphs.generators import BUILT_IN
 from kappagcn.graphs.io.node_data import as_features, compact_features
 from kappagcn.graphs.io.npz import graph_from_arrays, read_arrays, read_csr
 from kappagcn.graphs.io.undirected import Array, name_source_in_errors
@@ -158,32 +157,32 @@ def dataset_arrays(
     progress: bool = True,
 ) -> dict[str, Array]:
     """The arrays of a dataset, in the form of `npz`'s table: from `root`, the cache, or its source, in this order."""
-    store = _store(cache)
-    if root is not None:
-        if not Path(root).is_dir():
-            raise DownloadError(f"expected a folder with datasets, found nothing at {str(root)!r}.")
-        if files := _stored_files(entry, Path(root)):
-            return _read(entry, files)
-    try:
-        if files := _stored_files(entry, store):
-            return _read(entry, files)
-    except IntegrityError:
-        if not download:
-            raise  # otherwise a damaged file in our own cache is downloaded again
+    if root is not None and not Path(root).is_dir():
+        raise DownloadError(f"expected a folder with datasets, found nothing at {str(root)!r}.")
+    *roots, store = _folders(root, cache)
+    for folder in (*roots, store):
+        try:
+            if files := _stored_files(entry, folder):
+                return _read(entry, files)
+        except IntegrityError:
+            if folder != store or not download:
+                raise  # otherwise a damaged file in our own cache is downloaded again
     return _from_source(entry, root, store, download, progress)
 
 
 def locate(entry: Entry, root: str | Path | None = None, *, cache: str | Path | None = None) -> Path | None:
     """The file or folder of a dataset on this machine, or None. Nothing is read or checked."""
-    for folder in (_store(cache),) if root is None else (Path(root), _store(cache)):
+    for folder in _folders(root, cache):
         if files := _stored_files(entry, folder):
             first = next(iter(files))
             return first if first.parent == folder else first.parent
     return None
 
 
-def _store(cache: str | Path | None) -> Path:
-    return Path(cache) if cache is not None else cache_folder() / "datasets"
+def _folders(root: str | Path | None, cache: str | Path | None) -> list[Path]:
+    """The folders to search, the cache last."""
+    store = Path(cache) if cache is not None else cache_folder() / "datasets"
+    return [store] if root is None else [Path(root), store]
 
 
 def _stored_files(entry: Entry, folder: Path) -> dict[Path, Source] | None:

@@ -11,9 +11,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.datasets.built_in import BUILT_IN
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset
 from kappagcn.graphs.datasets.sources import catalogue, suggestion
+from kappagcn.graphs.generators import BUILT_IN
 from kappagcn.graphs.io.edges import from_edges
 from kappagcn.graphs.io.graphml import from_networkx
 from kappagcn.graphs.io.pyg import from_pyg

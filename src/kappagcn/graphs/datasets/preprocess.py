@@ -95,8 +95,7 @@ def airport_features(feat: Any, degree: Any, *, scaling: str = "hgcn") -> Array:
         feat: The first four of the stored columns, (N, 4); a fifth, which determines the label, is ignored.
         degree: Number of neighbours in the stored graph, a self-loop included, (N,).
         scaling: Scaling of the four columns. ``"hgcn"`` divides each row by its sum, as HGCN does, although the sum may
-            be negative or nearly zero (entries reach 286); ``"standard"`` scales each column to mean 0 and variance 1;
-            ``"none"`` leaves them unchanged.
+            be negative or nearly zero (entries reach 286); ``"none"`` leaves them unchanged.
 
     >>> airport_features(np.ones((2, 4)), [2, 9], scaling="none")
     array([[1., 1., 1., 1., 0., 0., 1., 0., 0., 0., 1.],
@@ -106,10 +105,8 @@ def airport_features(feat: Any, degree: Any, *, scaling: str = "hgcn") -> Array:
     if scaling == "hgcn":
         total = columns.sum(axis=1, keepdims=True)
         columns = np.divide(columns, total, out=np.zeros_like(columns), where=total != 0)
-    elif scaling == "standard":
-        columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
     elif scaling != "none":
-        raise GraphError(f"expected scaling hgcn, standard or none, found {scaling!r}.")
+        raise GraphError(f"expected scaling hgcn or none, found {scaling!r}.")
     return np.concatenate([columns, _degree_columns(np.asarray(degree)), np.ones((len(columns), 1))], axis=1)
 
 

@@ -14,6 +14,7 @@ from kappagcn.graphs.io.npz_forms import csr_arrays, standard_arrays
 from kappagcn.graphs.io.undirected import Array
 
 Files = dict[str, bytes]
+MASKS = ("train_masks", "val_masks", "test_masks")
 
 
 def adjacency_arrays(edges: Array, nodes: int, *, both_ways: bool = True) -> dict[str, Array]:
@@ -22,50 +23,31 @@ def adjacency_arrays(edges: Array, nodes: int, *, both_ways: bool = True) -> dic
     return csr_arrays("adj", sp.csr_array((np.ones(len(rows), np.float32), (rows, cols)), shape=(nodes, nodes)))
 
 
-def _only(files: Files) -> tuple[str, bytes]:
+def arrays(files: Files) -> dict[str, Array]:
+    """npz of PPNP, nettack, gnn-benchmark and yandex-research in the usual keys; pickled None is left out."""
     ((name, content),) = files.items()
-    return name, content
-
-
-def sparse_graph(files: Files) -> dict[str, Array]:
-    """PPNP's, nettack's and gnn-benchmark's npz: matrices as four arrays each; pickled None is left out."""
-    name, content = _only(files)
-    arrays = read_arrays(io.BytesIO(content), source=name, pickled=[])
-    named = standard_arrays(arrays, name)
-    converted: dict[str, Array] = {}
+    known = standard_arrays(read_arrays(io.BytesIO(content), source=name, pickled=[]), name)
+    if "edge_index" in known:
+        known |= adjacency_arrays(known["edge_index"].T, len(known["labels"]))
+    converted = {key: known[key] for key in ("attr_dense", *MASKS) if key in known}
     for prefix in ("adj", "attr"):
-        if f"{prefix}_data" in named:
-            converted |= csr_arrays(prefix, read_csr(named, f"{prefix}_", name))
-    if "attr_dense" in named:
-        converted["attr_dense"] = named["attr_dense"]
+        if f"{prefix}_data" in known:
+            converted |= csr_arrays(prefix, read_csr(known, f"{prefix}_", name))
     for key in ("labels", *NAMES):
-        if key in named and named[key].ndim == 1 and named[key].dtype.kind in "iufUS":
-            converted[key] = np.char.strip(named[key]) if named[key].dtype.kind in "US" else named[key]
+        if key in known and known[key].ndim == 1 and known[key].dtype.kind in "iufUS":
+            converted[key] = np.char.strip(known[key]) if known[key].dtype.kind in "US" else known[key]
     return converted
-
-
-def heterophilous(files: Files) -> dict[str, Array]:
-    """yandex-research's npz: edges as pairs, features dense, ten splits as masks."""
-    name, content = _only(files)
-    arrays = read_arrays(io.BytesIO(content), source=name, pickled=[])
-    edges, features, labels = (arrays[key] for key in ("edges", "node_features", "node_labels"))
-    return {
-        **adjacency_arrays(edges, len(labels)),
-        **csr_arrays("attr", features.astype(np.float32)),
-        "labels": labels,
-        **{key: arrays[key].astype(bool) for key in ("train_masks", "val_masks", "test_masks")},
-    }
 
 
 def disease(files: Files) -> dict[str, Array]:
     """HGCN's disease trees: ``u,v`` per line, labels as npy, features, where there are any, in SciPy's npz format."""
     ends = {name.rsplit(".", 2)[1]: content for name, content in files.items()}
     labels = np.load(io.BytesIO(ends["labels"]), allow_pickle=False).astype(np.int64)
-    arrays = {**adjacency_arrays(_numbers(ends["edges"], ","), len(labels)), "labels": labels}
+    graph = {**adjacency_arrays(_numbers(ends["edges"], ","), len(labels)), "labels": labels}
     if "feats" in ends:
         matrix = read_csr(read_arrays(io.BytesIO(ends["feats"]), source="feats", pickled=[]), "", "feats")
-        arrays["attr_dense"] = matrix.toarray().astype(np.float32)
-    return arrays
+        graph["attr_dense"] = matrix.toarray().astype(np.float32)
+    return graph
 
 
 def struc2vec(files: Files) -> dict[str, Array]:
@@ -79,13 +61,15 @@ def struc2vec(files: Files) -> dict[str, Array]:
 
 def edge_list(files: Files) -> dict[str, Array]:
     """One ``u v`` per line, nodes numbered from 0."""
-    edges = _numbers(_only(files)[1])
+    (content,) = files.values()
+    edges = _numbers(content)
     return adjacency_arrays(edges, int(edges.max()) + 1)
 
 
 def closure(files: Files) -> dict[str, Array]:
     """``id1,id2,weight`` under a heading, nodes by name in alphabetical order."""
-    lines = _only(files)[1].decode("utf-8").split("\n")[1:]
+    (content,) = files.values()
+    lines = content.decode("utf-8").split("\n")[1:]
     pairs = np.array([line.split(",")[:2] for line in lines if line])
     names, positions = np.unique(pairs, return_inverse=True)
     return {**adjacency_arrays(positions.reshape(-1, 2), len(names), both_ways=False), "node_names": names}
@@ -96,5 +80,5 @@ def _numbers(content: bytes, separator: str | None = None, skip: int = 0) -> Arr
 
 
 READERS: dict[str, Callable[[Files], dict[str, Array]]] = {
-    reader.__name__: reader for reader in (sparse_graph, heterophilous, disease, struc2vec, edge_list, closure)
+    reader.__name__: reader for reader in (arrays, disease, struc2vec, edge_list, closure)
 }

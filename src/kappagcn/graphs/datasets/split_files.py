@@ -11,8 +11,6 @@ are used for it too. Those of edges are ``train``, ``validation`` and ``test``, 
 """
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +26,7 @@ from kappagcn.graphs.io.edges import read_pairs
 from kappagcn.graphs.io.node_table import read_labels
 from kappagcn.graphs.io.npz import read_arrays
 from kappagcn.graphs.io.tables import read_times
-from kappagcn.graphs.io.undirected import node_id, node_index
+from kappagcn.graphs.io.undirected import name_source_in_errors, node_id, node_index
 from kappagcn.io_atomic import atomic_write, save_arrays
 
 __all__ = ["read_edge_split", "read_split", "save_edge_split", "save_split"]
@@ -36,6 +34,7 @@ __all__ = ["read_edge_split", "read_split", "save_edge_split", "save_split"]
 PARTS = ("train", "stopping", "validation", "test")
 EDGE_PARTS = ("train", "validation", "test")
 NEGATIVES = ("validation_negatives", "test_negatives")
+EXPECTED = "a split as JSON, npz or CSV"
 ALIASES = {
     "val": "validation", "valid": "validation", "dev": "validation", "early_stopping": "stopping",
     **{f"{part}_mask": part for part in PARTS}, "val_mask": "validation",
@@ -54,7 +53,7 @@ def read_split(path: str | Path, data: Data) -> Split:
     600
     """
     path = Path(path)
-    with _split_errors(path):
+    with name_source_in_errors(path, EXPECTED):
         parts = {_part(name): nodes for name, nodes in _node_parts(path, data).items()}
         if (
             set(parts) - set(PARTS)
@@ -85,7 +84,7 @@ def read_edge_split(path: str | Path, data: Data, *, seed: int = 0) -> EdgeSplit
     EdgeSplit(mine: 851 train, 49 validation, 99 test)
     """
     path = Path(path)
-    with _split_errors(path):
+    with name_source_in_errors(path, EXPECTED):
         if path.suffix == ".npz":
             arrays = {name: torch.from_numpy(array) for name, array in read_arrays(path).items()}
             return _edge_split(path.stem, data, arrays, seed)
@@ -102,20 +101,6 @@ def read_edge_split(path: str | Path, data: Data, *, seed: int = 0) -> EdgeSplit
             raise GraphError(f"expected {', '.join(EDGE_PARTS + NEGATIVES)}, found {min(unknown)!r}.")
         masks = {part: torch.tensor([name == part for name in names]) for part in {*EDGE_PARTS, *names}}
         return _edge_split(path.stem, data, {part: listed.pairs[:, mask] for part, mask in masks.items()}, seed)
-
-
-@contextmanager
-def _split_errors(path: Path) -> Iterator[None]:
-    """Errors of readers as errors of a split, which name the file."""
-    try:
-        yield
-    except OSError as error:
-        raise GraphError(f"{path}: cannot be read ({error.strerror or error}).") from None
-    except GraphError as error:
-        message = str(error)
-        raise GraphError(message if message.startswith(str(path)) else f"{path}: {message}") from None
-    except (ValueError, RecursionError) as error:
-        raise GraphError(f"{path}: expected a split as JSON, npz or CSV, found something else ({error}).") from None
 
 
 def _part(name: Any) -> str:

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.io.undirected import Array
+from kappagcn.graphs.io.undirected import Array, checked_nodes
 
 KNOWN_SEED = 4143496719  # seed of PPNP: all splits of a dataset have the same test nodes
 TEST_SEEDS = (
@@ -142,12 +142,7 @@ class Split:
 
 
 def _nodes(part: Any) -> Tensor:
-    array = np.asarray(part)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise GraphError(f"expected nodes as a list of integers, found {array.dtype} of shape {array.shape}.")
-    if array.size and array.min() < 0:
-        raise GraphError(f"expected nodes from 0, found {array.min()}.")
-    return torch.from_numpy(array.astype(np.int64))
+    return torch.from_numpy(checked_nodes(part, None).astype(np.int64))
 
 
 def _labels(y: Any) -> Array:

@@ -33,6 +33,7 @@ from kappagcn.graphs.io.tables import (
     usual_ids,
 )
 from kappagcn.graphs.io.undirected import Array, assemble, node_id
+from kappagcn.graphs.negatives import checked_pairs
 
 __all__ = [
     "GAPS",
@@ -327,19 +328,7 @@ def as_pairs(pairs: object, index: dict[str, int], num_nodes: int) -> Tensor:
         except KeyError as unknown:
             raise GraphFileError(f"pairs: expected nodes of the graph, found {unknown}.") from None
     array = torch.as_tensor(pairs)
-    if array.dim() == 2 and array.shape[1] == 2:
-        array = array.t()
-    if array.dim() != 2 or array.shape[0] != 2 or array.is_floating_point() or array.dtype == torch.bool:
-        raise GraphFileError(f"pairs: expected pairs of nodes, (P, 2), found {array.dtype} {tuple(array.shape)}.")
-    if array.numel() and not 0 <= int(array.min()) <= int(array.max()) < num_nodes:
-        raise GraphFileError(
-            f"pairs: expected nodes from 0 to {num_nodes - 1}, found {int(array.min())} to {int(array.max())}."
-        )
-    if loops := array[0, array[0] == array[1]].tolist():
-        raise GraphFileError(
-            f"pairs: expected two different nodes in each pair, found node {loops[0]} paired with itself."
-        )
-    return array.to(torch.int64).contiguous()
+    return checked_pairs(array.t() if array.dim() == 2 and array.shape[1] == 2 else array, num_nodes)
 
 
 def _is_pair(pair: object) -> bool:

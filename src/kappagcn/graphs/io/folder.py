@@ -20,7 +20,6 @@ import math
 import mmap
 import shutil
 import tempfile
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,12 +31,12 @@ from numpy.lib import format as npy_format
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
+from kappagcn.graphs.io.node_data import csr_tensor, from_tensor
 from kappagcn.graphs.io.undirected import Array, name_source_in_errors
 
 __all__ = [
     "PER_NODE",
     "array_file",
-    "csr_features",
     "is_graph_folder",
     "map_folder",
     "new_folder",
@@ -151,12 +150,10 @@ def _arrays(data: Data, half: bool) -> dict[str, Array]:
     if x is not None and x.layout == torch.strided:
         arrays["features"] = _values(x, half)
     elif x is not None:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-            x = x.to_sparse_csr()
-        parts = {"indptr": x.crow_indices().long().numpy(), "indices": x.col_indices().long().numpy()}
-        arrays |= {f"features_{name}": part for name, part in (parts | {"values": _values(x.values(), half)}).items()}
-        arrays["features_shape"] = np.array(x.shape)
+        matrix = from_tensor(x)
+        arrays |= {"features_indptr": matrix.indptr.astype(np.int64), "features_indices": matrix.indices}
+        arrays |= {"features_values": _values(torch.from_numpy(matrix.data), half)}
+        arrays |= {"features_shape": np.array(matrix.shape)}
     return arrays
 
 
@@ -281,14 +278,5 @@ def _features(arrays: dict[str, Array]) -> torch.Tensor | None:
         return torch.from_numpy(arrays["features"])
     if "features_values" not in arrays:
         return None
-    starts, indices, values = (torch.from_numpy(arrays[f"features_{name}"]) for name in ("indptr", "indices", "values"))
-    return csr_features(starts, indices, values, tuple(arrays["features_shape"].tolist()))
-
-
-def csr_features(
-    starts: torch.Tensor, indices: torch.Tensor, values: torch.Tensor, size: tuple[int, ...]
-) -> torch.Tensor:
-    """A sparse CSR tensor of arrays that were checked."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-        return torch.sparse_csr_tensor(starts, indices, values, size=size, check_invariants=False)
+    starts, columns, values = (arrays[f"features_{name}"] for name in ("indptr", "indices", "values"))
+    return csr_tensor(starts, columns, values, tuple(arrays["features_shape"].tolist()))

@@ -32,7 +32,8 @@ def as_features(matrix: Any, *, sparse: bool = False) -> Tensor:
             "infinite or too large for float32. Fill them in or drop the column."
         )
     if sparse:
-        return _sparse_tensor(sp.csr_array(matrix))
+        rows = sp.csr_array(matrix)
+        return csr_tensor(rows.indptr, rows.indices, rows.data, rows.shape)
     if matrix.shape[0] * matrix.shape[1] * 4 > DENSE_LIMIT:
         raise GraphError(
             f"expected features that fit in {DENSE_LIMIT >> 30} GiB, found {matrix.shape[0]:,} × {matrix.shape[1]:,}. "
@@ -101,12 +102,12 @@ def from_tensor(x: Tensor) -> Any:
     return sp.csr_array((x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy()), shape=tuple(x.shape))
 
 
-def _sparse_tensor(matrix: sp.csr_array) -> Tensor:
-    rows, cols = (torch.from_numpy(part.astype(np.int64)) for part in (matrix.indptr, matrix.indices))
-    values = torch.from_numpy(matrix.data.astype(np.float32))
+def csr_tensor(starts: Any, columns: Any, values: Any, size: tuple[int, ...]) -> Tensor:
+    """A sparse CSR tensor of NumPy arrays or tensors that were checked."""
+    starts, columns, values = (torch.as_tensor(part) for part in (starts, columns, values))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-        return torch.sparse_csr_tensor(rows, cols, values, size=matrix.shape, check_invariants=False)
+        return torch.sparse_csr_tensor(starts.long(), columns.long(), values, size=size, check_invariants=False)
 
 
 def as_labels(labels: Any, num_classes: int | None = None) -> Tensor:

@@ -26,8 +26,8 @@ import torch
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError, GraphFileError
-from kappagcn.graphs.io.node_data import as_features, as_labels
-from kappagcn.graphs.io.npz_forms import USED, node_masks, standard_arrays
+from kappagcn.graphs.io.node_data import as_features, as_labels, from_tensor
+from kappagcn.graphs.io.npz_forms import USED, csr_arrays, node_masks, standard_arrays
 from kappagcn.graphs.io.undirected import Array, assemble, name_source_in_errors
 from kappagcn.io_atomic import atomic_write, save_arrays
 
@@ -238,5 +238,4 @@ def feature_arrays(x: torch.Tensor) -> dict[str, Array]:
     """Features as arrays with the keys of this module's table."""
     if x.layout != torch.sparse_csr:
         return {"attr_dense": x.numpy()}
-    parts = {"data": x.values(), "indices": x.col_indices().int(), "indptr": x.crow_indices()}
-    return {f"attr_{name}": part.numpy() for name, part in parts.items()} | {"attr_shape": np.array(x.shape)}
+    return csr_arrays("attr", from_tensor(x))

@@ -30,7 +30,6 @@ from kappagcn.errors import GraphError, GraphFileError
 Array = NDArray[Any]
 INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.0*)?", re.ASCII)
 ROUNDING = 1e-12  # relative error of a sum of squares in float64
-SLICE = 2**20  # edges looked at together
 LARGE, MAX_NODES_PER_ENTRY = 10**6, 100  # a larger graph needs an edge, feature or label for every 100 nodes
 
 
@@ -81,7 +80,9 @@ def assemble(
             f"expected nodes that have edges, features or labels, found {num_nodes:,} nodes for {entries:,} of those. "
             "Number the nodes without gaps."
         )
-    rows, cols = _checked_nodes(rows, num_nodes), _checked_nodes(cols, num_nodes)
+    if num_nodes >= 2**31:
+        raise GraphError(f"expected fewer than {2**31:,} nodes, found {num_nodes:,}.")
+    rows, cols = (checked_nodes(ends, num_nodes).astype(np.int32, copy=False) for ends in (rows, cols))
     if rows.shape != cols.shape:
         raise GraphError(f"expected as many edge starts as ends, found {len(rows)} and {len(cols)}.")
     weights = _checked_weights(weights, rows, cols, attributes.get("node_names"))
@@ -154,15 +155,16 @@ def _symmetric_sum(rows: Array, cols: Array, values: Array, num_nodes: int) -> t
     return both, one_way.nnz
 
 
-def _checked_nodes(nodes: Array, num_nodes: int) -> Array:
-    nodes = np.asarray(nodes)
-    if nodes.ndim != 1 or (nodes.size and nodes.dtype.kind not in "iu"):
-        raise GraphError(f"expected nodes as a list of integers, found {nodes.dtype} of shape {nodes.shape}.")
-    if nodes.size and not 0 <= int(nodes.min()) <= int(nodes.max()) < num_nodes:
-        raise GraphError(f"expected nodes from 0 to {num_nodes - 1}, found {int(nodes.min())} to {int(nodes.max())}.")
-    if num_nodes >= 2**31:
-        raise GraphError(f"expected fewer than {2**31:,} nodes, found {num_nodes:,}.")
-    return nodes.astype(np.int32, copy=False)
+def checked_nodes(nodes: Any, num_nodes: int | None, name: str = "nodes") -> Array:
+    """Numbers of nodes as an array (P,), below `num_nodes` where it is given; errors call them by a name."""
+    array: Array = np.asarray(nodes)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise GraphError(f"expected {name} as a list of integers, found {array.dtype} of shape {array.shape}.")
+    low, high = (int(array.min()), int(array.max())) if array.size else (0, -1)
+    if low < 0 or (num_nodes is not None and high >= num_nodes):
+        least = f"{name} from 0" + ("" if num_nodes is None else f" to {num_nodes - 1}")
+        raise GraphError(f"expected {least}, found {low} to {high}.")
+    return array
 
 
 def _checked_weights(weights: Array | None, rows: Array, cols: Array, names: Any) -> Array | None:
@@ -260,16 +262,16 @@ def adjacency(data: Data, *, weighted: bool = True) -> sp.csr_array:
     n, (rows, cols) = data.num_nodes, data.edge_index.numpy()
     has = weighted and data.get("edge_weight") is not None
     entries = data.edge_weight.numpy().astype(np.float64) if has else np.ones(len(rows), float if weighted else bool)
-    if _is_sorted(rows, cols, n):  # as this package keeps edges: nothing is sorted or copied again
-        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int32)
-        matrix = sp.csr_array((entries, cols.astype(np.int32), starts), shape=(n, n))
-    else:
-        matrix = sp.csr_array((entries, (rows.astype(np.int32), cols.astype(np.int32))), shape=(n, n))
-        matrix.sum_duplicates()
+    matrix = sp.csr_array((entries, (rows.astype(np.int32), cols.astype(np.int32))), shape=(n, n))
+    matrix.sum_duplicates()
+    columns = matrix.tocsc()
+    symmetric = all(
+        np.array_equal(getattr(matrix, part), getattr(columns, part)) for part in ("indptr", "indices", "data")
+    )
     faults = {
         "repeated edges": matrix.nnz < len(rows),
-        "self-loops": any((rows[own] == cols[own]).any() for own in _slices(len(rows))),
-        "edges in one direction only": not _is_symmetric(matrix),
+        "self-loops": (rows == cols).any(),
+        "edges in one direction only": not symmetric,
     }
     if any(faults.values()):
         names = " and ".join(name for name, present in faults.items() if present)
@@ -277,19 +279,3 @@ def adjacency(data: Data, *, weighted: bool = True) -> sp.csr_array:
             f"expected an undirected graph without self-loops, found {names}. Pass it through kappagcn.graphs.from_pyg."
         )
     return matrix
-
-
-def _slices(count: int, overlap: int = 0) -> Iterator[slice]:
-    """Slices of a long array, so that intermediate results stay small."""
-    return (slice(start, start + SLICE + overlap) for start in range(0, count, SLICE))
-
-
-def _is_sorted(rows: Array, cols: Array, num_nodes: int) -> bool:
-    """Whether edges are sorted by row and column, none of them twice; with fewer entries than int32 can number."""
-    parts = (rows[own] * num_nodes + cols[own] for own in _slices(len(rows), overlap=1))
-    return len(rows) < 2**31 and all((np.diff(numbers) > 0).all() for numbers in parts)
-
-
-def _is_symmetric(matrix: sp.csr_array) -> bool:
-    columns = matrix.tocsc()
-    return all(np.array_equal(getattr(matrix, part), getattr(columns, part)) for part in ("indptr", "indices", "data"))

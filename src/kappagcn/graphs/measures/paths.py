@@ -7,30 +7,25 @@ the smallest sufficient type, −1 where there is no path; with fractional weigh
 
 from __future__ import annotations
 
-import hashlib
+import itertools
 import os
-import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import csgraph
 from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs.io.undirected import adjacency
-from kappagcn.io_atomic import atomic_write
+from kappagcn.graphs.io.undirected import Array, adjacency, checked_nodes
 from kappagcn.progress import bar
 
 __all__ = ["path_blocks", "second_sweep", "shortest_paths"]
 
-Array = NDArray[Any]
 WORD = 64  # sources per machine word
 BLOCK_BITS = 2**26  # bits gathered along all edges in one step; a block then stays in the cache
 MAX_WORDS = 32
@@ -44,7 +39,6 @@ def shortest_paths(
     *,
     weighted: bool | None = None,
     workers: int | None = None,
-    cache: str | Path | None = None,
     progress: bool = False,
 ) -> Tensor:
     """Lengths of the shortest paths from S sources to all nodes, (S, N).
@@ -54,7 +48,6 @@ def shortest_paths(
         sources: Source nodes, (S,); None for all nodes.
         weighted: Whether to use edge weights as lengths; None to use them if the graph has any.
         workers: Number of threads; None for one per core.
-        cache: Folder that stores all-pairs lengths for the next call; None for no storage.
         progress: Show a bar on a terminal.
 
     Returns:
@@ -65,14 +58,8 @@ def shortest_paths(
     [0, 1, 2, 2, 1]
     """
     matrix = _lengths(data, weighted)
-    stored = None
     if sources is None:
         _check_size(data.num_nodes, 1 if matrix.dtype == bool else 8)
-        if cache is not None:
-            stored = Path(cache) / "distances" / f"{_fingerprint(matrix)}.npy"
-            lengths = _load_stored(stored, data.num_nodes)
-            if lengths is not None:
-                return lengths
     starts = _sources(data, sources)
     result = np.empty((len(starts), data.num_nodes), np.int8)
     with bar("shortest paths", len(starts), shown=progress) as advance:
@@ -83,12 +70,6 @@ def shortest_paths(
             result[done : done + len(nodes)] = block.T
             done += len(nodes)
             advance(len(nodes))
-    if stored is not None:
-        try:
-            with atomic_write(stored) as file:
-                np.save(file, result)
-        except OSError as error:
-            warnings.warn(f"distances could not be kept in {stored.parent} ({error.strerror})", stacklevel=2)
     return torch.from_numpy(result)
 
 
@@ -137,18 +118,12 @@ def _blocks(matrix: sp.csr_array, starts: Array, workers: int | None) -> Iterato
     size = WORD * words
     pieces = [starts[i : i + size] for i in range(0, len(starts), size)]
     search = _breadth_first if hops else _dijkstra
-    workers = min(workers or os.cpu_count() or 1, len(pieces))
-    if workers <= 1 or not hops:  # SciPy's Dijkstra holds the interpreter lock
-        for piece in pieces:
-            yield piece, search(matrix, piece)
-        return
-    with ThreadPoolExecutor(workers) as pool:  # a few blocks ahead, not all of them in memory
-        pending = [pool.submit(search, matrix, piece) for piece in pieces[: 2 * workers]]
-        for index, piece in enumerate(pieces):
-            block = pending.pop(0).result()
-            if index + 2 * workers < len(pieces):
-                pending.append(pool.submit(search, matrix, pieces[index + 2 * workers]))
-            yield piece, block
+    several = hops and len(pieces) > 1  # SciPy's Dijkstra holds Python's lock
+    workers = min(workers or os.cpu_count() or 1, len(pieces)) if several else 1
+    with ThreadPoolExecutor(workers) as pool:
+        for start in range(0, len(pieces), 2 * workers):  # a few blocks at a time, not all of them in memory
+            group = pieces[start : start + 2 * workers]
+            yield from zip(group, pool.map(search, itertools.repeat(matrix), group), strict=False)
 
 
 def _breadth_first(matrix: sp.csr_array, sources: Array) -> Array:
@@ -233,12 +208,7 @@ def _lengths(data: Data, weighted: bool | None) -> sp.csr_array:
 def _sources(data: Data, sources: Tensor | Array | list[int] | None) -> Array:
     if sources is None:
         return np.arange(data.num_nodes)
-    nodes = np.asarray(sources)
-    if nodes.ndim != 1 or (nodes.size and nodes.dtype.kind not in "iu"):
-        raise GraphError(f"expected sources as a list of integers, found {nodes.dtype} of shape {nodes.shape}.")
-    if nodes.size and not 0 <= int(nodes.min()) <= int(nodes.max()) < data.num_nodes:
-        raise GraphError(f"expected sources from 0 to {data.num_nodes - 1}, found {nodes.min()} to {nodes.max()}.")
-    return nodes.astype(np.int64)
+    return checked_nodes(sources, data.num_nodes, "sources").astype(np.int64)
 
 
 def _check_size(nodes: int, itemsize: int) -> None:
@@ -247,21 +217,3 @@ def _check_size(nodes: int, itemsize: int) -> None:
             f"expected at most {int((LARGEST_MATRIX / itemsize) ** 0.5):,} nodes for all pairs, found {nodes:,}: the "
             f"matrix would take {nodes**2 * itemsize / 2**30:,.0f} GiB. Pass some sources, or use path_blocks."
         )
-
-
-def _fingerprint(matrix: sp.csr_array) -> str:
-    digest = hashlib.sha256(f"{matrix.shape} {matrix.dtype}".encode())
-    for part in (matrix.indptr.astype("<i8"), matrix.indices.astype("<i4"), np.ascontiguousarray(matrix.data)):
-        digest.update(part.tobytes())
-    return digest.hexdigest()
-
-
-def _load_stored(path: Path, nodes: int) -> Tensor | None:
-    """Stored all-pairs lengths, or None if there are none or the file is damaged: they are then computed again."""
-    try:
-        with path.open("rb") as file:
-            lengths = np.load(file, allow_pickle=False)
-        shape = lengths.shape
-    except Exception:  # NumPy raises many types on a damaged file
-        return None
-    return torch.from_numpy(lengths) if shape == (nodes, nodes) and lengths.dtype.kind in "if" else None
