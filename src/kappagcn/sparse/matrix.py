@@ -285,8 +285,8 @@ class SparseMatrix(Matrix):
         return self._once("matrices", lambda: (self.to_csr(), self.csr_transpose().tensor(self.shape[0])))
 
     def prepared(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
-        """`matrices` and row sums in a dtype, as midpoints need them, cached."""
-        return self._once(dtype, lambda: (*self.to(dtype).matrices(), self.to(dtype).row_sums()))
+        """`matrices` in a dtype, and the row sums, as midpoints need them, cached."""
+        return self._once(dtype, lambda: (*self.to(dtype).matrices(), self.row_sums()))
 
     def to_csr(self) -> Tensor:
         """The matrix as a CSR tensor of torch, without a gradient."""
