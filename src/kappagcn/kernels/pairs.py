@@ -109,12 +109,14 @@ def squared_distances(i: int, block: int, points: Points, parts: Array, pairs: A
     for f in range(points.kappas.shape[0]):
         kappa, near = points.kappas[f], 0
         p, q, quarter = numbers[at, f, P, place], numbers[at, f, Q, place], 0.25 * numbers[at, f, SINE, place]
+        start, stop = points.ends[f], points.ends[f + 1]
         for j in range(BLOCK):
-            parts[f, GAP, j] = 0.0
-        for d in range(points.ends[f], points.ends[f + 1]):
-            own = u[at, d, place]
+            parts[f, GAP, j] = (u[at, start, place] - u[block, start, j]) ** 2 if (stop - start) % 2 else 0.0
+        for d in range(start + (stop - start) % 2, stop, 2):  # two columns at a time load and store half as many sums
+            own, next_own = u[at, d, place], u[at, d + 1, place]
             for j in range(BLOCK):
-                parts[f, GAP, j] += (own - u[block, d, j]) * (own - u[block, d, j])
+                apart, next_apart = own - u[block, d, j], next_own - u[block, d + 1, j]
+                parts[f, GAP, j] += apart * apart + next_apart * next_apart
         for j in range(BLOCK):
             turn = p * numbers[block, f, Q, j] - q * numbers[block, f, P, j]
             s = turn * turn + quarter * numbers[block, f, SINE, j] * parts[f, GAP, j]
