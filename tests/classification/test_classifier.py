@@ -181,12 +181,12 @@ def test_wrong_use_is_refused(data, fitted):
 
 
 def test_defaults_are_filled_in(data):
-    settings = KappaGCNClassifier("H4xS4(2)").settings(torch.eye(4))
+    settings = KappaGCNClassifier("H4xS4(2)").settings(torch.eye(4), 40)
     assert settings.space == "H4xS4(2)"
     assert (settings.feature_norm, settings.dropout, settings.l2) == ("lengths", 0.5, 5e-4)
-    settings = KappaGCNClassifier("H4", dropout=0.2, l2=1e-3, feature_norm="none").settings(data.x)
+    settings = KappaGCNClassifier("H4", dropout=0.2, l2=1e-3, feature_norm="none").settings(data.x, 300)
     assert (settings.feature_norm, settings.dropout, settings.l2) == ("none", 0.2, 1e-3)
-    assert KappaGCNClassifier("H4").settings(data.x).feature_norm == "columns"
+    assert KappaGCNClassifier("H4").settings(data.x, 300).feature_norm == "columns"
 
 
 def test_the_classifier_on_batches(tmp_path):

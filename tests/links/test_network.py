@@ -74,8 +74,3 @@ def test_every_encoder_has_the_dimension_of_the_space(model):
     vectors = predictor() if model == "free" else predictor(torch.eye(6), cycle(6).edge_index)
     assert vectors.shape == (6, 4)
     assert isinstance(predictor.encoder, FreePoints) == (model == "free")
-
-
-def test_training_takes_the_rates_of_the_settings():
-    config = settings(None, epochs=7, lr=0.5).training(random_state=3)
-    assert (config.epochs, config.lr, config.random_state) == (7, 0.5, 3)

@@ -130,7 +130,7 @@ def test_an_isolated_node_gets_a_probability():
 
 
 def test_wrong_input_is_refused(fitted, tmp_path):
-    with pytest.raises(ConfigError, match="expected a fitted or loaded link predictor"):
+    with pytest.raises(ConfigError, match="KappaGCNLinkPredictor that was fitted"):
         KappaGCNLinkPredictor().top_links(1)
     with pytest.raises(GraphError, match="expected edges left to train on"):
         KappaGCNLinkPredictor("H2").fit(nx.path_graph(2))

@@ -4,8 +4,32 @@ import math
 
 import torch
 
-from kappagcn.models import KappaGCN
+from kappagcn.models import GCN, HGCN, MLP, KappaGCN
 from kappagcn.training.trainer import seeded
+
+MODELS = {
+    "hyperbolic": lambda: KappaGCN(10, 2, "H4"),
+    "product, three layers": lambda: KappaGCN(10, 2, "H2xS2xE2", num_layers=3, split_input=True),
+    "a space for each layer": lambda: KappaGCN(10, 2, ["S3", "H4"], adjacency_norm="row", act="tanh"),
+    "without classes": lambda: KappaGCN(10, None, "S4"),
+    "at the nodes": lambda: KappaGCN(10, 2, "H4", aggregation="tangential-node", adjacency_norm="row"),
+    "Fréchet means": lambda: KappaGCN(10, 2, "H4", aggregation="frechet", double=True),
+    "without loops": lambda: KappaGCN(10, 2, "H4", adjacency_norm="none"),
+    "gcn": lambda: GCN(10, 2, num_layers=2),
+    "hgcn": lambda: HGCN(10, 2, num_layers=2),
+    "hgcn at nodes": lambda: HGCN(10, 2, num_layers=2, at_node=True),
+    "hgcn with attention": lambda: HGCN(10, 2, num_layers=2, attention=True),
+    "mlp": lambda: MLP(10, 2, num_layers=2),
+}
+
+
+def build(name):
+    with seeded(0):
+        model = MODELS[name]()
+        for p in model.parameters():  # biases and points that start at 0 as well
+            if p.dim():
+                p.data += 0.1 * torch.randn_like(p)
+    return model
 
 
 def network(signature="H4", seed=0, **options):

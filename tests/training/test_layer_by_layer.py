@@ -7,37 +7,11 @@ from torch_geometric.data import Data
 from kappagcn.classification.fitting import fit
 from kappagcn.classification.minibatch import MiniBatch, MiniBatches
 from kappagcn.errors import ConfigError, GraphError
-from kappagcn.models import GCN, HGCN, MLP, KappaGCN
 from kappagcn.nn import SparseMatrix
 from kappagcn.sparse import NeighbourSampler
 from kappagcn.training import layerwise
 from kappagcn.training.layer_by_layer import take_rows
-from kappagcn.training.trainer import seeded
-from small_networks import network
-
-MODELS = {
-    "hyperbolic": lambda: KappaGCN(10, 2, "H4"),
-    "product, three layers": lambda: KappaGCN(10, 2, "H2xS2xE2", num_layers=3, split_input=True),
-    "a space for each layer": lambda: KappaGCN(10, 2, ["S3", "H4"], adjacency_norm="row", act="tanh"),
-    "without classes": lambda: KappaGCN(10, None, "S4"),
-    "at the nodes": lambda: KappaGCN(10, 2, "H4", aggregation="tangential-node", adjacency_norm="row"),
-    "Fréchet means": lambda: KappaGCN(10, 2, "H4", aggregation="frechet", double=True),
-    "without loops": lambda: KappaGCN(10, 2, "H4", adjacency_norm="none"),
-    "gcn": lambda: GCN(10, 2, num_layers=2),
-    "hgcn": lambda: HGCN(10, 2, num_layers=2),
-    "hgcn at nodes": lambda: HGCN(10, 2, num_layers=2, at_node=True),
-    "hgcn with attention": lambda: HGCN(10, 2, num_layers=2, attention=True),
-    "mlp": lambda: MLP(10, 2, num_layers=2),
-}
-
-
-def build(name):
-    with seeded(0):
-        model = MODELS[name]()
-        for p in model.parameters():  # biases and points that start at 0 as well
-            if p.dim():
-                p.data += 0.1 * torch.randn_like(p)
-    return model
+from small_networks import MODELS, build, network
 
 
 @pytest.mark.parametrize("name", MODELS)

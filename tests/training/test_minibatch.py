@@ -12,43 +12,19 @@ from kappagcn.classification.fitting import fit
 from kappagcn.classification.minibatch import MiniBatch, MiniBatches
 from kappagcn.errors import ConfigError, DivergedError, PrecisionWarning
 from kappagcn.graphs import Split
-from kappagcn.models import GCN, HGCN, MLP, KappaGCN
+from kappagcn.models import HGCN, KappaGCN
 from kappagcn.training.checkpoint import load_model
 from kappagcn.training.layer_by_layer import layerwise
 from kappagcn.training.minibatch import MiniBatchTrainer
 from kappagcn.training.settings import TrainingSettings
 from kappagcn.training.trainer import seeded
-from small_networks import network, same
+from small_networks import build, network, same
 from workers import Worker
-
-MODELS = {
-    "hyperbolic": lambda: KappaGCN(10, 2, "H4"),
-    "product, three layers": lambda: KappaGCN(10, 2, "H2xS2xE2", num_layers=3, split_input=True),
-    "a space for each layer": lambda: KappaGCN(10, 2, ["S3", "H4"], adjacency_norm="row", act="tanh"),
-    "without classes": lambda: KappaGCN(10, None, "S4"),
-    "at the nodes": lambda: KappaGCN(10, 2, "H4", aggregation="tangential-node", adjacency_norm="row"),
-    "Fréchet means": lambda: KappaGCN(10, 2, "H4", aggregation="frechet", double=True),
-    "without loops": lambda: KappaGCN(10, 2, "H4", adjacency_norm="none"),
-    "gcn": lambda: GCN(10, 2, num_layers=2),
-    "hgcn": lambda: HGCN(10, 2, num_layers=2),
-    "hgcn at nodes": lambda: HGCN(10, 2, num_layers=2, at_node=True),
-    "hgcn with attention": lambda: HGCN(10, 2, num_layers=2, attention=True),
-    "mlp": lambda: MLP(10, 2, num_layers=2),
-}
 
 
 def fit_minibatch(model, data, split, config=None, *, batch_size=512, num_neighbors=10, **options):
     own = {name: options.pop(name) for name in ("inference_batch_size", "group") if name in options}
     return fit(model, data, split, config, strategy=MiniBatch(batch_size, num_neighbors, **own), **options)
-
-
-def build(name):
-    with seeded(0):
-        model = MODELS[name]()
-        for p in model.parameters():  # biases and points that start at 0 as well
-            if p.dim():
-                p.data += 0.1 * torch.randn_like(p)
-    return model
 
 
 def test_with_one_batch_and_all_neighbours_training_is_that_of_the_whole_graph(data, split):

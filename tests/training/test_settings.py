@@ -17,7 +17,7 @@ from kappagcn.embedding.settings import EmbeddingSettings
 from kappagcn.errors import ConfigError
 from kappagcn.links.network import build_link_predictor, resolved_links
 from kappagcn.links.settings import LinkPredictionSettings
-from kappagcn.training.setting_field import GIVEN, flag_of, idle_reason, settings_table
+from kappagcn.training.setting_field import GIVEN, check_count, description, flag_of, idle_reason, settings_table
 from kappagcn.training.settings import TrainingSettings, as_settings, read_toml
 from workers import Worker, execute
 
@@ -199,3 +199,16 @@ def test_files_that_are_no_toml_are_named(tmp_path):
         read_toml(tmp_path / "broken.toml")
     with pytest.raises(ConfigError, match=r"none\.toml: expected a TOML file"):
         read_toml(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("value", [0, 2.5, True, "3"])
+def test_counts_are_whole_numbers(value):
+    assert check_count("folds", 3) == 3
+    with pytest.raises(ConfigError, match="folds: expected a whole number from 1"):
+        check_count("folds", value)
+
+
+def test_a_description_says_meaning_choices_range_and_purpose():
+    alpha, output = (next(f for f in fields(ClassificationSettings) if f.name == n) for n in ("alpha", "output"))
+    assert description(alpha, ClassificationSettings).endswith("appnp. In [0, 1]. Only with model appnp.")
+    assert "One of paper, paper-bias, midpoint." in description(output, ClassificationSettings)

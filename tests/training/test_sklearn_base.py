@@ -1,4 +1,4 @@
-"""The estimators in scikit-learn's tools, and without scikit-learn."""
+"""The estimators in scikit-learn's tools."""
 
 import copy
 import pickle
@@ -23,6 +23,13 @@ from kappagcn.graphs import balanced_tree, load_graph
 from kappagcn.links.predictor import KappaGCNLinkPredictor
 from kappagcn.training.graph_nodes import GraphNodes
 from kappagcn.training.sklearn_base import EXPECTED_FAILED_CHECKS
+
+
+def test_parameters_as_scikit_learn_asks_for_them():
+    classifier = KappaGCNClassifier("S8", lr=0.02)
+    assert repr(classifier) == "KappaGCNClassifier(space='S8', lr=0.02)"
+    assert type(classifier)(**classifier.get_params()).get_params() == classifier.get_params()
+    assert classifier.set_params(lr=0.5).lr == 0.5
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ from kappagcn.training.minibatch import check_neighbors
 from kappagcn.training.networks import in_units, usage
 from kappagcn.training.node_arrays import node_frame, node_names
 from kappagcn.training.resources import resolve_device, threads_for_graph
-from kappagcn.training.sklearn_base import Estimator, NotFittedError
+from kappagcn.training.sklearn_base import Estimator
 from kappagcn.training.tasks import inputs
 
 Array = NDArray[Any]
@@ -87,9 +87,9 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
             raise ConfigError(f"batch_size: expected none with {whole}, which needs the whole graph in every step.")
         check_neighbors(self.num_neighbors, 0 if self.batch_size is None else self.num_layers + 1)
 
-    def settings(self, x: Tensor) -> ClassificationSettings:
-        """All settings for a graph with these features: every "auto" resolved."""
-        return network.resolved(self, x)
+    def settings(self, x: Tensor, labels: int) -> ClassificationSettings:
+        """All settings for a graph with these features and this number of labels: every "auto" resolved."""
+        return network.resolved(self, x, labels)
 
     def fit(
         self,
@@ -141,8 +141,8 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
         self._given, data = data, copy(data)  # features, labels and weights are replaced below, tensors are shared
         own_features = data.get("x") is not None
         data.x = compact_features(data.x.float()) if own_features else one_hot(data.num_nodes)
-        settings = self.settings(data.x)
         classes, data.y = labelled.encode_labels(labels, data.get("class_names"))
+        settings = self.settings(data.x, int((data.y >= 0).sum()))
         split = labelled.mask_split(data, self.random_state) if split is None else split
         statistics = network.feature_statistics(settings, data.x)
         data.x = network.prepare_features(settings, data.x, statistics)
@@ -185,7 +185,7 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
 
     def curvature_intervals(self) -> list[CurvatureInterval | None]:
         """The range of each curvature in which the validation cross-entropy rises by at most 1 %, weights fixed."""
-        model = self._fitted()
+        model: NodeClassifier = self._fitted()
         if self._data is None:
             raise ConfigError("expected a classifier that was fitted, found one that was loaded: it has no graph.")
         data = self._data
@@ -208,12 +208,6 @@ class KappaGCNClassifier(ClassifierMixin, Estimator, ClassificationSettings):
     def dims_(self) -> list[int]:
         """Dimension of each factor of the space."""
         return [factor.dim for factor in self._factors()]
-
-    def _fitted(self) -> NodeClassifier:
-        if not hasattr(self, "model_"):
-            raise NotFittedError("expected a classifier that was fitted or loaded, found a new one. Call fit first.")
-        model: NodeClassifier = self.model_
-        return model
 
     def _graph(self, graph: Any, x: Any, y: Any = None) -> tuple[Data, Array | None]:
         """The fitted graph, or another one with its features prepared in the same way; its labels."""

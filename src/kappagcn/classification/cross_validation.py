@@ -16,7 +16,7 @@ from kappagcn.classification.baselines import verdict
 from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.classification.evaluation import covered, mean_accuracy, paired_difference, run_metrics, run_record
 from kappagcn.distributed import Communicator
-from kappagcn.errors import CheckpointError, GraphError, PrecisionWarning
+from kappagcn.errors import GraphError, PrecisionWarning
 from kappagcn.graphs import BUILT_IN, TEST_SEEDS, Split, catalogue, random_split
 from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.run_folder import Embedded
@@ -99,7 +99,6 @@ class ClassifierRuns(SplitRuns[KappaGCNClassifier, Split]):
 
     kind = "classifier"
     baselines: Baselines | None = None
-    complete = frozenset({"stopping_accuracy", "stopping_loss", "seconds", "capped_rows"})
 
     def train(self, estimator: KappaGCNClassifier, split: Split, **run: Any) -> KappaGCNClassifier:
         """Fit a classifier to a split."""
@@ -115,12 +114,10 @@ class ClassifierRuns(SplitRuns[KappaGCNClassifier, Split]):
             test = {"test": run_metrics(fitted.scores(), fitted._data, split)}
         return test | run_record(fitted.result_)
 
-    def read_record(self, path: Path) -> Record:
-        """The record of a finished run, with the marks of its test nodes."""
-        record = super().read_record(path)
-        if "correct" not in record.get("test", {"correct": ""}):
-            raise CheckpointError(f"{path}: expected the record of a run, found another. Remove it to repeat the run.")
-        return record
+    def is_complete(self, record: Record) -> bool:
+        """Whether a record has what the summary reads, and the marks of its test nodes."""
+        names = {"stopping_accuracy", "stopping_loss", "seconds", "capped_rows"}
+        return names <= record.keys() and "correct" in record.get("test", {"correct": ""})
 
     def score(self, record: Record) -> tuple[float, ...]:
         """Stopping accuracy; of equal ones the run with the lowest stopping loss is better."""

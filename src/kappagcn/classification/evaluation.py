@@ -24,6 +24,7 @@ from kappagcn.training.run import TrainingResult, curvature_path
 from kappagcn.training.tasks import check_graph, inputs
 
 Record = dict[str, Any]
+REFINEMENTS = 6
 
 
 @torch.no_grad()
@@ -156,9 +157,6 @@ def covered(splits: int, runs: int) -> str:
     if splits > 1:
         return "splits, seeds and the draw of the test nodes"
     return f"{'seeds and ' if runs > 1 else ''}the draw of the test nodes, not splits{'' if runs > 1 else ' or seeds'}"
-
-
-REFINEMENTS = 6
 
 
 @torch.no_grad()

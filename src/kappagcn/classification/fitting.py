@@ -120,8 +120,9 @@ def fit(
     trainer = (strategy or FullGraph()).trainer(model, data, split, config)
     task: Any = trainer.task
     about = {"model": model.name, "options": model.options, "split": split.name}
+    tested = () if run.get("folder") is None else (split.final_test_nodes(),)  # only a run that can be resumed asks
     tensors = {
-        "nodes": (split.train, split.stopping, split.validation, split.final_test_nodes()),
+        "nodes": (split.train, split.stopping, split.validation, *tested),
         "data": (data.x, data.edge_index, data.get("edge_weight"), split.training_view(data).y),  # no test labels
     }
     result = run_task(trainer, model, about, tensors, **run)

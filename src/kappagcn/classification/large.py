@@ -137,7 +137,8 @@ def _settings(
     """The settings, by a sample of nodes, and the statistics of the columns of features that they need."""
     rows = graph.features()
     every = max(1, graph.num_nodes // SAMPLE)
-    settings = classifier.settings(rows[torch.arange(0, graph.num_nodes, every)[:SAMPLE]])
+    sample, labels = rows[torch.arange(0, graph.num_nodes, every)[:SAMPLE]], int((graph.labels() >= 0).sum())
+    settings = classifier.settings(sample, labels)
     if classifier.feature_norm == "auto" and "features" not in graph.arrays:
         settings = replace(settings, feature_norm="lengths")  # no process can hold them dense
     if settings.self_features == "auto":

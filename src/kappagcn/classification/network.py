@@ -77,6 +77,9 @@ def _accuracy(x: Array, others: Array, y: Array, truth: Array) -> float:
     return float((classes[scores.argmax(axis=1)] == truth).mean())
 
 
+LABELS_PER_FEATURE = 10  # the rule of thumb of one in ten
+
+
 def feature_statistics(settings: ClassificationSettings, x: Tensor) -> tuple[Tensor, Tensor] | None:
     """Means and deviations of the columns that `prepare_features` needs; None for other normalisations."""
     return column_statistics(networks.as_dense(x)) if settings.feature_norm == "columns" else None
@@ -97,13 +100,18 @@ def check_like_fitted(data: Data, in_channels: int, names: list[str] | None, *, 
         )
 
 
-def resolved(settings: ClassificationSettings, x: Tensor) -> ClassificationSettings:
-    """Settings with every "auto" replaced by a value that depends on the features.
+def resolved(settings: ClassificationSettings, x: Tensor, labels: int) -> ClassificationSettings:
+    """Settings with every "auto" replaced by a value that depends on the features and on the number of labels.
 
-    >>> resolved(ClassificationSettings(), torch.eye(5)).dropout
-    0.5
+    A network learns measurements by heart where there are fewer than ten labels for a feature, and needs dropout.
+
+    >>> [resolved(ClassificationSettings(), torch.randn(500, 12), labels).dropout for labels in (60, 300)]
+    [0.5, 0.0]
     """
-    values = networks.regularisation(are_words(x)) | {"feature_norm": networks.default_normalization(x)}
+    words = are_words(x)
+    has_few = not words and labels < LABELS_PER_FEATURE * x.shape[1]
+    values: dict[str, Any] = networks.regularisation(words or has_few)
+    values |= {"input_dropout": 0.5 if has_few else 0.0, "feature_norm": networks.default_normalization(x)}
     return networks.with_resolved(ClassificationSettings, settings, values)
 
 
@@ -133,7 +141,7 @@ def network_options(settings: ClassificationSettings) -> dict[str, Any]:
 def build_network(settings: ClassificationSettings, in_channels: int, num_classes: int) -> NodeClassifier:
     """The network with new weights.
 
-    >>> build_network(ClassificationSettings("H8", dropout=0.1), 10, 2).options["space"]
+    >>> build_network(ClassificationSettings("H8", dropout=0.1, input_dropout=0.0), 10, 2).options["space"]
     'H8'
     """
     options = network_options(settings)

@@ -58,9 +58,16 @@ class ClassificationSettings(NetworkSettings):
         "symmetric", "Normalise the adjacency matrix.", choices=("symmetric", "row", "none"), only={"model": ON_GRAPHS}
     )
     dropout: float | str = setting(
-        "auto", "Dropout of hidden rows; auto: 0.5 for sparse counts, otherwise 0.", range="[0, 1)"
+        "auto",
+        "Dropout of hidden rows; auto: 0.5 for sparse counts, and for measurements with fewer than ten labels a "
+        "feature, otherwise 0.",
+        range="[0, 1)",
     )
-    input_dropout: float = setting(0.0, "Dropout of features.", range="[0, 1)")
+    input_dropout: float | str = setting(
+        "auto",
+        "Dropout of features; auto: 0.5 for measurements with fewer than ten labels a feature, otherwise 0.",
+        range="[0, 1)",
+    )
     adjacency_dropout: float = setting(
         0.0, "Dropout of edges.", range="[0, 1)", only={"model": ("kappa-gcn", "appnp", "gcn")}
     )

@@ -15,15 +15,17 @@ from kappagcn.graphs.datasets.splits import Split
 from kappagcn.models import NodeClassifier
 from kappagcn.training.tasks import inputs, versions
 
+FEW = 50  # stopping nodes below which accuracy is too coarse to tell epochs apart
 TEMPERATURE = 0.5  # divides the logits: predicted probabilities are squared, so that confident ones count more
 
 
 class NodeClassification:
     """Cross-entropy on the training nodes; loss and accuracy on the stopping and validation nodes.
 
-    Labels of test nodes are hidden before anything is computed. Without stopping nodes, training
-    nodes decide on early stopping. Where outputs in training are those of evaluation, an epoch is one forward pass: the
-    scores after one step give its metrics, and the loss of the next step.
+    Labels of test nodes are hidden before anything is computed. Without stopping nodes, training nodes decide on early
+    stopping. The best weights are those with the highest accuracy on the stopping nodes; where these are fewer than 50,
+    with the highest mean probability of their classes. Where outputs in training are those of evaluation, an epoch is
+    one forward pass: the scores after one step give its metrics, and the loss of the next step.
 
     Args:
         model: The network.
@@ -37,7 +39,7 @@ class NodeClassification:
     >>> task = NodeClassification(model, data, random_split(data.y, 0))
     >>> with torch.no_grad():
     ...     sorted(task.metrics())
-    ['stopping_accuracy', 'stopping_loss', 'validation_accuracy', 'validation_loss']
+    ['stopping_accuracy', 'stopping_loss', 'stopping_probability', 'validation_accuracy', 'validation_loss']
     """
 
     _computed: tuple[Tensor, list[int]] | None = None  # scores of the last metrics, and the versions of the weights
@@ -88,14 +90,19 @@ class NodeClassification:
         metrics: dict[str, float] = {}
         for part, rows in scores.items():
             if self.counts[part]:
-                right = (rows.argmax(1) == self.labels[self.nodes[part]]).sum()
-                loss, correct = communicator.all_reduce_sum(self._loss(part, rows), right)
+                truth = self.labels[self.nodes[part]].long()
+                right, probability = rows.argmax(1) == truth, rows.softmax(1).gather(1, truth[:, None])
+                loss, correct, probable = communicator.all_reduce_sum(
+                    self._loss(part, rows), right.sum(), probability.sum()
+                )
                 metrics |= {f"{part}_loss": loss, f"{part}_accuracy": correct / self.counts[part]}
+                if part == "stopping" and self.counts[part] < FEW:
+                    metrics["stopping_probability"] = probable / self.counts[part]
         return metrics
 
     def watched(self, metrics: dict[str, float]) -> tuple[float, float]:
-        """Loss and accuracy of the stopping nodes."""
-        return metrics["stopping_loss"], metrics["stopping_accuracy"]
+        """Loss of the stopping nodes; their accuracy, or where they are few the mean probability of their classes."""
+        return metrics["stopping_loss"], metrics.get("stopping_probability", metrics["stopping_accuracy"])
 
     def identity(self) -> dict[str, Any]:
         """Settings, beside network, data and configuration, that a resumed run must share."""

@@ -1,6 +1,5 @@
 """`kappagcn link`: link prediction: metrics on hidden links, and the most probable missing links."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,7 +7,7 @@ import typer
 
 from kappagcn.cli.app import command
 from kappagcn.cli.options import RARE, AsJson, FileOptions, Graph, RunOptions, configure_torch, print_settings
-from kappagcn.cli.output import command_line, print_rows, refuse, say
+from kappagcn.cli.output import command_line, print_result, refuse, say
 from kappagcn.links.settings import LinkPredictionSettings
 
 HIDDEN = ("labels", "label", "weight", "weights", *RARE)
@@ -68,10 +67,9 @@ def link(
         summary = predict_links(predictor, loaded, divisions, directory, resume=run.resume, report=report, group=group)
     if not summary:
         return
+    print_result({"run": str(directory), **summary, **summary["metrics"], "graph": graph}, result_rows, as_json)
     if as_json:
-        print(json.dumps({"run": str(directory), **summary, **summary["metrics"], "graph": graph}))
         return
-    print_rows([*result_rows(summary), ("run", str(directory))])
     say(f"Missing links: kappagcn predict {directory} --top 100. Look at it: kappagcn report {directory}")
 
 

@@ -1,10 +1,11 @@
 """Results on standard output, messages on standard error, and errors in one line with an exit code."""
 
+import json
 import re
 import shlex
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,16 @@ def print_rows(rows: list[tuple[str, str]]) -> None:
     from rich.table import Table
 
     _print(Table.grid(padding=(0, 2)), rows)
+
+
+def print_result(
+    summary: dict[str, Any], rows: Callable[[dict[str, Any]], list[tuple[str, str]]], as_json: bool
+) -> None:
+    """Print the summary of a run as JSON, or as rows of names and values."""
+    if as_json:
+        print(json.dumps(summary))
+    else:
+        print_rows([*rows(summary), ("run", summary["run"])])
 
 
 def print_table(columns: list[str], rows: list[list[str]]) -> None:

@@ -13,24 +13,11 @@ from kappagcn.cli.app import command
 from kappagcn.cli.options import AsJson, DataFolder
 from kappagcn.cli.output import make_folder, print_table, refuse, say
 
-
-class Item(StrEnum):
-    """Tables, figures and searches that can be reproduced."""
-
-    table1 = "table1"
-    sweep = "sweep"
-    large = "large"
-    table2 = "table2"
-    table3 = "table3"
-    wider = "wider"
-    self_training = "self-training"
-    further = "further"
-    search = "search"
-    wider_search = "wider-search"
-    links = "links"
-    figures = "figures"
-
-
+Item = StrEnum(
+    "Item",
+    ["table1", "sweep", "large", "table2", "table3", "wider", "self-training", "further", "search", "wider-search",
+     "links", "figures"],
+)  # fmt: skip
 ITEM_HELP = "What to repeat; see above."
 PARTS_HELP = "Only these datasets, rows, figures, or cells (tree/H10)."
 CONFIGS_HELP = "TOML file of settings that searches write and tables read."

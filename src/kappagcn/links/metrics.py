@@ -14,6 +14,9 @@ from kappagcn.graphs import EdgeSplit
 from kappagcn.training.estimate import average_precision, checked_scores, negatives_below, roc_auc
 
 HITS = (10, 50, 100)
+Array = NDArray[Any]
+FEW = 10  # fewest test edges for a verdict
+BLOCK = 2**16  # pairs whose rows of the matrix are compared at once
 
 
 def hits_at(k: int, edges: ArrayLike, others: ArrayLike) -> float:
@@ -49,11 +52,6 @@ def link_metrics(edges: ArrayLike, others: ArrayLike) -> dict[str, float]:
         **{f"hits@{k}": hits_at(k, edges, others) for k in HITS},
         "mrr": mean_reciprocal_rank(edges, others),
     }
-
-
-Array = NDArray[Any]
-FEW = 10  # fewest test edges for a verdict
-BLOCK = 2**16  # pairs whose rows of the matrix are compared at once
 
 
 def _common(links: sp.csr_array, weights: Array, pairs: Array) -> Array:

@@ -44,7 +44,7 @@ from kappagcn.training.minibatch import check_neighbors
 from kappagcn.training.networks import in_units, usage
 from kappagcn.training.node_arrays import node_names
 from kappagcn.training.resources import resolve_device, threads_for_graph
-from kappagcn.training.sklearn_base import Estimator, NotFittedError
+from kappagcn.training.sklearn_base import Estimator
 
 Array = NDArray[Any]
 
@@ -168,12 +168,6 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
             return points.detach()
         return layerwise(encoder, data.x, data.edge_index, data.get("edge_weight"))
 
-    def _fitted(self) -> LinkPredictor:
-        if not hasattr(self, "model_"):
-            raise NotFittedError("expected a fitted or loaded link predictor, found a new one. Call fit first.")
-        model: LinkPredictor = self.model_
-        return model
-
     @property
     def curvatures_(self) -> list[float]:
         """Learned curvatures of the space in which distances are measured, one per factor."""
@@ -198,7 +192,7 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
     @torch.no_grad()
     def log_odds(self, pairs: Any) -> Array:
         """Log-odds of links, (P,)."""
-        model = self._fitted()
+        model: LinkPredictor = self._fitted()
         numbers = as_pairs(pairs, self.node_index() if self.node_names_ is not None else {}, len(self._vectors))
         scores: Array = model.decode(self._vectors, numbers).double().numpy()
         return scores
@@ -220,7 +214,7 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
         All pairs are compared, in blocks of rows, in graphs of up to 17,000 nodes; in larger ones pairs with a common
         neighbour, near points, and pairs of hubs.
         """
-        model = self._fitted()
+        model: LinkPredictor = self._fitted()
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise GraphError(f"k: expected a number of links from 1, found {k!r}.")
         pairs, scores = top_pairs(model, self._vectors, self._edges, k)
@@ -267,7 +261,7 @@ class KappaGCNLinkPredictor(Estimator, LinkPredictionSettings):
 
     def save(self, path: str | Path) -> Path:
         """Write decoder, points, known edges and names to a safetensors file, from which `load` predicts."""
-        model = self._fitted()
+        model: LinkPredictor = self._fitted()
         about = {
             "link_predictor": self._params,
             "settings": asdict(self._settings),

@@ -26,6 +26,7 @@ DIRECTIONS = 8  # random directions along which points are sorted; each gives NE
 MOST_SHARED = 64  # largest degree of a common neighbour through which candidates are looked for
 TWO_STEPS = 5 * 10**7  # pairs by common neighbours, from which only those of lower degree are used
 HUBS = 1000  # nodes of the highest degree, of which all pairs are candidates
+EXACT_PAIRS = 3 * 10**8  # number of pairs up to which all are compared, which takes seconds
 
 
 def candidate_pairs(v: Tensor, edges: Tensor) -> Iterator[Tensor]:
@@ -95,9 +96,6 @@ def _pairs(first: Array, second: Array) -> Tensor:
     different = first != second
     ends = np.stack((first[different], second[different])).astype(np.int64)
     return torch.from_numpy(np.sort(ends, axis=0))
-
-
-EXACT_PAIRS = 3 * 10**8  # number of pairs up to which all are compared, which takes seconds
 
 
 @torch.no_grad()

@@ -62,7 +62,14 @@ class Experiment(BaseExperiment):
     def __post_init__(self) -> None:
         if self.model not in MODELS:
             raise ConfigError(f"model: expected {', '.join(MODELS)}, found {self.model!r}.")
-        object.__setattr__(self, "settings", replace(self.settings, model=self.model, edge_weights="raw"))
+        dropout = self.settings.input_dropout
+        settings = replace(
+            self.settings,
+            model=self.model,
+            edge_weights="raw",
+            input_dropout=0.0 if dropout == "auto" else dropout,  # the paper has none
+        )
+        object.__setattr__(self, "settings", settings)
         self.settings.check()
         for name, value in asdict(self.settings).items():
             if value == "auto":

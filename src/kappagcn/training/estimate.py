@@ -15,6 +15,8 @@ from kappagcn.errors import ConfigError, described
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.signedinteger]
+RESAMPLES = 1000
+NORMAL = 1.96  # half-width of a 95 % interval in standard errors
 
 
 def checked_scores(positive: ArrayLike, negative: ArrayLike) -> tuple[Array, Array]:
@@ -62,10 +64,6 @@ def average_precision(positive: ArrayLike, negative: ArrayLike) -> float:
     thresholds, counts = np.unique(pair[0], return_counts=True)
     hits, misses = (len(scores) - np.searchsorted(np.sort(scores), thresholds, side="left") for scores in pair)
     return float((counts * hits / (hits + misses)).sum() / len(pair[0]))
-
-
-RESAMPLES = 1000
-NORMAL = 1.96  # half-width of a 95 % interval in standard errors
 
 
 @dataclass(frozen=True, order=True)

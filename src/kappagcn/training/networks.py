@@ -24,6 +24,13 @@ from kappagcn.training.trainer import seeded
 
 TRIAL_EPOCHS = 50
 MANY = 100  # ratio of the largest weight to the median from which weights are called heavy-tailed
+SettingsT = TypeVar("SettingsT", bound=NetworkSettings)
+ModelT = TypeVar("ModelT", bound=nn.Module)
+START = 0.1  # initial |κ| of networks whose curvature is not in units of their rows
+CURVED = ("kappa-gcn", "appnp")  # networks that take a space; others take its dimension
+# Settings that networks take as arguments, and their names there.
+NAMES = ("num_layers", "dropout", "input_dropout", "dropconnect", "adjacency_norm", "adjacency_dropout", "split_input")
+ARGUMENTS = {name: name for name in (*NAMES, "output", "alpha")} | {"propagation_steps": "steps"}
 
 
 def unit_of(choice: str, weights: Tensor | None) -> float | None:
@@ -96,28 +103,9 @@ def weights_of_runs(usages: Sequence[str | None]) -> str | None:
     return most if most is None or count == len(usages) else f"{most} (in {count} of {len(usages)} runs)"
 
 
-SettingsT = TypeVar("SettingsT", bound=NetworkSettings)
-ModelT = TypeVar("ModelT", bound=nn.Module)
-START = 0.1  # initial |κ| of networks whose curvature is not in units of their rows
-CURVED = ("kappa-gcn", "appnp")  # networks that take a space; others take its dimension
-# Settings that networks take as arguments, and their names there.
-ARGUMENTS = {
-    "num_layers": "num_layers",
-    "dropout": "dropout",
-    "input_dropout": "input_dropout",
-    "dropconnect": "dropconnect",
-    "adjacency_norm": "adjacency_norm",
-    "adjacency_dropout": "adjacency_dropout",
-    "split_input": "split_input",
-    "output": "output",
-    "propagation_steps": "steps",
-    "alpha": "alpha",
-}
-
-
-def regularisation(are_sparse_counts: bool, dropout: str = "dropout") -> dict[str, float]:
-    """Dropout and L² for "auto": sparse counts, such as words of documents, get both, measurements neither."""
-    return {dropout: 0.5, "l2": 5e-4} if are_sparse_counts else {dropout: 0.0, "l2": 0.0}
+def regularisation(is_needed: bool, dropout: str = "dropout") -> dict[str, float]:
+    """Dropout and L² for "auto"."""
+    return {dropout: 0.5, "l2": 5e-4} if is_needed else {dropout: 0.0, "l2": 0.0}
 
 
 def default_normalization(x: Tensor) -> str:

@@ -16,6 +16,7 @@ from kappagcn.graphs.io.node_data import from_tensor
 from kappagcn.graphs.io.node_table import WHOLE
 
 Array = NDArray[Any]
+MOST_COLUMNS = 32
 
 
 def node_names(data: Data) -> list[str] | None:
@@ -49,9 +50,6 @@ def node_frame(names: Sequence[str] | None, rows: Array, columns: Sequence[Any],
         ) from None
     frame.columns = list(columns)
     return frame
-
-
-MOST_COLUMNS = 32
 
 
 def graph_arrays(data: Data) -> dict[str, Any]:

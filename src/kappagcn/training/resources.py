@@ -15,6 +15,10 @@ from kappagcn.kernels.dispatch import runs_loops
 from kappagcn.kernels.threads import threads_for
 
 REASONS = {"cuda": "no cuda that torch can use", "mps": "it has no float64, which the geometry needs"}
+SMALL = 2**22  # numbers in the largest array of a step below which a second thread gains little
+COLUMNS = 32  # a usual number of columns of a layer's rows
+TRIM_THRESHOLD, MMAP_MAX = -1, -4  # constants of glibc's malloc.h
+NEVER = 2**31 - 1
 
 
 def resolve_device(name: str, *, on_cpu: str | None = None) -> torch.device:
@@ -40,10 +44,6 @@ def resolve_device(name: str, *, on_cpu: str | None = None) -> torch.device:
     return torch.device(name)
 
 
-SMALL = 2**22  # numbers in the largest array of a step below which a second thread gains little
-COLUMNS = 32  # a usual number of columns of a layer's rows
-
-
 def threads_for_graph(data: Data) -> AbstractContextManager[None]:
     """A context in which torch has one thread if a network's operations on this graph are small, see `threads_for`."""
     x = data.get("x")
@@ -57,10 +57,6 @@ def threads_for_pairs(data: Data) -> AbstractContextManager[None]:
 
 def _nonzeros(x: Tensor) -> int:
     return int(x.count_nonzero()) if x.layout == torch.strided else x._nnz()
-
-
-TRIM_THRESHOLD, MMAP_MAX = -1, -4  # constants of glibc's malloc.h
-NEVER = 2**31 - 1
 
 
 def keep_freed_memory() -> bool:

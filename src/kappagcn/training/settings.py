@@ -177,7 +177,7 @@ class NetworkSettings(Settings):
     )
     l2: float | str = setting(
         "auto",
-        "L² regularisation of the first layer's weights; auto: 5e-4 for sparse counts, otherwise 0.",
+        "L² regularisation of the first layer's weights; auto: 5e-4 where hidden rows (links: features) get dropout.",
         range="[0, inf)",
     )
     lr: float = setting(0.01, "Adam learning rate of the weights.", range="[0, inf)")

@@ -22,22 +22,6 @@ class NotFittedError(ConfigError, sklearn.exceptions.NotFittedError):
     """An estimator that is used before `fit`; scikit-learn's error of that name too."""
 
 
-class SparseCopies:
-    """Deep copies of an estimator by pickling, since torch does not copy sparse tensors."""
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        copy: Self = pickle.loads(pickle.dumps(self))
-        memo[id(self)] = copy
-        return copy
-
-
-def graph_tags(tags: Any) -> Any:
-    """Tags of an estimator whose input is a graph: sparse and dense adjacency matrices, weights that are positive."""
-    tags.input_tags.sparse = True
-    tags.input_tags.positive_only = True
-    return tags
-
-
 # Checks of scikit-learn's `check_estimator` that feed tables of samples, which are no graphs: pass this dict as its
 # `expected_failed_checks`.
 EXPECTED_FAILED_CHECKS = dict.fromkeys(
@@ -84,7 +68,7 @@ EXPECTED_FAILED_CHECKS = dict.fromkeys(
 )
 
 
-class Estimator(SparseCopies, BaseEstimator, Settings):
+class Estimator(BaseEstimator, Settings):
     """Base of the estimators, whose constructor takes the fields of their settings."""
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -112,6 +96,12 @@ class Estimator(SparseCopies, BaseEstimator, Settings):
         estimator.check()
         estimator.command = command
         return estimator
+
+    def _fitted(self) -> Any:
+        """The trained network."""
+        if not hasattr(self, "model_"):
+            raise NotFittedError(f"expected a {type(self).__name__} that was fitted, found a new one. Call fit first.")
+        return self.model_
 
     @contextmanager
     def progress(
@@ -142,8 +132,16 @@ class Estimator(SparseCopies, BaseEstimator, Settings):
         return self
 
     def __sklearn_tags__(self) -> Any:
-        """Tags that describe this estimator to scikit-learn."""
-        return graph_tags(super().__sklearn_tags__())
+        """Tags of an estimator of graphs: adjacency matrices may be sparse, and weights are positive."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.positive_only = True
+        return tags
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A copy by pickling, since torch does not copy sparse tensors."""
+        copy: Self = pickle.loads(pickle.dumps(self))
+        memo[id(self)] = copy
+        return copy
 
     def __repr__(self) -> str:
         values = ((each, getattr(self, each.name)) for each in fields(self))

@@ -63,7 +63,6 @@ class SplitRuns(ABC, Generic[EstimatorT, SplitT]):
 
     runs: Sequence[SplitRun[SplitT]]
     kind: str  # what config.json calls the settings
-    complete: frozenset[str] = frozenset({"seconds"})  # keys that the record of a finished run has
 
     def __init__(
         self,
@@ -152,14 +151,16 @@ class SplitRuns(ABC, Generic[EstimatorT, SplitT]):
         return self.communicator.run_on_rank0(partial(self._new_record, path, fitted, split_run)), fitted
 
     def _finished(self, path: Path) -> Record | None:
-        return self.read_record(path) if path.exists() else None
-
-    def read_record(self, path: Path) -> Record:
-        """The record of a finished run."""
+        if not path.exists():
+            return None
         record = read_json(path, "the record of a run")
-        if not self.complete <= record.keys():
+        if not self.is_complete(record):
             raise CheckpointError(f"{path}: expected the record of a run, found another. Remove it to repeat the run.")
         return record
+
+    def is_complete(self, record: Record) -> bool:
+        """Whether a dictionary is the record of a finished run."""
+        return "seconds" in record
 
     def _fit(self, split_run: SplitRun[SplitT]) -> EstimatorT:
         estimator = type(self.estimator)(**{**self.estimator.get_params(), "random_state": split_run.seed})

@@ -13,6 +13,8 @@ from kappagcn.models import NodeClassifier
 from kappagcn.nn.inputs import Features
 from kappagcn.sparse import MappedAdjacency, SparseMatrix
 
+LAYOUTS = (torch.strided, torch.sparse_csr, torch.sparse_coo)
+
 
 class Task(Protocol):
     """A loss that a network is trained to minimise, and the metrics that decide on early stopping.
@@ -57,9 +59,6 @@ def mapped_adjacency(model: NodeClassifier, adjacency: MappedAdjacency) -> Mappe
     if not (model.aggregates or hasattr(model, "propagation")):
         return None
     return adjacency.normalized(*model.normalization(), dtype=next(model.parameters()).dtype)
-
-
-LAYOUTS = (torch.strided, torch.sparse_csr, torch.sparse_coo)
 
 
 def check_graph(model: NodeClassifier, data: Data) -> None:

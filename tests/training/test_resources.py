@@ -1,19 +1,24 @@
-"""Devices by name; what is trained is moved to them."""
+"""Devices by name, threads on small and large graphs, memory between steps."""
+
+import ctypes
+import math
+import sys
 
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from command_runs import message_of, run
+from kappagcn import GraphEmbedder, KappaGCNClassifier, KappaGCNLinkPredictor
 from kappagcn.classification import classifier, network
-from kappagcn.classification.classifier import KappaGCNClassifier
 from kappagcn.embedding import run as embedding_run
-from kappagcn.embedding.embedder import GraphEmbedder
 from kappagcn.errors import ConfigError
-from kappagcn.graphs import path
+from kappagcn.graphs import disease, path
+from kappagcn.kernels.dispatch import torch_only
 from kappagcn.links import network as link_network
 from kappagcn.links import predictor as link_predictor
-from kappagcn.links.predictor import KappaGCNLinkPredictor
-from kappagcn.training.resources import resolve_device
+from kappagcn.training.resources import SMALL, keep_freed_memory, resolve_device, threads_for_graph, threads_for_pairs
+from kappagcn.training.trainer import Trainer
 
 
 @pytest.fixture
@@ -90,3 +95,59 @@ def test_a_link_predictor_is_moved(monkeypatch, data):
     monkeypatch.setattr(link_predictor, "resolve_device", lambda name, **_: torch.device("meta"))
     with pytest.raises(Moved, match=r"{'meta'}"):
         KappaGCNLinkPredictor("H4", verbose=False).fit(data)
+
+
+@pytest.fixture
+def two_threads(set_torch_threads):
+    set_torch_threads(2)
+
+
+def threads_in(context):
+    with context:
+        return torch.get_num_threads()
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_the_largest_array_of_a_step_decides():
+    edges = torch.zeros(2, 10, dtype=torch.long)
+    assert threads_in(threads_for_graph(Data(edge_index=edges, num_nodes=100))) == 1
+    assert threads_in(threads_for_graph(Data(edge_index=edges, num_nodes=SMALL // 32))) == 2
+    assert threads_in(threads_for_graph(Data(edge_index=edges.repeat(1, SMALL // 10 + 1), num_nodes=100))) == 2
+    wide = torch.ones(100, SMALL // 100 + 1)
+    assert threads_in(threads_for_graph(Data(x=wide, edge_index=edges))) == 2
+    sparse = torch.eye(100).to_sparse()
+    assert threads_in(threads_for_graph(Data(x=sparse, edge_index=edges, num_nodes=100))) == 1
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_all_pairs_count_where_torch_computes_them():
+    data = Data(num_nodes=math.isqrt(SMALL) + 1)
+    with torch_only():
+        assert threads_in(threads_for_pairs(data)) == 2
+        assert threads_in(threads_for_pairs(Data(num_nodes=100))) == 1
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("estimator", [GraphEmbedder, KappaGCNClassifier, KappaGCNLinkPredictor])
+def test_estimators_train_with_one_thread(estimator, monkeypatch):
+    threads, run_epoch = [], Trainer.run_epoch
+
+    def counted(self):
+        threads.append(torch.get_num_threads())
+        return run_epoch(self)
+
+    monkeypatch.setattr(Trainer, "run_epoch", counted)
+    estimator("H2", epochs=2, verbose=False).fit(disease(60))
+    assert set(threads) == {1}
+    assert torch.get_num_threads() == 2
+
+
+def test_other_systems_are_left_alone(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert keep_freed_memory() is False
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the C library of Linux")
+def test_another_c_library_is_no_error(monkeypatch):
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())  # has no mallopt
+    assert keep_freed_memory() is False
