@@ -11,6 +11,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from typer.testing import CliRunner
 
 import cli_worker
+import restarted_worker
 import stuck_worker
 import workers
 from kappagcn.cli import app
@@ -67,14 +68,24 @@ def test_a_worker_that_is_stuck_alive_is_named_and_so_is_the_keeper_of_the_list(
             process.kill()
 
 
-def test_under_torchrun_a_refusal_is_said_once(tmp_path):
-    """By torchrun's own launcher, whose processes are forked from one that has imported the package."""
-    (tmp_path / "run").write_text("mine")
-    logs = DefaultLogsSpecs(log_dir=str(tmp_path / "logs"), redirects=Std.ALL)
-    config = LaunchConfig(1, 1, 2, rdzv_backend="c10d", rdzv_endpoint="localhost:0", max_restarts=0, logs_specs=logs)
+def launcher(folder, restarts, function, processes=2):
+    """torchrun's own launcher of processes, which are forked from one that has imported the package."""
+    logs = DefaultLogsSpecs(log_dir=str(folder / "logs"), redirects=Std.ALL)
+    options = {"rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0", "logs_specs": logs, "monitor_interval": 0.1}
+    config = LaunchConfig(1, 1, processes, max_restarts=restarts, **options)
     config.start_method = workers.CONTEXT.get_start_method()
+    return elastic_launch(config, function)
+
+
+def test_torchrun_starts_the_processes_again(tmp_path):
+    """The second ones do not look for the first; of a pair either may look for the other, hence several."""
+    assert launcher(tmp_path, 1, restarted_worker.main, 4)() == dict.fromkeys(range(4), 4.0)
+
+
+def test_under_torchrun_a_refusal_is_said_once(tmp_path):
+    (tmp_path / "run").write_text("mine")
     with pytest.raises(ChildFailedError):
-        elastic_launch(config, cli_worker.main)([*COMMAND, "--distributed", "--out", str(tmp_path / "run")])
+        launcher(tmp_path, 0, cli_worker.main)([*COMMAND, "--distributed", "--out", str(tmp_path / "run")])
     lines = [line for file in (tmp_path / "logs").rglob("stderr.log") for line in file.read_text().splitlines()]
     said = [line for line in lines if line.startswith("kappagcn: ")]
     assert len(said) == 1

@@ -15,6 +15,13 @@ needs_data = pytest.mark.skipif(
 )
 
 
+def put(folder, name, text):
+    """A file with this content."""
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
 def data_folder():
     return Path(os.environ["KAPPAGCN_DATA"])
 

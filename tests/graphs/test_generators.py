@@ -6,17 +6,7 @@ import pytest
 import torch
 
 from kappagcn.errors import GraphError
-from kappagcn.graphs import (
-    balanced_tree,
-    cycle,
-    disease,
-    load_graph,
-    path,
-    shortest_paths,
-    sphere,
-    star,
-    torus,
-)
+from kappagcn.graphs import balanced_tree, cycle, disease, load_graph, path, shortest_paths, sphere, star, torus
 
 
 def as_networkx(data):

@@ -198,7 +198,7 @@ class RunOptions:
         if self.timeout != SILENCE and not started:
             raise refuse(f"--timeout: expected torchrun beside it, found {self.timeout:g} for one process.")
         messages.quiet = started and os.environ["RANK"] != "0"
-        if started and int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0:
+        if started and restarts() > 0:
             object.__setattr__(self, "resume", True)
 
     def directory(self, graph: str, space: str) -> Path:
@@ -219,7 +219,7 @@ class RunOptions:
         from kappagcn.distributed import process_group
 
         try:
-            with process_group(self.timeout) as group:
+            with process_group(self.timeout, restarts=restarts()) as group:
                 yield group
         except WorkerLostError as error:
             messages.quiet = not error.report_here
@@ -227,6 +227,11 @@ class RunOptions:
                 f"{error}. {directory} holds the last checkpoint: the same command with --resume continues, with any "
                 "number of processes."
             ) from None
+
+
+def restarts() -> int:
+    """How often torchrun has started this process again."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
 
 def configure_torch(threads: int | None) -> None:

@@ -23,7 +23,7 @@ ANSWER = timedelta(seconds=5)  # for the ranks to say that they are there
 
 
 @contextmanager
-def process_group(timeout: float = 600.0, backend: str | None = None) -> Iterator[Communicator]:
+def process_group(timeout: float = 600.0, backend: str | None = None, restarts: int = 0) -> Iterator[Communicator]:
     """Join the process group that torchrun started; SIGTERM counts as Ctrl-C.
 
     If torch.distributed is already initialised, pass its group instead.
@@ -31,12 +31,15 @@ def process_group(timeout: float = 600.0, backend: str | None = None) -> Iterato
     Args:
         timeout: Seconds to wait for the other processes in any one operation.
         backend: Backend of torch.distributed; by default gloo, and NCCL for tensors on GPUs.
+        restarts: How often torchrun has started the processes again, ``TORCHELASTIC_RESTART_COUNT``.
 
     Raises:
         WorkerLostError: An operation failed or took longer than the timeout; it says which rank to look at.
     """
     chosen = backend or ("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
     store, rank, world_size = next(rendezvous("env://"))
+    # torchrun keeps its store over a restart: addresses of the processes before it must not be found there.
+    store = dist.PrefixStore(f"restart_{restarts}", store)  # type: ignore[attr-defined]  # documented
     dist.init_process_group(chosen, store=store, rank=rank, world_size=world_size, timeout=timedelta(seconds=timeout))
     communicator = Communicator(dist.group.WORLD)
     before = None

@@ -11,12 +11,7 @@ try S16 first: a cycle: it closes on itself
 from kappagcn.graphs.datasets.edge_splits import EdgeSplit, LabelledPairs, edge_split, time_split
 from kappagcn.graphs.datasets.graph_dataset import GraphDataset, cache_folder
 from kappagcn.graphs.datasets.names import as_graph, load_graph
-from kappagcn.graphs.datasets.preprocess import (
-    airport_features,
-    airport_labels,
-    normalize_rows,
-    standardize_columns,
-)
+from kappagcn.graphs.datasets.preprocess import airport_features, airport_labels, normalize_rows, standardize_columns
 from kappagcn.graphs.datasets.sources import catalogue
 from kappagcn.graphs.datasets.split_files import read_edge_split, read_split, save_edge_split, save_split
 from kappagcn.graphs.datasets.splits import (

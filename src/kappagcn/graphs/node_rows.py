@@ -20,15 +20,7 @@ from kappagcn.graphs.io.headings import NODES
 from kappagcn.graphs.io.tables import arrow_table
 from kappagcn.graphs.io.undirected import node_id
 
-__all__ = [
-    "NodeRows",
-    "has_rows",
-    "may_name_nodes",
-    "names_by_row",
-    "node_rows",
-    "refuse_repeated",
-    "row_of_each_node",
-]
+__all__ = ["NodeRows", "has_rows", "may_name_nodes", "names_by_row", "node_rows", "refuse_repeated", "row_of_each_node"]
 
 Array = NDArray[Any]
 SHOWN = 3  # nodes that a message names on each side

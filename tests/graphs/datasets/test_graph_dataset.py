@@ -12,14 +12,7 @@ import kappagcn.graphs.datasets.graph_dataset as datasets
 from http_server import site
 from kappagcn import graphs as G
 from kappagcn.errors import DownloadError, GraphError, GraphFileError, IntegrityError
-from kappagcn.graphs import (
-    GraphDataset,
-    catalogue,
-    components,
-    load_graph,
-    normalize_rows,
-    save_npz,
-)
+from kappagcn.graphs import GraphDataset, catalogue, components, load_graph, normalize_rows, save_npz
 from kappagcn.graphs.datasets.sources import find_entry
 from random_graphs import data_folder, needs_data
 
@@ -78,22 +71,13 @@ HASHES = {  # known, training, early stopping, validation, test for seed 2144199
 }
 
 
-FIRST = {
-    "cora_ml": ([2479, 1147, 1371, 2399, 1250], [2065, 695, 636], [1185, 137, 90], [1, 2, 5]),
-    "citeseer": ([1773, 1495, 247, 1329, 726], [1511, 1229, 1062], [1867, 524, 1354], [2, 14, 16]),
-    "pubmed": ([17201, 15388, 9667, 7034, 19170], [19546, 11930, 2565], [19601, 17070, 18645], [0, 1, 2]),
-}
-
-
 @needs_data
 @pytest.mark.parametrize("name", HASHES)
 def test_splits_are_ppnps_node_for_node(name):
     dataset = GraphDataset(name, data_folder(), download=False, sparse=True)
     split = dataset.split(2144199730)
     actual = (split.train, split.stopping, split.validation, split.final_test_nodes())
-    for nodes, first, expected in zip(actual, FIRST[name], HASHES[name][1:], strict=True):
-        assert nodes[: len(first)].tolist() == first
-        assert digest(nodes) == expected
+    assert tuple(map(digest, actual)) == HASHES[name][1:]
     rng = np.random.RandomState(4143496719)
     known = rng.choice(np.arange(dataset[0].num_nodes), 1500, replace=False)
     assert digest(known) == HASHES[name][0]
@@ -129,11 +113,7 @@ def small(server, monkeypatch, tmp_path):
     """A dataset 'mini' of one original file, an edge list, at a local server."""
     text = b"0 1\n1 2\n2 0\n2 3\n"
     entry = dataclasses.replace(
-        catalogue()["phylo_tree"],
-        name="mini",
-        nodes=4,
-        edges=4,
-        sources=((server.source("mini.edges", text),),),
+        catalogue()["phylo_tree"], name="mini", nodes=4, edges=4, sources=((server.source("mini.edges", text),),)
     )
     monkeypatch.setattr(datasets, "find_entry", lambda name: entry)
     return entry
@@ -249,12 +229,6 @@ def test_originals_rebuilt_to_the_byte_travel_all_the_way(name, server, tmp_path
     assert torch.equal(result.edge_index, stored_form.edge_index)
     if name == "disease_nc":
         assert torch.equal(result.y, stored_form.y)
-
-
-def npz(**arrays):
-    file = io.BytesIO()
-    np.savez(file, **arrays)
-    return file.getvalue()
 
 
 def test_a_source_with_wrong_bytes_is_refused(tmp_path, monkeypatch):

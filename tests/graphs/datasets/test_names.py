@@ -5,12 +5,7 @@ import scipy.sparse as sp
 
 from kappagcn import graphs as G
 from kappagcn.errors import GraphError, KappaGCNError
-from kappagcn.graphs import (
-    BUILT_IN,
-    CLASSICS,
-    classic,
-    load_graph,
-)
+from kappagcn.graphs import BUILT_IN, CLASSICS, classic, load_graph
 from random_graphs import data_folder, needs_data
 
 

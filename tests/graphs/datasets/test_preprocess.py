@@ -7,13 +7,7 @@ import torch
 
 from kappagcn import graphs as G
 from kappagcn.errors import GraphError
-from kappagcn.graphs import (
-    GraphDataset,
-    airport_features,
-    airport_labels,
-    normalize_rows,
-    standardize_columns,
-)
+from kappagcn.graphs import GraphDataset, airport_features, airport_labels, normalize_rows, standardize_columns
 from kappagcn.graphs.datasets.preprocess import column_statistics
 from kappagcn.graphs.io.node_data import as_features
 from random_graphs import data_folder, needs_data

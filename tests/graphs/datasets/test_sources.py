@@ -1,8 +1,6 @@
 import os
 
-from kappagcn.graphs import (
-    catalogue,
-)
+from kappagcn.graphs import catalogue
 from kappagcn.graphs.datasets.raw_formats import READERS
 
 

@@ -19,12 +19,7 @@ from kappagcn.graphs import (
     save_edge_split,
     save_split,
 )
-
-
-def put(folder, name, text):
-    path = folder / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
+from random_graphs import put
 
 
 def test_a_saved_split_comes_back_whatever_the_nodes_are_called(tmp_path):

@@ -15,6 +15,7 @@ from kappagcn.errors import GraphError, GraphFileError
 from kappagcn.graphs import as_graph, from_edges, read_graph, save_npz
 from kappagcn.graphs.io import edges as module
 from kappagcn.graphs.io.edges import EdgeColumns, as_pairs, read_edges, read_pairs
+from random_graphs import put
 
 EDGES = [("ann", "bob", 2.0), ("bob", "cem", 0.5), ("cem", "ann", 1.5)]
 COLUMNS = {"weight": [w for *_, w in EDGES], "to": [v for _, v, _ in EDGES], "from": [u for u, _, _ in EDGES]}
@@ -96,12 +97,6 @@ def test_wrong_edges_are_refused(edges, words):
         as_graph(edges)
 
 
-def write(tmp_path, text, name="graph.csv"):
-    path = tmp_path / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
-
-
 def named_edges(result):
     names = [str(n) for n in result.names]
     return [(names[u], names[v]) for u, v in zip(result.rows, result.cols, strict=True)]
@@ -137,7 +132,7 @@ def named_edges(result):
     ],
 )
 def test_edge_lists_as_people_have_them(tmp_path, text, want, weights):
-    graph = read_edges(write(tmp_path, text))
+    graph = read_edges(put(tmp_path, "graph.csv", text))
     assert named_edges(graph) == want
     assert (graph.weights is None) == (weights is None)
     if weights:
@@ -145,10 +140,10 @@ def test_edge_lists_as_people_have_them(tmp_path, text, want, weights):
 
 
 def test_headings_can_be_said(tmp_path):
-    path = write(tmp_path, "ann,bob\nbob,cid\n")
+    path = put(tmp_path, "graph.csv", "ann,bob\nbob,cid\n")
     assert named_edges(read_edges(path)) == [("ann", "bob"), ("bob", "cid")]
     assert named_edges(read_edges(path, EdgeColumns(header=True))) == [("bob", "cid")]
-    path = write(tmp_path, "source,target\nx,y\n")
+    path = put(tmp_path, "graph.csv", "source,target\nx,y\n")
     assert named_edges(read_edges(path, EdgeColumns(header=False))) == [("source", "target"), ("x", "y")]
 
 
@@ -162,7 +157,7 @@ def test_nodes_named_by_integers_are_in_their_order(tmp_path_factory, pairs, mar
     lines = [mark.join(map(str, (*p, i + 0.5) if weighted else p)) for i, p in enumerate(pairs)]
     if comment:
         lines.insert(len(lines) // 2 + 1, "# half way")
-    path = write(tmp_path_factory.mktemp("edges"), "\n".join(lines) + "\n")
+    path = put(tmp_path_factory.mktemp("edges"), "graph.csv", "\n".join(lines) + "\n")
     graph = read_edges(path)
     assert named_edges(graph) == [(str(u), str(v)) for u, v in pairs]
     assert graph.names.tolist() == sorted({n for p in pairs for n in p})
@@ -171,7 +166,7 @@ def test_nodes_named_by_integers_are_in_their_order(tmp_path_factory, pairs, mar
 
 
 def test_far_apart_numbers_are_renumbered_too(tmp_path):
-    graph = read_edges(write(tmp_path, "1000000000000,5\n5,-7\n"))
+    graph = read_edges(put(tmp_path, "graph.csv", "1000000000000,5\n5,-7\n"))
     assert graph.names.tolist() == [-7, 5, 10**12]
     assert named_edges(graph) == [("1000000000000", "5"), ("5", "-7")]
 
@@ -197,7 +192,7 @@ def test_far_apart_numbers_are_renumbered_too(tmp_path):
 )
 def test_malformed_edge_lists_are_named_with_their_line(tmp_path, text, words):
     with pytest.raises(GraphFileError, match=words) as caught:
-        read_edges(write(tmp_path, text))
+        read_edges(put(tmp_path, "graph.csv", text))
     assert "graph.csv" in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -205,12 +200,12 @@ def test_malformed_edge_lists_are_named_with_their_line(tmp_path, text, words):
 @pytest.mark.parametrize("weight", ["0", "-2", "nan", "inf"])
 def test_impossible_weights_are_refused(tmp_path, weight):
     with pytest.raises(GraphFileError, match="expected weights that are positive and finite"):
-        read_graph(write(tmp_path, f"0,1,{weight}\n"))
+        read_graph(put(tmp_path, "graph.csv", f"0,1,{weight}\n"))
 
 
 @given(st.binary(max_size=200) | st.text(alphabet='0123456789,;\t\n ab"#.e-', max_size=120))
 def test_any_bytes_give_a_graph_or_one_clear_error(tmp_path_factory, content):
-    path = write(tmp_path_factory.mktemp("fuzz"), content)
+    path = put(tmp_path_factory.mktemp("fuzz"), "graph.csv", content)
     before = path.read_bytes()
     try:
         data = read_graph(path)
@@ -231,12 +226,6 @@ def test_a_networkx_edge_list_comes_back(tmp_path):
     result = {frozenset((int(names[u]), int(names[v]))) for u, v in data.edge_index.T.tolist()}
     assert result == {frozenset(e) for e in graph.edges}
     assert (np.array([int(n) for n in names]) == sorted(n for n in graph if graph.degree[n])).all()
-
-
-def put(folder, name, text):
-    path = folder / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
 
 
 @pytest.mark.parametrize("weight", ["1e-50", "1e50"])

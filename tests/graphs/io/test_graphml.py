@@ -6,17 +6,9 @@ from hypothesis import strategies as st
 
 from kappagcn import graphs as G
 from kappagcn.errors import GraphError, GraphFileError
-from kappagcn.graphs import (
-    from_networkx,
-    read_graph,
-)
+from kappagcn.graphs import from_networkx, read_graph
+from random_graphs import put
 from spaces import few
-
-
-def put(folder, name, text):
-    path = folder / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,9 @@ import pytest
 from kappagcn.errors import GraphFileError
 from kappagcn.graphs import read_graph
 from kappagcn.graphs.io.edges import read_pairs
+from random_graphs import put
 
 CHAIN = "anna,bert\nbert,carl\ncarl,dora\n"
-
-
-def put(folder, name, text):
-    path = folder / name
-    path.write_text(text)
-    return path
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,7 @@ def test_patterns_weights_and_arrays(tmp_path):
     [
         ("1 2\n", "expected a Matrix Market file, found something else or damage"),
         (f"{HEAD} coordinate real general\n2 2 2\n1 2 1\n", "expected a Matrix Market file"),
-        (
-            f"{HEAD} coordinate real general\n2 3 1\n1 2 1\n",
-            "expected a square adjacency matrix",
-        ),
+        (f"{HEAD} coordinate real general\n2 3 1\n1 2 1\n", "expected a square adjacency matrix"),
         (f"{HEAD} coordinate real general\n2 2 1\n1 2 -1\n", "expected weights that are positive"),
         (f"{HEAD} coordinate complex general\n2 2 1\n1 2 1 1\n", "expected an adjacency matrix of numbers"),
         (f"{HEAD} coordinate real general\n2 2 1\n1 5 1\n", "expected a Matrix Market file"),

@@ -5,16 +5,9 @@ import torch
 
 from kappagcn import graphs as G
 from kappagcn.errors import GraphFileError
-from kappagcn.graphs import (
-    read_graph,
-)
+from kappagcn.graphs import read_graph
 from kappagcn.training.labelled import read_labelled, unlabelled
-
-
-def put(folder, name, text):
-    path = folder / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
+from random_graphs import put
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 import kappagcn.graphs.io.npz as archive
 from kappagcn import graphs as G
 from kappagcn.errors import GraphFileError
-from kappagcn.graphs import (
-    read_graph,
-)
+from kappagcn.graphs import read_graph
 from kappagcn.graphs.io.npz import read_arrays
+from random_graphs import put
 
 
 @pytest.mark.parametrize("nodes", [-1, 3.7, np.nan, "three", [], [3, 3]])
@@ -62,12 +61,6 @@ def test_npy_headers_that_lie(tmp_path, text):
         file.writestr("edge_index.npy", header(text) + b"\0" * 8)
     with pytest.raises(GraphFileError, match="expected"):
         G.read_graph(tmp_path / "g.npz")
-
-
-def put(folder, name, text):
-    path = folder / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
 
 
 def test_damaged_lzma_members(tmp_path):

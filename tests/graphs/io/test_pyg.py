@@ -5,11 +5,7 @@ from hypothesis import strategies as st
 
 from kappagcn import graphs as G
 from kappagcn.errors import GraphFileError
-from kappagcn.graphs import (
-    cycle,
-    read_graph,
-    save_data,
-)
+from kappagcn.graphs import cycle, read_graph, save_data
 from spaces import few
 
 EDGES = torch.tensor([[0, 1], [1, 2]])

@@ -8,24 +8,10 @@ from torch_geometric.data import Data
 
 from kappagcn import graphs as G
 from kappagcn.errors import GraphError, GraphFileError
-from kappagcn.graphs import (
-    adjacency,
-    from_scipy,
-    load_graph,
-    read_graph,
-    read_npz,
-    save_data,
-    save_npz,
-)
+from kappagcn.graphs import adjacency, from_scipy, load_graph, read_graph, read_npz, save_data, save_npz
 from kappagcn.graphs.io.node_data import as_features
-from random_graphs import as_data, networks
+from random_graphs import as_data, networks, put
 from spaces import few
-
-
-def put(folder, name, text):
-    path = folder / name
-    path.write_text(text)
-    return path
 
 
 def same(one, two):
@@ -148,10 +134,7 @@ def test_tables_for_graphs_that_have_their_nodes_already(tmp_path):
     labels = put(tmp_path, "y.csv", "0,b\n2,a\n")
     assert read_graph(path, labels=labels).y.tolist() == [1, -1, 0]
     labels = put(tmp_path, "y.csv", "0,b\n7,a\n")
-    with pytest.raises(
-        GraphFileError,
-        match=r"y.csv: labels: expected nodes of the graph, .* found 1 other node: '7'",
-    ):
+    with pytest.raises(GraphFileError, match=r"y.csv: labels: expected nodes of the graph, .* found 1 other node: '7'"):
         read_graph(path, labels=labels)
 
 

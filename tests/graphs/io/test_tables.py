@@ -12,14 +12,9 @@ from kappagcn.graphs import as_graph, from_edges, read_graph
 from kappagcn.graphs.io.edges import as_pairs, read_pairs
 from kappagcn.graphs.io.tables import read_table
 from kappagcn.graphs.io.undirected import node_id, node_index
+from random_graphs import put
 
 LARGE = 2**63
-
-
-def put(folder, name, text):
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def test_every_source_gives_the_same_columns(tmp_path):

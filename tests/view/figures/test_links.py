@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from kappagcn.run_folder import Links
-from kappagcn.view.figures.links import link_scores
+from kappagcn.view.figures.outcome import link_scores
 from kappagcn.view.figures.style import LIGHT, styled
 
 NOTHING = np.array([], np.str_)

@@ -35,7 +35,7 @@ PURPOSES = {"test": TEST_SEEDS, "validation": VALIDATION_SEEDS}
 
 
 def cache_folder() -> Path:
-    """The folder for downloaded datasets and computed distances, by the convention of the operating system.
+    """The folder for downloaded datasets, by the convention of the operating system.
 
     >>> "kappagcn" in str(cache_folder())
     True

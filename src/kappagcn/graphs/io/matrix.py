@@ -23,14 +23,7 @@ from kappagcn.graphs.io.tables import Table, read_numbers
 from kappagcn.graphs.io.text import read_content
 from kappagcn.graphs.io.undirected import Array, assemble, name_source_in_errors
 
-__all__ = [
-    "Matrix",
-    "graph_of_matrix",
-    "matrix_market_bytes",
-    "matrix_of_table",
-    "read_matrix",
-    "read_matrix_market",
-]
+__all__ = ["Matrix", "graph_of_matrix", "matrix_market_bytes", "matrix_of_table", "read_matrix", "read_matrix_market"]
 
 Matrix = tuple[Array, list[str] | None]
 """A matrix, and the names of its nodes."""

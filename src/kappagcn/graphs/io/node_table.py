@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -191,6 +192,9 @@ def _refuse_single_words(table: Table, i: int) -> None:
     """Refuse a column that is nearly all numbers, with a word that is not one for a missing value: a mistake."""
     column = table.columns.column(i)
     if not pa.types.is_string(column.type):
+        return
+    with suppress(pa.ArrowInvalid):
+        column.cast(pa.float64())  # fast, where all are numbers
         return
     cells = [cell for cell in column.to_pylist() if cell is not None and cell.strip() not in MISSING_LABELS]
     words = [cell for cell in cells if not is_number(cell)]

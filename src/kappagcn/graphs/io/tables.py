@@ -166,9 +166,10 @@ def _parquet(path: Path) -> Iterator[Table]:
         def place(row: int) -> str:
             return f"{path}, row {row}"
 
-        for batch in file.iter_batches(BATCH):
-            yield Table(pa.Table.from_batches([batch]), names, _below(place, before))
-            before += batch.num_rows
+        for group in range(file.num_row_groups):  # of all groups together pyarrow reads ahead without a bound
+            for batch in file.iter_batches(BATCH, row_groups=[group]):
+                yield Table(pa.Table.from_batches([batch]), names, _below(place, before))
+                before += batch.num_rows
         if not before:
             yield Table(file.schema_arrow.empty_table(), names, place)
 
