@@ -17,7 +17,8 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.geometry.numerics import ROW_FAR_TANGENT
 from kappagcn.kernels.dispatch import runs_loops
-from kappagcn.kernels.midpoints import lift_rows, lower_by_torch, midpoint_rows, precision
+from kappagcn.kernels.midpoints import midpoint_rows, precision
+from kappagcn.kernels.rows import lift_rows, lower_by_torch
 from kappagcn.nn.inputs import factors_of
 from kappagcn.nn.midpoints import ambient_parts, count_edge_rows, midpoints_operation
 from kappagcn.nn.neighbourhoods import frechet, tangential_at_nodes

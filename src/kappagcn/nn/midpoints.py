@@ -11,7 +11,8 @@ from torch.library import custom_op
 
 from kappagcn.geometry.numerics import ROW_EXPONENT, ROW_NEAR, ball_gap
 from kappagcn.geometry.vectors import dot
-from kappagcn.kernels.midpoints import Factors, backward, forward, lift_rows, precision
+from kappagcn.kernels.midpoints import backward, forward, precision
+from kappagcn.kernels.rows import Factors, lift_rows
 from kappagcn.sparse import Matrix
 from kappagcn.sparse.compressed import csr_tensor
 
