@@ -266,7 +266,7 @@ def lift_all(v: Tensor, factors: Factors, limit: float) -> tuple[Tensor, Tensor,
     """Lifted rows, (N, D + F), their sinc and cosc, (F, 2, N), and whether some row is far."""
     (kappas, ends), n, count = factors, len(v), len(factors.kappas)
     out, lifts = v.new_empty(n, v.shape[1] + count), v.new_empty(count, 2, n, dtype=torch.float64)
-    return out, lifts, _lift(as_array(v), kappas, ends, limit, out.numpy(), lifts.numpy())
+    return out, lifts, _lift(v.contiguous().numpy(), kappas, ends, limit, out.numpy(), lifts.numpy())
 
 
 class _Lift(torch.autograd.Function):
