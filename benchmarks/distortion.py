@@ -126,7 +126,7 @@ def pair_loop(space: str, spread: float, distances: GraphDistances) -> Epoch:
     """The loss and its gradients by points and κ, without the rest of an epoch."""
     free = points_of(space, spread, len(distances))
     k, dims = factors_of(free.points, free.manifold)
-    return lambda: pair_sums(free.points, k, dims, distances, "distortion", slopes=True)[0][0]
+    return lambda: pair_sums(free.points, k, dims, distances, "distortion", slopes=True)[0]
 
 
 def products(distances: GraphDistances, repeats: int) -> list[dict[str, Any]]:

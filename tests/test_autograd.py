@@ -19,7 +19,7 @@ from kappagcn.geometry import numerics, pairwise, vectors
 from kappagcn.graphs import path
 from kappagcn.kernels.arcs import arsin_rows
 from kappagcn.kernels.dispatch import torch_only
-from kappagcn.kernels.midpoints import lift_rows
+from kappagcn.kernels.rows import lift_rows
 from kappagcn.nn.midpoints import midpoints
 from kappagcn.nn.pair_distances import pair_squares
 from kappagcn.sparse import SparseMatrix

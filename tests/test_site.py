@@ -16,6 +16,7 @@ from jinja2 import UndefinedError
 import pages
 import pictures
 import site_hooks
+import tables
 from workers import Worker, execute
 
 ROOT = Path(__file__).parent.parent
@@ -166,6 +167,42 @@ def test_the_readmes_tables_are_those_of_the_records():
     assert text.count("<!-- table: ") >= 3
     assert pages.refreshed(text) == text
     assert pages.refreshed(re.sub(r"(?m)^\| S10 .*\n", "", text)) == text, "a row that is missing comes back"
+
+
+def span(values, digits=0):
+    """The least and the largest of some numbers, as a sentence names them."""
+    return f"{min(values):.{digits}f} to {max(values):.{digits}f}"
+
+
+def test_the_numbers_in_the_readmes_sentences_are_those_of_the_records():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    trees = {}
+    for r in pages.record("embedding_quality")["results"]:
+        if r["part"] == "trees" and r["seed"] == 0:
+            trees.setdefault(r["graph"], {})[r["space"]] = r["distortion"]
+    gains = {graph: row["E10"] / row["H10"] for graph, row in trees.items() if {"E10", "H10"} <= row.keys()}
+    branching = [gain for graph, gain in gains.items() if " tree, " in graph]
+    ours = {r["case"]: r["seconds"] for r in pages.record("layers")["results"] if "own GCN" in r.get("seconds", {})}
+    steps = [each[curved] / each["own GCN"] for each in ours.values() for curved in ("κ = −1", "κ = +1")]
+    ratios = {True: [], False: []}
+    for r in pages.record("geometry")["results"]:
+        ratios[r["case"] in ("midpoint", "cdist")].append(r["ratio"])
+    epochs = [r["ratio"] for r in pages.record("distortion")["results"] if r["who"] == "compiled"]
+    paired = [tables.paired("curvature_pays", graph, "learned κ", "κ = 0") for graph in tables.GRAPHS]
+    ahead, behind = ([e.mean for e in paired if s * e.mean > (e.interval or 0)] for s in (1, -1))
+    for sentence in (
+        f"have {span(branching)} times less distortion in ten hyperbolic dimensions",
+        f"caterpillars only {span([gain for graph, gain in gains.items() if 'caterpillar' in graph], 1)} times less",
+        f"beat κ = 0 on {('no', 'one', 'two', 'three')[len(ahead)]} of [fourteen graphs]",
+        f"by {' and '.join(f'{gain:.3f}' for gain in sorted(ahead))}, and lost on one, by {-sum(behind):.3f}",
+        f"{span(ratios[False], 1)} times as fast on single operations, {span(ratios[True])} times on all pairs",
+        f"{span(epochs)} times for [an epoch of embedding a tree]",
+        f"takes {ours['cora_ml']['κ = −1'] / ours['cora_ml']['PyG GCN']:.2f} of the time of one of PyG's GCN",
+        f"with the same sparse features, it takes {span(steps, 1)} times as long",
+    ):
+        assert sentence in text
+    assert len(paired) == 14
+    assert len(behind) == 1
 
 
 def test_formulas_are_mathml_outside_code():

@@ -32,13 +32,15 @@ def test_rows_of_sources_are_rows_of_all():
 
 
 @pytest.mark.parametrize(
-    ("lengths", "words"),
+    ("lengths", "sources", "words"),
     [
-        (torch.zeros(2, 2), "expected distances above 0 between different nodes"),
-        (torch.tensor([[0.0, 1], [2, 0]]), "expected the same distance in both directions"),
-        (torch.zeros(2, 3), r"expected distances \(N, N\), found \(2, 3\)"),
+        (torch.zeros(2, 2), None, "expected distances above 0 between different nodes"),
+        (torch.zeros(1, 4), [0], "expected distances above 0 between different nodes"),
+        (torch.tensor([[0.0, 1], [2, 0]]), None, "expected the same distance in both directions"),
+        (torch.zeros(2, 3), None, r"expected distances \(N, N\), found \(2, 3\)"),
+        (torch.ones(2, 4), [0, 1, 2], r"expected distances \(3, N\), found \(2, 4\)"),
     ],
 )
-def test_impossible_distances_are_refused(lengths, words):
+def test_impossible_distances_are_refused(lengths, sources, words):
     with pytest.raises(GraphError, match=words):
-        GraphDistances(lengths)
+        GraphDistances(lengths, None if sources is None else torch.tensor(sources))

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kappagcn.embedding.graph_distances import GraphDistances, NearPairs
-from kappagcn.embedding.pair_objectives import distortion
+from kappagcn.embedding.pair_objectives import distortion, pair_loss
 from kappagcn.embedding.quality import measure
 from kappagcn.errors import GraphError
 from kappagcn.geometry import ProductManifold, tangent_dist
 from kappagcn.graphs import balanced_tree, from_scipy, shortest_paths, star
 from kappagcn.kernels.dispatch import torch_only
 from kappagcn.nn.point_distances import distances_from
+from kappagcn.objectives import PAIR_OBJECTIVES
 from spaces import few
 
 PATHS = {"compiled": contextlib.nullcontext, "torch": torch_only}
@@ -31,26 +32,29 @@ def points(signature, n, seed):
     return torch.randn(n, manifold.dim, generator=generator, dtype=torch.float64), manifold
 
 
-def slopes(v, manifold, distances):
+def slopes(v, manifold, distances, objective="distortion", norm=None):
     v = v.detach().requires_grad_()
     kappas = [f.curvature.raw for f in manifold.factors if f.curvature.raw.requires_grad]
-    loss = distortion(v, manifold, distances)
+    loss = pair_loss(v, manifold, distances, objective, norm)
     result = torch.autograd.grad(loss, [v, *kappas])
     return loss.detach(), result[0], torch.stack(result[1:]) if kappas else torch.zeros(0)
 
 
+@pytest.mark.parametrize("objective", PAIR_OBJECTIVES)
 @pytest.mark.parametrize("path", PATHS)
-@few(12)
-@given(st.sampled_from(SIGNATURES), st.integers(0, 2**31))
-def test_the_mean_over_all_sources_is_the_whole(path, signature, seed):
+@few(8)
+@given(st.sampled_from(SIGNATURES), st.sampled_from([None, 2, 20]), st.integers(0, 2**31))
+def test_the_mean_over_all_sources_is_the_whole(path, objective, signature, per_node, seed):
+    """Value and gradients are estimated without bias, with near pairs beside the sources and without."""
     v, manifold = points(signature, SMALL.num_nodes, seed)
+    near, everything = None if per_node is None else NearPairs.of(SMALL, per_node=per_node), GraphDistances.of(SMALL)
+    norm = everything.row_norm(objective)
     with PATHS[path]():
-        whole = slopes(v, manifold, GraphDistances.of(SMALL))
-        alone = [slopes(v, manifold, GraphDistances.of(SMALL, [i])) for i in range(SMALL.num_nodes)]
-        some = slopes(v, manifold, GraphDistances.of(SMALL, list(range(SMALL.num_nodes))))
-    for one, many, together in zip(whole, zip(*alone, strict=True), some, strict=True):
-        torch.testing.assert_close(torch.stack(many).mean(0), one, rtol=1e-9, atol=1e-10)
-        torch.testing.assert_close(together, one, rtol=1e-9, atol=1e-10)
+        whole = slopes(v, manifold, everything, objective, norm)
+        each = [GraphDistances.of(SMALL, [node], near) for node in range(SMALL.num_nodes)]
+        alone = [slopes(v, manifold, one, objective, norm) for one in each]
+    for one, many in zip(whole, zip(*alone, strict=True), strict=True):
+        torch.testing.assert_close(torch.stack(many).mean(0), one, rtol=1e-6, atol=1e-7)
 
 
 @given(st.sampled_from(SIGNATURES), st.integers(0, 2**31))
@@ -108,13 +112,6 @@ def test_pairs_without_a_path_do_not_count():
     assert measured.distortion == pytest.approx((0 + (0.25 - 1) ** 2) / 8)
 
 
-def test_rows_must_be_those_of_the_sources():
-    with pytest.raises(GraphError, match=r"expected distances \(3, N\), found \(2, 4\)"):
-        GraphDistances(torch.ones(2, 4), torch.tensor([0, 1, 2]))
-    with pytest.raises(GraphError, match="above 0 between different nodes"):
-        GraphDistances(torch.zeros(1, 4), torch.tensor([0]))
-
-
 # Near pairs beside the sources
 
 
@@ -143,20 +140,6 @@ def test_there_are_no_near_pairs_where_edges_have_lengths_or_hubs_too_many():
     assert NearPairs.of(star(2000), per_node=1).steps == 0
     assert NearPairs.of(star(2000), per_node=2).steps == 1
     assert NearPairs.of(from_scipy(sp.csr_array((4, 4)))).steps == 0
-
-
-@pytest.mark.parametrize("path", PATHS)
-@few(12)
-@given(st.sampled_from(SIGNATURES), st.sampled_from([2, 20]), st.integers(0, 2**31))
-def test_with_near_pairs_the_mean_over_all_sources_is_the_whole(path, signature, per_node, seed):
-    v, manifold = points(signature, SMALL.num_nodes, seed)
-    near = NearPairs.of(SMALL, per_node=per_node)
-    assert near.steps > 0
-    with PATHS[path]():
-        whole = slopes(v, manifold, GraphDistances.of(SMALL))
-        alone = [slopes(v, manifold, GraphDistances.of(SMALL, [i], near)) for i in range(SMALL.num_nodes)]
-    for one, many in zip(whole, zip(*alone, strict=True), strict=True):
-        torch.testing.assert_close(torch.stack(many).mean(0), one, rtol=1e-9, atol=1e-10)
 
 
 def test_near_pairs_make_gradients_steadier():

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kappagcn.embedding.graph_distances import GraphDistances, NearPairs
+from kappagcn.embedding.graph_distances import GraphDistances
 from kappagcn.embedding.quality import RATIO_EDGES, best_scale, check_result, measure
-from kappagcn.errors import EmbeddingFailedError, GraphError
+from kappagcn.errors import EmbeddingFailedError
 from kappagcn.geometry import ProductManifold
 from kappagcn.graphs import balanced_tree, from_scipy, path
 from kappagcn.graphs.io.undirected import adjacency
@@ -53,13 +53,6 @@ def test_pairs_without_a_path_do_not_count():
     assert apart.unreachable_pairs == 6
     assert apart.d_avg == pytest.approx(whole.d_avg)
     assert apart.distortion == pytest.approx(whole.distortion * 9 / 16)
-
-
-def test_near_pairs_are_for_training_alone():
-    tree = balanced_tree(2, 3)
-    distances = GraphDistances.of(tree, [0, 1], NearPairs.of(tree, per_node=4))
-    with pytest.raises(GraphError, match="expected distances of all pairs or of sources"):
-        measure(torch.zeros(tree.num_nodes, 1), FLAT, distances)
 
 
 def test_ratios_are_counted_over_all_pairs_and_the_last_bin_is_open():

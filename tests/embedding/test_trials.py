@@ -145,14 +145,16 @@ def whole(request, tmp_path_factory):
     return embedder, len(epochs)
 
 
-@pytest.mark.parametrize("count", [1, 40, 100])
+@pytest.mark.parametrize("count", [1, 100, -10])
 def test_interrupted_trials_keep_the_best_and_are_continued_to_the_same_numbers(whole, count, tmp_path, monkeypatch):
+    """In the first epoch, amid the trials, and, counted from the end, late."""
     (embedder, all_epochs), folder = whole, tmp_path / "run"
+    early, count = count > 0, count % all_epochs
     stop_after(monkeypatch, count)
     with pytest.raises(KeyboardInterrupt, match="resume=True continues"):
         clone(embedder).fit(TREE, folder=folder)
     monkeypatch.undo()
-    assert (folder / "trials").is_dir()
+    assert (folder / "trials").is_dir() or not early
     loaded = GraphEmbedder.load(folder)
     assert loaded.summary()["stopped_by"] == "interrupted"
     assert loaded.embedding_.shape == embedder.embedding_.shape

@@ -16,7 +16,7 @@ from kappagcn import KappaGCNConv
 from kappagcn import geometry as G
 from kappagcn.geometry import Curvature, ProductManifold, Stereographic
 from kappagcn.graphs import balanced_tree, disease
-from kappagcn.kernels.midpoints import lift_rows
+from kappagcn.kernels.rows import lift_rows
 from kappagcn.nn import aggregate
 from kappagcn.nn.midpoints import count_edge_rows, midpoints
 from kappagcn.sparse import SparseMatrix, normalized_adjacency

@@ -115,17 +115,3 @@ def test_a_quick_table_runs_and_is_printed(tmp_path):
     assert float(started) == pytest.approx(record_of_variant(records, "paper")["distortion"], abs=5e-5)
     assert free == ""
     plan.run(report=lambda *_: pytest.fail("ran again"))
-
-
-@pytest.mark.parametrize(
-    ("item", "parts", "options", "words"),
-    [
-        ("table1", ["cora_ml"], {}, "expected one of tree, E10-linear"),
-        ("sweep", ["tree"], {}, "sweep: expected no parts, found 'tree'"),
-        ("table1", [], {"splits": 3}, "table1: expected no splits, found 3; an embedding has none"),
-        ("large", [], {"runs": 3}, "large: expected no runs"),
-    ],
-)
-def test_what_a_plan_does_not_know_is_named(tmp_path, item, parts, options, words):
-    with pytest.raises(ConfigError, match=words):
-        reproduce.plan(item, parts, tmp_path, **options)

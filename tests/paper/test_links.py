@@ -1,11 +1,9 @@
 """The experiment on links: equal budgets, records that are not repeated, the choice on validation edges, the table."""
 
 import os
-from pathlib import Path
 
 import pytest
 
-from kappagcn.errors import ConfigError
 from kappagcn.links.settings import LinkPredictionSettings
 from kappagcn.paper import links
 from kappagcn.paper.cells import Cell
@@ -72,11 +70,3 @@ def test_the_search_chooses_and_the_table_reports(tmp_path, monkeypatch):
     assert len(small.records()[cell]) == 2
     table = small.table()
     assert [row[0] for row in table.rows] == ["GCN", "κ-GCN H16", "HGCN, published", "best published"]
-
-
-def test_names_and_options():
-    assert [cell.name for cell in plan("links", ["cora/H16"], Path("nowhere")).cells] == ["cora/H16"]
-    with pytest.raises(ConfigError, match="found 'corra'"):
-        plan("links", ["corra"], Path("nowhere"))
-    with pytest.raises(ConfigError, match="expected no runs"):
-        plan("links", [], Path("nowhere"), runs=2)

@@ -9,9 +9,9 @@ import pytest
 from kappagcn.errors import ConfigError
 from kappagcn.graphs.datasets.graph_dataset import load_benchmark
 from kappagcn.graphs.io.node_data import are_words, one_hot
-from kappagcn.paper import Cell, Experiment, Job
+from kappagcn.paper import DATASETS, ROWS, Cell, Experiment, Job, accuracy_table, cells, curvature_table, run
+from kappagcn.paper.cells import CURVED
 from kappagcn.paper.reproduce import CELLS, FURTHER, MEASURED, line, plan
-from kappagcn.training.estimate import bootstrapped
 from kappagcn.training.networks import default_normalization
 from random_graphs import data_folder, needs_data
 
@@ -40,13 +40,31 @@ def test_a_plan_runs_once_and_makes_its_table(tmp_path):
     assert quick.table() == table  # other settings in the same file are not this plan's
 
 
-def test_plans_that_make_no_sense_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match="table3: expected a cell of that table, found none in gcn"):
-        plan("table3", ["gcn"], tmp_path)
-    with pytest.raises(ConfigError, match="search: expected no quick, found True; a search has a budget"):
-        plan("search", [], tmp_path, quick=True)
-    with pytest.raises(ValueError, match="expected at least one value"):
-        bootstrapped([])
+@pytest.mark.parametrize(
+    ("item", "parts", "options", "words"),
+    [
+        ("table3", ["gcn"], {}, "table3: expected a cell of that table, found none in gcn"),
+        ("search", [], {"quick": True}, "search: expected no quick, found True; a search has a budget"),
+        ("table2", ["cora"], {}, r"expected one of .*gcn.*, or two as in citeseer/gcn, found 'cora'"),
+        ("table1", ["cora_ml"], {}, "expected one of tree, E10-linear"),
+        ("sweep", ["tree"], {}, "sweep: expected no parts, found 'tree'"),
+        ("table1", [], {"splits": 3}, "table1: expected no splits, found 3; an embedding has none"),
+        ("large", [], {"runs": 3}, "large: expected no runs"),
+        ("links", ["corra"], {}, "found 'corra'"),
+        ("links", [], {"runs": 2}, "expected no runs"),
+    ],
+)
+def test_what_a_plan_does_not_know_is_named(tmp_path, item, parts, options, words):
+    with pytest.raises(ConfigError, match=words):
+        plan(item, parts, tmp_path, **options)
+
+
+def test_cells_by_name():
+    assert len(cells()) == 20
+    assert [cell.name for cell in cells(["cora_ml"])] == [f"cora_ml/{row}" for row in ROWS]
+    assert [cell.name for cell in cells(["cora_ml", "S16", "gcn"])] == ["cora_ml/gcn", "cora_ml/S16"]
+    assert [cell.name for cell in cells(["cora_ml/prod", "airport", "S16"])] == ["cora_ml/prod", "airport/S16"]
+    assert [cell.name for cell in cells(["S16"])] == [f"{dataset}/S16" for dataset in DATASETS]
 
 
 @needs_data
@@ -88,7 +106,28 @@ def test_a_committed_run_comes_out_again(tmp_path):
     """The shortest one: rounding differs between processors and versions, and training makes it grow."""
     records = plan("table2", ["airport"], RECORDS).records().values()
     record = min((r for of_cell in records for r in of_cell), key=lambda r: r["epochs"])
-    from kappagcn.paper import run
-
     again = run(Job(Experiment.from_record(record["experiment"]), record["split"], record["run"]), data_folder())
     assert again["test"]["accuracy"] == pytest.approx(record["test"]["accuracy"], abs=0.05)
+
+
+# Tables
+
+
+def fake(cell):
+    kappas = [[-1.0, 2.0], [-2.0, 4.0]] if cell.row == "prod" else [[0.5], [0.7]]
+    return [{"test": {"accuracy": a}, "curvatures": k} for a, k in zip((0.8, 0.9), kappas, strict=True)] + [
+        {"failed": "diverged"}
+    ]
+
+
+def test_tables_have_ours_and_the_papers():
+    table = accuracy_table({cell: fake(cell) for cell in cells()})
+    assert table.columns == ["", "Citeseer", "Cora-ML", "Pubmed", "Airport"]
+    assert [row[0] for row in table.rows] == list(ROWS.values())
+    assert table.rows[0][1] == "0.850 ± 0.050, 1 of 3 runs diverged (paper 0.729 ± 0.005)"
+    curves = curvature_table({cell: fake(cell) for cell in cells()})
+    assert [row[0] for row in curves.rows] == [ROWS[row] for row in CURVED]
+    assert curves.rows[2][1] == "−1.500 ± 0.500, 3.000 ± 1.000 (paper 1.21 ± 0.09, −0.64 ± 0.07)"
+    none = accuracy_table({Cell("airport", "S16"): []})
+    assert none.rows == [["S16 (κ-GCN)", "no runs (paper 0.809 ± 0.006)"]]
+    assert none.columns == ["", "Airport"]

@@ -9,7 +9,7 @@ from torch_geometric.loader import NodeLoader
 from torch_geometric.sampler import NodeSamplerInput
 
 from kappagcn.errors import GraphError
-from kappagcn.kernels.midpoints import lift_rows
+from kappagcn.kernels.rows import lift_rows
 from kappagcn.nn import KappaGCNConv
 from kappagcn.sparse import SparseMatrix, normalized_adjacency
 from kappagcn.sparse.sampler import NeighbourSampler, SparseRows

@@ -47,6 +47,8 @@ def test_bootstrap_interval_is_that_of_the_mean():
     rng = np.random.default_rng(3)
     values = rng.normal(0.8, 0.02, 40)
     result = bootstrapped(values)
+    with pytest.raises(ValueError, match="expected at least one value"):
+        bootstrapped([])
     assert result.mean == values.mean()
     assert result.interval == pytest.approx(1.96 * values.std() / 40**0.5, rel=0.15)
     hits = sum(abs((e := bootstrapped(rng.normal(0, 1, 20))).mean) < e.interval for _ in range(300))

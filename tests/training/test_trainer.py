@@ -87,7 +87,7 @@ def test_the_best_weights_are_kept_by_copy(data, split):
     result = fit(model, data, split, TrainingSettings(epochs=300, patience=20, lr=0.05), callbacks=[watch])
     assert 1 <= result.best_epoch < result.epochs
     same(dict(model.state_dict()), seen[result.best_epoch])
-    scores = [(r["stopping_accuracy"], -r["stopping_loss"]) for r in result.history]
+    scores = [(r["stopping_probability"], -r["stopping_loss"]) for r in result.history]
     assert max(range(len(scores)), key=lambda i: scores[i]) == result.best_epoch - 1
     assert result.best is result.history[result.best_epoch - 1]
 
@@ -294,7 +294,7 @@ def test_a_network_whose_units_died_starts_again(data, split):
     assert not trainer.task.collapsed()
     assert 5 < trainer.epoch == len(history) <= 200
     assert [record["epoch"] for record in history] == list(range(1, len(history) + 1))
-    best = max(history, key=lambda record: (record["stopping_accuracy"], -record["stopping_loss"]))
+    best = max(history, key=lambda record: (record["stopping_probability"], -record["stopping_loss"]))
     assert trainer.stopping.best_epoch == best["epoch"]
 
 

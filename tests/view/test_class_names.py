@@ -1,4 +1,4 @@
-from kappagcn.view.class_names import short_names
+from kappagcn.view.palette import short_names
 
 
 def test_names_of_classes_lose_only_what_is_not_needed():

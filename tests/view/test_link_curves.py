@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kappagcn.view.link_curves import MOST_POINTS, link_curves
+from kappagcn.view.curves import MOST_POINTS, link_curves
 
 
 @pytest.mark.parametrize("count", [5, 3000])

@@ -25,9 +25,11 @@ from kappagcn.geometry import tangent_dist
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.kernels import torch_pairs
 from kappagcn.kernels.dispatch import first_order
-from kappagcn.kernels.pair_limits import LEAST_RATIO
+from kappagcn.kernels.listed_pairs import listed_pairs
+from kappagcn.kernels.pairs import all_pairs
+from kappagcn.kernels.points import LEAST_RATIO, Rows
 from kappagcn.nn.inputs import factors_of
-from kappagcn.nn.point_distances import CompiledRows, compiled_rows, factors_by_torch
+from kappagcn.nn.point_distances import compiled_rows, factors_by_torch
 from kappagcn.objectives import PAIR_OBJECTIVES
 
 BLOCK = 2**20  # numbers of a block's largest tensor, by torch
@@ -99,7 +101,7 @@ class _Pairs(torch.autograd.Function):
         norm: float,
     ) -> Tensor:
         slopes, rows = any(ctx.needs_input_grad[:2]), compiled_rows(v, k, dims)
-        (total, *_), by_v, by_k = pair_sums(v, k, dims, distances, objective, slopes=slopes, rows=rows)
+        total, by_v, by_k = pair_sums(v, k, dims, distances, objective, slopes=slopes, rows=rows)
         ordered = 1 / (max(1, len(distances.weights)) * norm)
         counted = 2 * ordered if distances.sources is None else ordered  # all pairs are summed once
         total, by_v, by_k = counted * total, 2 * ordered * by_v, counted * by_k
@@ -128,9 +130,9 @@ def pair_sums(
     objective: str,
     *,
     slopes: bool,
-    rows: CompiledRows | None = None,
-) -> tuple[tuple[float, float, float, float], Tensor, Tensor]:
-    """The sum over unordered pairs, or pairs with sources, least and largest d²w, gradients.
+    rows: Rows | None = None,
+) -> tuple[float, Tensor, Tensor]:
+    """The sum over unordered pairs, or pairs with sources, and its gradients.
 
     Args:
         v: Tangent vectors at the origin, (N, D).
@@ -141,23 +143,22 @@ def pair_sums(
         slopes: Whether to compute gradients, by v and by κ.
         rows: Result of `compiled_rows`, if already computed.
     """
-    kernels, points = compiled_rows(v, k, dims) if rows is None else rows
-    if kernels is None:
+    rows = compiled_rows(v, k, dims) if rows is None else rows
+    if rows is None:
         return _by_torch(v, k, dims, distances, objective, slopes=slopes)
     sources = None if distances.sources is None else distances.sources.numpy()
-    sums, by_v, by_k = kernels.all_pairs(points, distances.weights.numpy(), sources, objective=objective, slopes=slopes)
-    return tuple(sums.tolist()), torch.from_numpy(by_v), torch.from_numpy(by_k)
+    total, by_v, by_k = all_pairs(rows, distances.weights.numpy(), sources, objective=objective, slopes=slopes)
+    return total, torch.from_numpy(by_v), torch.from_numpy(by_k)
 
 
 def _near(
-    v: Tensor, k: Tensor, dims: list[int], near: NearPairs, objective: str, rows: CompiledRows
+    v: Tensor, k: Tensor, dims: list[int], near: NearPairs, objective: str, rows: Rows | None
 ) -> tuple[float, Tensor, Tensor]:
     """The sum over unordered pairs of a list, and its gradients by v and κ."""
-    kernels, points = rows
-    if kernels is not None:
+    if rows is not None:
         lists = near.places.numpy(), near.others.numpy(), near.weights.numpy()
-        total, by_v, by_k = kernels.listed_pairs(points, *lists, objective=objective)
-        return total, torch.from_numpy(by_v), torch.from_numpy(by_k)
+        total, near_v, near_k = listed_pairs(rows, *lists, objective=objective)
+        return total, torch.from_numpy(near_v), torch.from_numpy(near_k)
     v, k = v.detach().double().requires_grad_(), k.detach().double().requires_grad_()
     sums, by_v, by_k = 0.0, torch.zeros_like(v), torch.zeros_like(k)
     firsts = torch.repeat_interleave(torch.arange(len(v)), near.places.diff())
@@ -201,10 +202,10 @@ def squares_from(v: Tensor, k: Tensor, dims: list[int], rows: Tensor, *, fixed: 
 
 def _by_torch(
     v: Tensor, k: Tensor, dims: list[int], distances: GraphDistances, objective: str, *, slopes: bool
-) -> tuple[tuple[float, float, float, float], Tensor, Tensor]:
+) -> tuple[float, Tensor, Tensor]:
     """`pair_sums` by torch."""
     factors, weights, sources = factors_by_torch(v, k, dims), distances.weights.to(v.device), distances.sources
     with torch.no_grad():
-        sums = torch_pairs.all_pairs(factors, weights, sources, objective, 0.0, slopes=slopes)
+        total = torch_pairs.all_pairs(factors, weights, sources, objective, slopes=slopes)
         by_v, by_k = zip(*(factor.gradients() for factor in factors), strict=True)
-    return sums, torch.cat(by_v, 1), torch.stack(by_k)
+    return total, torch.cat(by_v, 1), torch.stack(by_k)

@@ -18,6 +18,7 @@ from kappagcn.embedding.pair_objectives import block_height, squares_from
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.graphs import adjacency
 from kappagcn.kernels.dispatch import first_order
+from kappagcn.kernels.ranks import ranked_rows
 from kappagcn.nn.inputs import factors_of
 from kappagcn.nn.point_distances import compiled_rows
 
@@ -76,12 +77,12 @@ class _Ranks(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, v: Tensor, k: Tensor, dims: list[int], neighbours: Neighbours, sources: Tensor) -> Tensor:
         slopes = any(ctx.needs_input_grad[:2])
-        kernels, rows = compiled_rows(v, k, dims)
-        if kernels is None:
+        rows = compiled_rows(v, k, dims)
+        if rows is None:
             total, by_v, by_k = _by_torch(v, k, dims, neighbours, sources, slopes=slopes)
         else:
             places, others = neighbours.places.numpy(), neighbours.others.numpy()
-            total, *arrays = kernels.ranked_rows(rows, places, others, sources.numpy(), slopes=slopes)
+            total, *arrays = ranked_rows(rows, places, others, sources.numpy(), slopes=slopes)
             by_v, by_k = (torch.from_numpy(a) for a in arrays)
         if slopes:
             ctx.save_for_backward(by_v.to(v.dtype), by_k.to(k.dtype))

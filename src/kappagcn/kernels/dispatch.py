@@ -1,13 +1,10 @@
-"""The one switch between compiled loops and torch: numba where it is installed and tensors are on the CPU."""
+"""The one switch between compiled loops and torch: loops where tensors are on the CPU and Python may read them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache, wraps
-from importlib import import_module
-from importlib.util import find_spec
-from types import ModuleType
+from functools import wraps
 from typing import Any
 
 import torch
@@ -18,20 +15,6 @@ from kappagcn.errors import GeometryError
 from kappagcn.tracing import is_autocast_on, is_cheap_to_read
 
 _torch_only = False
-_numba = find_spec("numba")  # not imported, which takes a second
-
-
-def is_numba_installed() -> bool:
-    """Whether compiled functions call loops of numba; ``torch.compile`` can trace this."""
-    return not _torch_only and _numba is not None and _numba.submodule_search_locations is not None
-
-
-@cache
-def _load(name: str) -> ModuleType | None:
-    try:
-        return import_module(f"kappagcn.kernels.{name}")
-    except ImportError:  # numba is an extra
-        return None
 
 
 def runs_loops(*tensors: Tensor) -> bool:
@@ -39,18 +22,6 @@ def runs_loops(*tensors: Tensor) -> bool:
     if _torch_only or not is_cheap_to_read(*tensors):
         return False
     return all(t.dtype in (torch.float32, torch.float64) for t in tensors)
-
-
-def compiled(name: str, *tensors: Tensor) -> ModuleType | None:
-    """The compiled module ``"rows"`` or ``"point_pairs"`` if it can handle these tensors; None if torch is used."""
-    if not is_cheap_to_read(*tensors) or not all(t.dtype in (torch.float32, torch.float64) for t in tensors):
-        return None
-    return load(name)
-
-
-def load(name: str) -> ModuleType | None:
-    """A compiled module; None where torch is used instead."""
-    return None if _torch_only else _load(name)
 
 
 @contextmanager

@@ -6,31 +6,16 @@ r"""A ranking loss compiled by numba, which is lowest if neighbours in the graph
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kappagcn.kernels.blocks import parallel_for
-from kappagcn.kernels.pair_distances import squared_distances, take_direction
-from kappagcn.kernels.pair_gradients import Sums, add_gradients, added, borrowed_sums, no_sums, of_chunk
-from kappagcn.kernels.point_blocks import (
-    ALONE,
-    BLOCK,
-    CHUNKS,
-    PULL,
-    TOTAL,
-    Points,
-    Rows,
-    Work,
-    borrowed_points,
-    borrowed_work,
-)
+from kappagcn.kernels.blocks import Array, parallel_for
+from kappagcn.kernels.pairs import PULL, TOTAL, Sums, add_gradients, squared_distances
+from kappagcn.kernels.points import ALONE, BLOCK, CHUNKS, Points, Rows
 from kappagcn.kernels.vector_math import compiled, exponential, inlined
 
 __all__ = ["ranked_rows"]
 
-Array = NDArray[Any]
 LEAST = 1e-12  # smallest distance in a denominator
 LEAST_EXPONENT = -700.0  # e to the power of this is as good as 0
 
@@ -73,38 +58,28 @@ def _row_of_ranks(i: int, distances: Array, neighbours: Array, pull: Array) -> f
 
 @compiled
 def _ranked_rows(
-    first: int,
-    slopes: bool,
-    sources: Array,
-    places: Array,
-    others: Array,
-    owned: Points,
-    space: Work,
-    totals: Sums,
+    chunk: int, slopes: bool, sources: Array, places: Array, others: Array, points: Points, sums: Sums
 ) -> None:
-    """The ranking loss of every `CHUNKS`-th source from `first`, and its gradients by all points."""
-    points, work, sums = borrowed_points(owned), borrowed_work(space), borrowed_sums(totals)
-    n, blocks, pairs = places.shape[0] - 1, points.u.shape[0], work.pairs
+    """The ranking loss of every `CHUNKS`-th source from `chunk`, and its gradients by all points."""
+    n, blocks = places.shape[0] - 1, points.u.shape[0]
+    parts, pairs = np.empty((points.kappas.shape[0], 6, BLOCK)), np.empty((5, BLOCK))
     distances, pull = np.empty(n), np.empty(n)
-    for place in range(first, sources.shape[0], CHUNKS):
+    for place in range(chunk, sources.shape[0], CHUNKS):
         i = sources[place]
         neighbours = others[places[i] : places[i + 1]]
         if neighbours.shape[0] == 0:
             continue
-        take_direction(i, points, work)
         for block in range(blocks):
-            squared_distances(i, points.u[block], points.numbers[block], 0, BLOCK, points, work)
-            start = block * BLOCK
-            for j in range(min(BLOCK, n - start)):
-                distances[start + j] = math.sqrt(max(pairs[TOTAL + j], 0.0))
-        sums.totals[0] += _row_of_ranks(i, distances, neighbours, pull)
+            squared_distances(i, block, points, parts, pairs)
+            for j in range(min(BLOCK, n - block * BLOCK)):
+                distances[block * BLOCK + j] = math.sqrt(max(pairs[TOTAL, j], 0.0))
+        sums.total[0] += _row_of_ranks(i, distances, neighbours, pull)
         for block in range(blocks if slopes else 0):
-            u, numbers = points.u[block], points.numbers[block]
-            squared_distances(i, u, numbers, 0, BLOCK, points, work)
-            start, stop = block * BLOCK, min((block + 1) * BLOCK, n)
-            pairs[PULL : PULL + BLOCK] = 0.0
-            pairs[PULL : PULL + stop - start] = pull[start:stop]
-            add_gradients(i, u, numbers, 0, BLOCK, True, points, sums, sums.by_u[block], sums.by_numbers[block], work)
+            squared_distances(i, block, points, parts, pairs)
+            pairs[PULL] = 0.0
+            for j in range(min(BLOCK, n - block * BLOCK)):
+                pairs[PULL, j] = pull[block * BLOCK + j]
+            add_gradients(i, block, True, points, sums, parts, pairs)
 
 
 def ranked_rows(
@@ -115,12 +90,10 @@ def ranked_rows(
     Returns:
         The loss, its gradients by v, (N, D), and by κ, (F,).
     """
-    n, every = rows.count, np.arange(rows.count) if sources is None else sources
-    sums = no_sums(rows, slopes=slopes)
+    starts, sums = np.arange(rows.count) if sources is None else sources, Sums.zeros(rows, slopes=slopes)
 
     def work(chunk: int) -> None:
-        _ranked_rows(chunk, slopes, every, places, others, rows.points, rows.work(), of_chunk(sums, chunk))
+        _ranked_rows(chunk, slopes, starts, places, others, rows.points, sums.of_chunk(chunk))
 
-    parallel_for(CHUNKS, work, threads=1 if n * len(every) < ALONE else None)
-    totals, by_v, by_k = added(rows, sums, slopes=slopes)
-    return float(totals[0]), by_v, by_k
+    parallel_for(CHUNKS, work, threads=1 if rows.count * len(starts) < ALONE else None)
+    return sums.added(rows, slopes=slopes)

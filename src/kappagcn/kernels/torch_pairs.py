@@ -1,6 +1,6 @@
 """Objectives over pairs of points by torch, used without numba: value and gradients in one pass over blocks.
 
-The formulas are those of `pair_distances` and `pair_gradients`, in float64 on blocks of rows that stay in the cache;
+The formulas are those of `pairs`, in float64 on blocks of rows that stay in the cache;
 gradients are matrix products, without a graph. Differences of directions come from matrix products too, and one by one
 where directions are so close that these would lose them.
 """
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from kappagcn.kernels.pair_limits import (
+from kappagcn.kernels.points import (
     CURVED,
     FARTHEST,
     LEAST_GAP,
@@ -150,9 +150,7 @@ class Pairs(NamedTuple):
     close: Close
 
 
-def all_pairs(
-    factors: list[Factor], weights: Tensor, sources: Tensor | None, objective: str, width: float, *, slopes: bool
-) -> tuple[float, float, float, float]:
+def all_pairs(factors: list[Factor], weights: Tensor, sources: Tensor | None, objective: str, *, slopes: bool) -> float:
     """An objective over unordered pairs, or pairs with sources; with `slopes` gradients are added to the factors.
 
     Args:
@@ -160,28 +158,19 @@ def all_pairs(
         weights: 1/d_G² for each pair, (N, N), or (S, N) with sources; 0 for pairs to be left out.
         sources: Points whose pairs are taken, (S,); gradients are then by the other point.
         objective: One of `PAIR_OBJECTIVES`.
-        width: Width over which the kinks of ``"relative"`` are smoothed.
         slopes: Whether to compute gradients.
-
-    Returns:
-        The objective, without slopes the least and the largest d²w, and the objective for a width of 0.
     """
-    total, least, most, sharp = 0.0, math.inf, 0.0, 0.0
+    total = 0.0
     for places, rows, start in _blocks(weights, sources):
         w = weights[places, start:].to(torch.float64, copy=True)
         if sources is None:
             w[:, : len(rows)].triu_(1)
         pairs = [factor.pairs(rows, start) for factor in factors]
-        ratio = 4 * w * _total(pairs)
-        loss, own_sharp, pull = _pulls(objective, width, ratio, w)
-        total, sharp = total + float(loss), sharp + float(own_sharp)
-        if slopes:
-            for factor, each in zip(factors, pairs, strict=True):
-                factor.add_gradients(each, pull, rows, start, once=sources is None)
-        elif (w > 0).any():
-            least = min(least, float(torch.where(w > 0, ratio, math.inf).min()))
-            most = max(most, float(ratio.max()))
-    return total, least, most, sharp
+        loss, pull = _pulls(objective, 4 * w * _total(pairs), w)
+        total += float(loss)
+        for factor, part in zip(factors if slopes else [], pairs if slopes else [], strict=True):
+            factor.add_gradients(part, pull, rows, start, once=sources is None)
+    return total
 
 
 def squares_from(factors: list[Factor], sources: Tensor) -> Tensor:
@@ -258,21 +247,18 @@ def _polynomial(coefficients: tuple[float, ...] | list[float], z: Tensor) -> Ten
     return result
 
 
-def _pulls(objective: str, width: float, ratio: Tensor, w: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The objective from d²w, the same for a width of 0, and its derivatives by d²."""
+def _pulls(objective: str, ratio: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+    """The objective from d²w, and its derivatives by d²."""
     counted = w.sign()
     if objective == "distortion":
         excess = ratio - counted
-        loss = excess.square().sum()
-        return loss, loss, 2 * excess * w
+        return excess.square().sum(), 2 * excess * w
     ratio = ratio.clamp(min=LEAST_RATIO).sqrt()
     excess = (ratio - 1) * counted
     if objective == "relative":
-        root = (excess.square() + width**2).sqrt() if width else excess.abs()
-        pull = 0.5 * w * excess / (ratio * root.clamp(min=LEAST_ROOT))
-        return (root - width).sum(), excess.abs().sum(), pull
-    loss = (excess.square() / torch.where(w > 0, w, 1)).sum()
-    return loss, loss, excess / ratio
+        size = excess.abs()
+        return size.sum(), 0.5 * w * excess / (ratio * size.clamp(min=LEAST_ROOT))
+    return (excess.square() / torch.where(w > 0, w, 1)).sum(), excess / ratio
 
 
 def _sine(x: Tensor, kappa: float) -> Tensor:

@@ -77,10 +77,10 @@ def atanc_small(g: float) -> float:
 
 @inlined
 def logarithm(x: float) -> float:
-    """Log x of normal x > 0."""
+    """Log x of normal x > 0; what is not a number stays so."""
     power, m = exponent_and_mantissa(x)
     f = (m - 1) / (m + 1)
-    return LOG2 * power + 2 * f * artanc_small(f * f)
+    return LOG2 * power + 2 * f * artanc_small(f * f) if x == x else x
 
 
 @in_order

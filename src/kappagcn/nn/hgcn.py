@@ -11,7 +11,7 @@ from torch_geometric.utils import softmax
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature, Stereographic
 from kappagcn.geometry.numerics import ROW_TRANSLATED, arsinc
-from kappagcn.kernels.midpoints import lift_rows, within
+from kappagcn.kernels.rows import lift_rows, within
 from kappagcn.nn.inputs import Features, check_rows
 from kappagcn.nn.message_passing import CurvedMessagePassing
 from kappagcn.sparse import SparseMatrix

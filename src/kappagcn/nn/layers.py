@@ -21,7 +21,7 @@ from kappagcn.geometry.manifold import Manifold
 from kappagcn.geometry.numerics import ROW_EXPONENT, ROW_LEAST_LAMBDA
 from kappagcn.geometry.vectors import dot, matmul, norm
 from kappagcn.kernels.arcs import arsin_rows
-from kappagcn.kernels.midpoints import lift_rows
+from kappagcn.kernels.rows import lift_rows
 from kappagcn.nn.aggregation import aggregate
 from kappagcn.nn.inputs import Features, Space, as_manifold, check_rows, factors_of
 from kappagcn.nn.precision import at_least_single, is_lowered, without_autocast

@@ -14,7 +14,7 @@ from torch_geometric.nn.conv import MessagePassing
 from kappagcn.errors import GraphError
 from kappagcn.geometry import Curvature
 from kappagcn.geometry.manifold import Manifold
-from kappagcn.kernels.midpoints import lift_rows, lower_by_torch
+from kappagcn.kernels.rows import lift_rows, lower_by_torch
 from kappagcn.nn.aggregation import aggregate
 from kappagcn.nn.inputs import Adjacency, Features, NodeRows, Size, factors_of, space_name
 from kappagcn.nn.precision import at_least_single, without_autocast

@@ -13,7 +13,8 @@ from torch.library import custom_op
 from kappagcn.geometry.numerics import ROW_EXPONENT, ROW_FAR_TANGENT, ROW_NEAR, ball_gap
 from kappagcn.geometry.vectors import dot
 from kappagcn.kernels.dispatch import runs_loops
-from kappagcn.kernels.midpoints import Factors, backward, forward, lift_rows, lower_by_torch, midpoint_rows, precision
+from kappagcn.kernels.midpoints import backward, forward, midpoint_rows, precision
+from kappagcn.kernels.rows import Factors, lift_rows, lower_by_torch
 from kappagcn.sparse import Matrix, SparseMatrix
 from kappagcn.sparse.compressed import csr_tensor
 from kappagcn.tracing import is_cheap_to_read, is_compiled_for_cpu, is_slow_to_read

@@ -9,7 +9,7 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry import add, expmap0, frechet_mean, logmap0
 from kappagcn.geometry.numerics import ROW_LEAST_COSINE, ROW_RESOLVED, arsinc, cosc
 from kappagcn.geometry.vectors import dot
-from kappagcn.kernels.midpoints import within
+from kappagcn.kernels.rows import within
 from kappagcn.sparse import SparseMatrix
 
 

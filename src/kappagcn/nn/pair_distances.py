@@ -19,7 +19,8 @@ from kappagcn.errors import GraphError
 from kappagcn.geometry.ambient import within_range
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.geometry.numerics import arc_over_sine, eps, sin_k, sinc
-from kappagcn.kernels.dispatch import compiled, first_order
+from kappagcn.kernels.dispatch import first_order, runs_loops
+from kappagcn.kernels.listed_pairs import listed_gradients, listed_squares
 from kappagcn.nn.inputs import factors_of
 from kappagcn.sparse.matrix import check_range
 
@@ -58,7 +59,7 @@ def _squares(v: Tensor, pairs: Tensor, k: Tensor) -> Tensor:
     v, length = within_range(v, k, "v")
     length = length.squeeze(1)
     slope = sinc(4 * k * length * length)
-    if compiled("listed_distances", v) is not None:
+    if runs_loops(v):
         compiled_squares: Tensor = _Compiled.apply(v, length, slope, k, pairs)
         return compiled_squares
     first, second = pairs
@@ -81,8 +82,8 @@ class _Compiled(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, v: Tensor, length: Tensor, slope: Tensor, k: Tensor, pairs: Tensor) -> Tensor:
-        ctx.kernels, (_, unit) = compiled("listed_distances", v), _directions(v)
-        squares, kept = ctx.kernels.listed_squares(*_arrays(unit, length, slope, k, pairs))
+        _, unit = _directions(v)
+        squares, kept = listed_squares(*_arrays(unit, length, slope, k, pairs))
         ctx.save_for_backward(unit, length, slope, k, pairs, torch.from_numpy(kept))
         return torch.from_numpy(squares)
 
@@ -90,7 +91,8 @@ class _Compiled(torch.autograd.Function):
     @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
         *inputs, kept = ctx.saved_tensors
-        *by_rows, by_k = ctx.kernels.listed_gradients(*_arrays(*inputs), kept.numpy(), grad.contiguous().numpy())
+        arrays = *_arrays(*inputs), kept.numpy(), grad.contiguous().numpy()
+        *by_rows, by_k = listed_gradients(*arrays)
         by_v, by_length, by_slope = (torch.from_numpy(by) for by in by_rows)
         return by_v, by_length, by_slope, grad.new_tensor(by_k), None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,12 +11,12 @@ from torch import Tensor
 from kappagcn.errors import GraphError
 from kappagcn.geometry.manifold import Manifold
 from kappagcn.kernels import torch_pairs
-from kappagcn.kernels.dispatch import compiled
+from kappagcn.kernels.dispatch import runs_loops
+from kappagcn.kernels.pairs import distances_from as compiled_distances
+from kappagcn.kernels.points import Rows
 from kappagcn.nn.inputs import factors_of
 
-__all__ = ["CompiledRows", "compiled_rows", "distances_from", "factors_by_torch"]
-
-CompiledRows = tuple[Any, Any]
+__all__ = ["compiled_rows", "distances_from", "factors_by_torch"]
 
 
 @torch.no_grad()
@@ -40,9 +39,9 @@ def distances_from(v: Tensor, manifold: Manifold, sources: Sequence[int] | Tenso
         raise GraphError(f"sources: expected numbers of nodes, found {starts.dtype} of shape {tuple(starts.shape)}.")
     if len(starts) and not 0 <= int(starts.min()) <= int(starts.max()) < len(v):
         raise GraphError(f"sources: expected nodes from 0 to {len(v) - 1}, found others.")
-    kernels, rows = compiled_rows(v, k, dims)
-    if kernels is not None:
-        return torch.from_numpy(kernels.distances_from(rows, starts.numpy()))
+    rows = compiled_rows(v, k, dims)
+    if rows is not None:
+        return torch.from_numpy(compiled_distances(rows, starts.numpy()))
     known = torch.isfinite(v).all(1)
     finite = torch.where(known[:, None], v, 0).double()
     squares = torch_pairs.squares_from(factors_by_torch(finite, k, dims), starts)
@@ -50,12 +49,11 @@ def distances_from(v: Tensor, manifold: Manifold, sources: Sequence[int] | Tenso
     return torch.where(known & known[starts][:, None], squares.sqrt(), torch.nan)  # as in the compiled pairs
 
 
-def compiled_rows(v: Tensor, k: Tensor, dims: list[int]) -> CompiledRows:
-    """The compiled routines and the points in the form that they take; None and None where torch is used instead."""
-    kernels = compiled("point_pairs", v)
-    if kernels is None:
-        return None, None
-    return kernels, kernels.Rows(v.detach().numpy(), np.cumsum([0, *dims]), k.detach().double().numpy())
+def compiled_rows(v: Tensor, k: Tensor, dims: list[int]) -> Rows | None:
+    """The points in the form that compiled loops take; None where torch is used instead."""
+    if not runs_loops(v):
+        return None
+    return Rows(v.detach().numpy(), np.cumsum([0, *dims]), k.detach().double().numpy())
 
 
 @torch.no_grad()

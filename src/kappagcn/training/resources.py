@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from kappagcn.errors import ConfigError
-from kappagcn.kernels.dispatch import compiled
+from kappagcn.kernels.dispatch import runs_loops
 from kappagcn.kernels.threads import threads_for
 
 REASONS = {"cuda": "no cuda that torch can use", "mps": "it has no float64, which the geometry needs"}
@@ -52,8 +52,7 @@ def threads_for_graph(data: Data) -> AbstractContextManager[None]:
 
 def threads_for_pairs(data: Data) -> AbstractContextManager[None]:
     """A context with one thread of torch if operations on all pairs of nodes are small or done by compiled loops."""
-    is_compiled = compiled("point_pairs") is not None
-    return threads_for(data.num_nodes * (COLUMNS if is_compiled else data.num_nodes), SMALL)
+    return threads_for(data.num_nodes * (COLUMNS if runs_loops() else data.num_nodes), SMALL)
 
 
 def _nonzeros(x: Tensor) -> int:

@@ -1,3 +1,5 @@
+"""The paper's figures, and the records that some are drawn from."""
+
 import json
 import math
 
@@ -9,11 +11,12 @@ from matplotlib.colors import to_rgb
 
 from kappagcn.errors import CheckpointError
 from kappagcn.geometry import dist, dist2plane
-from kappagcn.paper.figures import computed
+from kappagcn.graphs import load_graph
+from kappagcn.paper.figures import computed, measured
 from kappagcn.paper.figures.catalogue import FIGURES, draw_paper_figure
 from kappagcn.paper.figures.measured import COMMANDS, SHOWN
 from kappagcn.view.figures.space import arcs
-from kappagcn.view.figures.style import DARK, LIGHT, styled
+from kappagcn.view.figures.style import DARK, LIGHT, save, styled
 
 MAGIC = {".png": b"\x89PNG\r\n\x1a\n", ".svg": b"<?xml"}
 SPREAD = {"bins": [-0.5, -0.1, 0.1, 0.5], "counts": [3, 2, 4], "none": 1, "mean": 0.05}
@@ -157,3 +160,59 @@ def test_weighted_midpoints_run_along_the_geodesic(k):
     assert (there.diff() > 0).all()
     quarter = float(there[5] / there[-1])
     assert math.copysign(1, round(0.25 - quarter, 9)) == k if k else quarter == pytest.approx(0.25)
+
+
+def draw_sweep(kappas, distortion, flat, path):
+    with styled(LIGHT) as look:
+        return save(measured.draw_sweep((kappas, distortion), flat, (kappas, distortion), look), path)
+
+
+def test_the_curve_is_where_its_numbers_are(tmp_path):
+    kappas = np.linspace(-5, 5, 50)
+    rising = image.imread(draw_sweep(kappas, 0.1 + 0.05 * (kappas + 5), 0.3, tmp_path / "up.png"))
+    falling = image.imread(draw_sweep(kappas, 0.1 + 0.05 * (5 - kappas), 0.3, tmp_path / "down.png"))
+    blue = [(p[..., 2] > 0.6) & (p[..., 0] < 0.2) for p in (rising, falling)]  # the curve, not the reference
+    middle = rising.shape[1] // 2
+    heights = [[np.nonzero(half)[0].mean() for half in (b[:, :middle], b[:, middle:])] for b in blue]
+    assert heights[0][0] > heights[0][1] + 50, "rows count from the top: a rising curve is lower on the left"
+    assert heights[1][1] > heights[1][0] + 50
+
+
+def test_every_node_is_counted_once_and_the_record_is_made_once(tmp_path, monkeypatch):
+    asked = []
+
+    def graph(name, root):
+        asked.append((name, root))
+        return load_graph("karate")
+
+    monkeypatch.setattr(measured, "load_graph", graph)
+    path = measured.histograms(tmp_path, "data")
+    arrays = json.loads(path.read_text())
+    assert path == tmp_path / "histograms.json"
+    assert list(arrays["datasets"]) == ["citeseer", "cora_ml", "pubmed", "airport"]
+    assert {"seed", "versions", "machine"} < set(arrays)
+    for result in arrays["datasets"].values():
+        spread = result["curvature"]
+        assert sum(result["degrees"].values()) == result["nodes"] == 34
+        assert sum(int(d) * n for d, n in result["degrees"].items()) == 2 * result["edges"] == 156
+        assert sum(spread["counts"]) + spread["none"] == 34
+        assert len(spread["bins"]) == len(spread["counts"]) + 1
+        assert spread["bins"] == sorted(spread["bins"])
+        middles = [(a + b) / 2 for a, b in zip(spread["bins"], spread["bins"][1:], strict=False)]
+        weighted = sum(m * n for m, n in zip(middles, spread["counts"], strict=True)) / sum(spread["counts"])
+        assert weighted == pytest.approx(spread["mean"], abs=1 / 60)
+    assert measured.histograms(tmp_path, "elsewhere") == path
+    assert asked == [(name, "data") for name in arrays["datasets"]]
+
+
+@pytest.mark.parametrize(("draw", "mean"), [(measured.curvatures, "mean 0.050"), (measured.degrees, "mean 2.4")])
+def test_histograms_name_the_mean_in_a_legend(records, draw, mean):
+    with styled(LIGHT):
+        figure = draw(LIGHT, records)
+    assert [[text.get_text() for text in axis.get_legend().get_texts()] for axis in figure.axes] == [[mean]] * 4
+
+
+def test_the_inset_of_the_sweep_says_what_it_shows(records):
+    with styled(LIGHT):
+        (axis,) = measured.sweep(LIGHT, records).axes
+    assert [inset.get_title() for inset in axis.child_axes] == ["close to 0"]

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from kappagcn.run_folder import Links
-from kappagcn.view.figures.links import link_scores
+from kappagcn.view.figures.outcome import link_scores
 from kappagcn.view.figures.style import LIGHT, styled
 
 NOTHING = np.array([], np.str_)
@@ -24,6 +24,7 @@ def test_three_panels_with_their_numbers():
     assert "0.750" in roc.get_title()
     assert "0.800" in precise.get_title()
     assert roc.lines[0].get_xdata()[-1] == 1
+    assert [text.get_text() for text in roc.get_legend().get_texts()] == ["chance"]
     assert len(scores.patches) == 80
 
 

@@ -1,6 +1,6 @@
 import json
 
-from kappagcn.view.report.curves import _chart
+from kappagcn.view.curves import _chart
 from report_runs import Tags, embedded, save_run, tree_edges, tree_vectors, written
 
 

@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from kappagcn.geometry import dist, expmap0
-from kappagcn.view.report import node_quality
-from kappagcn.view.report.node_quality import node_distortion
+from kappagcn.view.report import colouring as node_quality
+from kappagcn.view.report.colouring import node_distortion
 from report_runs import embedded, tree_edges
 
 

@@ -7,8 +7,7 @@ from matplotlib.figure import Figure
 
 from kappagcn.run_folder import SavedRun
 from kappagcn.view.figures.factors import embedding
-from kappagcn.view.figures.links import link_scores
-from kappagcn.view.figures.outcome import confusion, distortion
+from kappagcn.view.figures.outcome import confusion, distortion, link_scores
 from kappagcn.view.figures.style import Theme, save, styled, theme_named
 from kappagcn.view.figures.training import curvature, outcome, training
 

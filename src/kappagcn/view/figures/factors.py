@@ -14,10 +14,10 @@ from torch import Tensor
 from kappagcn.geometry import expmap0, lift, lower, project
 from kappagcn.run_folder import Array, Embedded, factor_name, principal
 from kappagcn.view.centre import CLOSE, central_node, node_numbers
-from kappagcn.view.class_names import short_names
 from kappagcn.view.figures.space import arcs, axes_for, draw_arcs, ground, minus, radius
 from kappagcn.view.figures.sphere import default_view, draw_globe, draw_great_arcs, great_arcs, scatter_globe, seen
 from kappagcn.view.figures.style import Theme
+from kappagcn.view.palette import short_names
 
 MOST_FACTORS = 6
 RASTER_EDGES = 800  # edges above which they are drawn as pixels; an SVG would have many megabytes

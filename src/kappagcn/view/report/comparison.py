@@ -8,9 +8,9 @@ import numpy as np
 from kappagcn.errors import CheckpointError
 from kappagcn.geometry.signature import parse_signature
 from kappagcn.run_folder import SavedRun, factor_name
+from kappagcn.view.curves import OBJECTIVES, curves
 from kappagcn.view.palette import COLOURS, SHAPES
 from kappagcn.view.report.content import graph_view, run_view, shown_nodes
-from kappagcn.view.report.curves import OBJECTIVES, curves
 from kappagcn.view.report.tables import Table, best_rows
 from kappagcn.view.report.words import number, percent, space_name
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kappagcn.run_folder import Links, SavedRun
-from kappagcn.view.link_curves import link_curves
+from kappagcn.view.curves import link_curves
 from kappagcn.view.report.tables import Table
 from kappagcn.view.report.words import number
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kappagcn.run_folder import Array, SavedRun
-from kappagcn.view.class_names import short_names
+from kappagcn.view.palette import short_names
 from kappagcn.view.report.words import number, percent
 
 SHADES = 9

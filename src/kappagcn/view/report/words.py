@@ -63,18 +63,23 @@ def _kept_run(value: Any) -> str:
     return f"split {number(value.get('split'))}, run {number(value.get('run'))}"
 
 
+# In the order of the page.
 KNOWN: dict[str, tuple[str, Callable[[Any], str], str]] = {
+    "roc_auc": ("ROC AUC", number, "a hidden link scores above another pair; 0.5 is chance"),
+    "test_pairs": ("Test pairs", number, "half of them hidden links"),
     "accuracy": ("Test accuracy", percent, "share of test nodes whose class is right"),
     "interval": ("95 % interval", _interval, "of the accuracy"),
     "macro_f1": ("Macro F1", percent, "every class counts the same"),
     "balanced_accuracy": ("Balanced accuracy", percent, "mean of the recalls of all classes"),
     "auc": ("AUC", percent, "a node of a class scores above another; 50 % is chance"),
     "test_nodes": ("Test nodes", number, "their labels were not used in training"),
-    "model": ("Model", number, ""),
     "distortion": ("Average distortion", number, "mean of ((d/d_G)² − 1)² over pairs; 0 is perfect"),
     "d_avg": ("D_avg", number, "mean of |d/d_G − 1| over pairs; 0 is perfect"),
     "worst_distortion": ("Worst-case distortion", number, "largest d/d_G over the smallest; 1 is perfect"),
     "map": ("Mean average precision", percent, "are graph neighbours the nearest points?"),
+    "epochs": ("Epochs", number, ""),
+    "seconds": ("Time", _seconds, ""),
+    "model": ("Model", number, ""),
     "distortion_std_error": ("Standard error of the average", number, "from sampled pairs"),
     "unreachable_pairs": ("Pairs left out", number, "no path joins them"),
     "coincident_nodes": ("Nodes that share a place", number, "with another node"),
@@ -82,35 +87,15 @@ KNOWN: dict[str, tuple[str, Callable[[Any], str], str]] = {
     "chosen_space": ("Space chosen", number, "among the candidates of --space auto"),
     "added_nodes": ("Added nodes", number, "placed later, without moving the others"),
     "added_d_avg": ("D_avg of added nodes", number, ""),
-    "roc_auc": ("ROC AUC", number, "a hidden link scores above another pair; 0.5 is chance"),
-    "test_pairs": ("Test pairs", number, "half of them hidden links"),
     "splits": ("Splits", number, "divisions into training and test data"),
     "runs": ("Runs", number, "over all splits"),
     "kept": ("Run shown below", _kept_run, "the one with the best early-stopping accuracy"),
-    "epochs": ("Epochs", number, ""),
     "best_epoch": ("Best epoch", number, "whose state is shown"),
-    "seconds": ("Time", _seconds, ""),
     "edge_unit": ("Mean length of an edge", number, "distances are in the graph's own unit"),
     "space": ("Space asked for", lambda value: _shortened(str(value)), ""),
 }
 LARGE_RATIO = 1e3  # worst-case distortion above which two nodes nearly coincide
 MOST_RATIO = 1e6  # largest worst-case distortion that is printed; above it nodes coincide
-FIRST = (
-    "roc_auc",
-    "test_pairs",
-    "accuracy",
-    "interval",
-    "macro_f1",
-    "balanced_accuracy",
-    "auc",
-    "test_nodes",
-    "distortion",
-    "d_avg",
-    "worst_distortion",
-    "map",
-    "epochs",
-    "seconds",
-)
 # Uninformative values, which are not shown: no pair left out, nothing estimated, edges of length 1.
 TRIVIAL = {
     "distortion_std_error": 0.0,
@@ -139,7 +124,7 @@ def facts(run: SavedRun) -> list[Fact]:
         if key not in elsewhere and not (key in TRIVIAL and value == TRIVIAL[key])
     }
     ranked = ("map",) if run.summary.get("objective") == "neighbours" else ()  # the objective was not a distance
-    first = [*ranked, *(key for key in FIRST if key not in ranked)]
+    first = [*ranked, *(key for key in KNOWN if key not in ranked)]
     order = [*(key for key in first if key in shown), *(key for key in shown if key not in first)]
     return [_fact(run, key, shown[key]) for key in order]
 

@@ -1,9 +1,11 @@
-"""Numbers by epoch, thinned for drawing."""
+"""Numbers by epoch, and curves of a link prediction, thinned for drawing."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
-from kappagcn.run_folder import SavedRun
+import numpy as np
+
+from kappagcn.run_folder import Array, SavedRun
 
 MOST_POINTS = 600
 LOG_FROM = 5.0  # ratio of the largest to the smallest value from which the axis is logarithmic
@@ -62,8 +64,15 @@ def _chart(title: str, epochs: Column, series: dict[str, Column]) -> dict[str, A
     return {"title": title, "epochs": epochs, "log": wide and not share, "share": share, "series": drawn}
 
 
+def curvature_columns(run: SavedRun) -> tuple[list[int], Array]:
+    """Epochs and curvatures, (epochs, layers · factors), in the graph's own unit of length, as in the summary."""
+    records = [line for line in run.metrics if isinstance(line.get("curvatures"), list) and line["curvatures"]]
+    kappas = np.array([line["curvatures"] for line in records], float)  # training works with edges of length 1
+    return [line["epoch"] for line in records], kappas / _unit(run) ** 2
+
+
 def _curvatures(run: SavedRun, lines: list[dict[str, Any]], epochs: Column, factors: list[str]) -> dict[str, Any]:
-    """Curvatures in the graph's own unit of length, as in the summary: training works with edges of length 1."""
+    """Curvatures in the graph's own unit of length."""
     unit = _unit(run)
     columns: dict[str, Column] = {}
     for i, factor in enumerate(factors):
@@ -99,3 +108,45 @@ def _number(value: Any) -> float | None:
 
 def _label(key: str) -> str:
     return LABELS.get(key.removesuffix("_loss").removesuffix("_accuracy"), key.replace("_", " "))
+
+
+LINK_POINTS = 400  # most points of a curve over thresholds
+BINS = 40
+
+
+class LinkCurves(NamedTuple):
+    """Points of both curves, from (0, 0) and from recall 0, and shares of scores in bins of the log-odds."""
+
+    false_positives: Array
+    true_positives: Array
+    recall: Array
+    precision: Array
+    borders: Array
+    edge_shares: Array
+    other_shares: Array
+
+
+def link_curves(edges: Array, others: Array) -> LinkCurves:
+    """Curves over all thresholds, thinned for drawing; equal scores are one threshold.
+
+    >>> curves = link_curves(np.array([2.0, 1.0]), np.array([1.5, 0.0]))
+    >>> curves.false_positives.tolist(), curves.true_positives.tolist()
+    ([0.0, 0.0, 0.5, 0.5, 1.0], [0.0, 0.5, 0.5, 1.0, 1.0])
+    """
+    thresholds = np.unique(np.concatenate([edges, others]))[::-1]
+    true_positives = len(edges) - np.searchsorted(np.sort(edges), thresholds)
+    wrong = len(others) - np.searchsorted(np.sort(others), thresholds)
+    kept = np.unique(np.linspace(0, len(thresholds) - 1, LINK_POINTS).astype(int))
+    true_positives, wrong = true_positives[kept], wrong[kept]
+    low, high = np.quantile(np.concatenate([edges, others]), [0.005, 0.995])
+    borders = np.linspace(low, max(high, low + 1e-6), BINS + 1)
+    shares = [np.histogram(np.clip(x, low, borders[-1]), borders)[0] / len(x) for x in (edges, others)]
+    precision = true_positives / (true_positives + wrong)
+    return LinkCurves(
+        np.concatenate([[0.0], wrong / len(others)]),
+        np.concatenate([[0.0], true_positives / len(edges)]),
+        np.concatenate([[0.0], true_positives / len(edges)]),
+        np.concatenate([precision[:1], precision]),
+        borders,
+        *shares,
+    )
