@@ -39,6 +39,12 @@ def test_a_command_shows_at_most_18_options(name, shown):
     assert all(max(each.opts, key=len) in shown(name) for each in options)
 
 
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_most_people_set_is_an_option(name):
+    options = {word for each in ALL[name].params if not each.hidden for word in each.opts}
+    assert {"--space", "--epochs", "--method" if name == "embed" else "--model"} <= options
+
+
 def test_types_of_numbers_are_shown(shown):
     assert "--epochs <int|auto>" in shown("embed")
     assert "--epochs <int>" in shown("classify")

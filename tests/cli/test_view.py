@@ -22,6 +22,8 @@ def test_a_run_from_the_first_line_to_the_page(tmp_path):
     assert len(pictures) == 16
     assert all(Path(path).exists() for path in pictures)
     page = run("report", str(folder)).stdout.strip()
+    result = json.loads(run("report", str(folder), "--json").stdout)
+    assert result == {"run": str(folder), "runs": [str(folder)], "report": page}
     assert "Mr. Hi" in Path(page).read_text()
     again = run("embed", "karate", "--space", "H2xS2", "--epochs", "20", "--out", str(folder), "--json", "--resume")
     assert json.loads(again.stdout)["distortion"] == embedded["distortion"]

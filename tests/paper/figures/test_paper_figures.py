@@ -210,3 +210,9 @@ def test_histograms_name_the_mean_in_a_legend(records, draw, mean):
     with styled(LIGHT):
         figure = draw(LIGHT, records)
     assert [[text.get_text() for text in axis.get_legend().get_texts()] for axis in figure.axes] == [[mean]] * 4
+
+
+def test_the_inset_of_the_sweep_says_what_it_shows(records):
+    with styled(LIGHT):
+        (axis,) = measured.sweep(LIGHT, records).axes
+    assert [inset.get_title() for inset in axis.child_axes] == ["close to 0"]

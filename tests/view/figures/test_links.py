@@ -24,6 +24,7 @@ def test_three_panels_with_their_numbers():
     assert "0.750" in roc.get_title()
     assert "0.800" in precise.get_title()
     assert roc.lines[0].get_xdata()[-1] == 1
+    assert [text.get_text() for text in roc.get_legend().get_texts()] == ["chance"]
     assert len(scores.patches) == 80
 
 

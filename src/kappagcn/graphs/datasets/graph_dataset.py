@@ -12,18 +12,10 @@ import torch
 from torch_geometric.data import Data, InMemoryDataset
 
 from kappagcn.errors import DownloadError, GraphError, GraphFileError, IntegrityError
+from kappagcn.graphs.datasets import splits
 from kappagcn.graphs.datasets.preprocess import AIRPORT_NAMES, airport_features
 from kappagcn.graphs.datasets.raw_formats import READERS
 from kappagcn.graphs.datasets.sources import Entry, Source, expected_hash, fetch, find_entry, verified_bytes
-from kappagcn.graphs.datasets.splits import (
-    TEST_SEEDS,
-    VALIDATION_SEEDS,
-    Split,
-    airport_split,
-    ppnp_split,
-    public_splits,
-    random_split,
-)
 from kappagcn.graphs.generators import BUILT_IN
 from kappagcn.graphs.io.node_data import as_features, compact_features
 from kappagcn.graphs.io.npz import graph_from_arrays, read_arrays, read_csr
@@ -31,7 +23,7 @@ from kappagcn.graphs.io.undirected import Array, name_source_in_errors
 from kappagcn.graphs.measures.components import components, induced_subgraph
 
 Transform = Callable[[Data], Data]
-PURPOSES = {"test": TEST_SEEDS, "validation": VALIDATION_SEEDS}
+PURPOSES = {"test": splits.TEST_SEEDS, "validation": splits.VALIDATION_SEEDS}
 
 
 def cache_folder() -> Path:
@@ -91,14 +83,14 @@ class GraphDataset(InMemoryDataset):
         else:
             arrays = dataset_arrays(self.entry, root, cache=cache, download=download, progress=progress)
             data, arrays = _graph(self.entry, arrays, sparse, self.entry.largest if largest is None else largest)
-            self.public_splits = public_splits(arrays, name)
+            self.public_splits = splits.public_splits(arrays, name)
         if prepared and name == "airport":  # HGCN's division by rows would mix gdp, which shows the country, with noise
             data.x = as_features(airport_features(data.feat, data.degree, scaling="none"))
         if prepared and data.get("x") is not None:
             data.x = compact_features(data.x)
         self.data, self.slices = self.collate([data if pre_transform is None else pre_transform(data)])
 
-    def split(self, seed: int) -> Split:
+    def split(self, seed: int) -> splits.Split:
         """The usual split: the paper's where it defines one, otherwise a public one, or 60/10/10/20 at random.
 
         Args:
@@ -108,14 +100,14 @@ class GraphDataset(InMemoryDataset):
         if y is None:
             raise GraphError(f"{self.name}: expected labels to divide its nodes by, found none.")
         if kind == "ppnp":
-            return ppnp_split(y, seed)
+            return splits.ppnp_split(y, seed)
         if kind == "airport":
-            return airport_split(len(y), seed)
+            return splits.airport_split(len(y), seed)
         if self.public_splits:
             return self.public_splits[seed % len(self.public_splits)]
-        return random_split(y, seed)
+        return splits.random_split(y, seed)
 
-    def numbered_split(self, number: int, purpose: str = "test") -> Split:
+    def numbered_split(self, number: int, purpose: str = "test") -> splits.Split:
         """The split of this number, for reported results ("test") or for the choice of settings ("validation").
 
         >>> GraphDataset("disease").numbered_split(0)
