@@ -162,7 +162,7 @@ def _listed_pairs(
 
     The point is copied to the first place of `few`, and those of the list to its second block.
     """
-    parts, pairs = np.empty((points.kappas.shape[0], 6, BLOCK)), np.empty((5, BLOCK))
+    parts, pairs = np.empty((6, points.kappas.shape[0], BLOCK)), np.empty((5, BLOCK))
     for i in range(chunk, places.shape[0] - 1, CHUNKS):
         _copy_point(i, points, 0, few)
         by_few.by_u[0], by_few.by_numbers[0] = 0.0, 0.0
@@ -179,7 +179,7 @@ def _listed_pairs(
             sums.by_u[i // BLOCK, d, i % BLOCK] = by_few.by_u[0, d, 0]
         for f in range(points.kappas.shape[0]):
             for number in range(2):
-                sums.by_numbers[i // BLOCK, f, number, i % BLOCK] = by_few.by_numbers[0, f, number, 0]
+                sums.by_numbers[i // BLOCK, number, f, i % BLOCK] = by_few.by_numbers[0, number, f, 0]
     sums.by_kappa[:] = by_few.by_kappa
 
 

@@ -15,6 +15,8 @@ With w = 1/d_G² an objective adds up, for each pair,
     stress       (d√w − 1)²/w
 
 Loops take one point and a block of others at a time, so that what is known of these pairs stays in the first cache.
+Arrays have the factor behind the quantity: before a loop over factors LLVM asks once whether the arrays of a loop over
+pairs overlap, and where rows of factors alternate it takes them to, and computes one pair at a time.
 """
 
 from __future__ import annotations
@@ -102,7 +104,7 @@ def squared_distances(i: int, block: int, points: Points, parts: Array, pairs: A
         i: The point.
         block: The block.
         points: All points.
-        parts: Numbers of pairs and factors, (F, 5, BLOCK).
+        parts: Numbers of pairs and factors, (6, F, BLOCK).
         pairs: Numbers of pairs, (5, BLOCK).
     """
     u, numbers, at, place = points.u, points.numbers, i // BLOCK, i % BLOCK
@@ -111,39 +113,39 @@ def squared_distances(i: int, block: int, points: Points, parts: Array, pairs: A
         p, q, quarter = numbers[at, f, P, place], numbers[at, f, Q, place], 0.25 * numbers[at, f, SINE, place]
         start, stop = points.ends[f], points.ends[f + 1]
         for j in range(BLOCK):
-            parts[f, GAP, j] = (u[at, start, place] - u[block, start, j]) ** 2 if (stop - start) % 2 else 0.0
+            parts[GAP, f, j] = (u[at, start, place] - u[block, start, j]) ** 2 if (stop - start) % 2 else 0.0
         for d in range(start + (stop - start) % 2, stop, 2):  # two columns at a time load and store half as many sums
             own, next_own = u[at, d, place], u[at, d + 1, place]
             for j in range(BLOCK):
                 apart, next_apart = own - u[block, d, j], next_own - u[block, d + 1, j]
-                parts[f, GAP, j] += apart * apart + next_apart * next_apart
+                parts[GAP, f, j] += apart * apart + next_apart * next_apart
         for j in range(BLOCK):
             turn = p * numbers[block, f, Q, j] - q * numbers[block, f, P, j]
-            s = turn * turn + quarter * numbers[block, f, SINE, j] * parts[f, GAP, j]
+            s = turn * turn + quarter * numbers[block, f, SINE, j] * parts[GAP, f, j]
             near += 1 if abs(kappa * s) < NEAR else 0
-            parts[f, TURNED, j], parts[f, HAVERSINE, j] = turn, s
+            parts[TURNED, f, j], parts[HAVERSINE, f, j] = turn, s
         if near < BLOCK and kappa < 0:
             for j in range(BLOCK):
-                square, slope, bent = hyperbolic_arc(parts[f, HAVERSINE, j], kappa)
-                parts[f, SQUARE, j], parts[f, SLOPE, j], parts[f, BENT, j] = square, slope, bent
+                square, slope, bent = hyperbolic_arc(parts[HAVERSINE, f, j], kappa)
+                parts[SQUARE, f, j], parts[SLOPE, f, j], parts[BENT, f, j] = square, slope, bent
         elif near < BLOCK:
             for j in range(BLOCK):
-                square, slope, bent = spherical_arc(parts[f, HAVERSINE, j], kappa)
-                parts[f, SQUARE, j], parts[f, SLOPE, j], parts[f, BENT, j] = square, slope, bent
+                square, slope, bent = spherical_arc(parts[HAVERSINE, f, j], kappa)
+                parts[SQUARE, f, j], parts[SLOPE, f, j], parts[BENT, f, j] = square, slope, bent
         if near:
             for j in range(BLOCK):
-                square, slope, bent = near_arc(parts[f, HAVERSINE, j], kappa)
-                is_near = abs(kappa * parts[f, HAVERSINE, j]) < NEAR
-                parts[f, SQUARE, j] = square if is_near else parts[f, SQUARE, j]
-                parts[f, SLOPE, j] = slope if is_near else parts[f, SLOPE, j]
-                parts[f, BENT, j] = bent if is_near else parts[f, BENT, j]
+                square, slope, bent = near_arc(parts[HAVERSINE, f, j], kappa)
+                is_near = abs(kappa * parts[HAVERSINE, f, j]) < NEAR
+                parts[SQUARE, f, j] = square if is_near else parts[SQUARE, f, j]
+                parts[SLOPE, f, j] = slope if is_near else parts[SLOPE, f, j]
+                parts[BENT, f, j] = bent if is_near else parts[BENT, f, j]
         for j in range(BLOCK):
-            pairs[TOTAL, j] = 4 * parts[f, SQUARE, j] + (0.0 if f == 0 else pairs[TOTAL, j])
+            pairs[TOTAL, j] = 4 * parts[SQUARE, f, j] + (0.0 if f == 0 else pairs[TOTAL, j])
 
 
 @compiled
 def _distances(chunk: int, sources: Array, points: Points, distances: Array) -> None:
-    n, parts, pairs = distances.shape[1], np.empty((points.kappas.shape[0], 6, BLOCK)), np.empty((5, BLOCK))
+    n, parts, pairs = distances.shape[1], np.empty((6, points.kappas.shape[0], BLOCK)), np.empty((5, BLOCK))
     for place in range(chunk, sources.shape[0], CHUNKS):
         for block in range(points.u.shape[0]):
             squared_distances(sources[place], block, points, parts, pairs)
@@ -167,7 +169,7 @@ class Sums(NamedTuple):
 
     Attributes:
         by_u: Gradients by directions as `Rows.gradients` takes them, (blocks, D, BLOCK).
-        by_numbers: Gradients by radii and sines, (blocks, F, 2, BLOCK).
+        by_numbers: Gradients by radii and sines, (blocks, 2, F, BLOCK).
         by_kappa: (F,).
         total: The objective, (1,).
     """
@@ -184,7 +186,7 @@ class Sums(NamedTuple):
         blocks, factors = (blocks if slopes else 0), len(rows.points.kappas)
         return cls(
             np.zeros((CHUNKS, blocks, dims, BLOCK)),
-            np.zeros((CHUNKS, blocks, factors, 2, BLOCK)),
+            np.zeros((CHUNKS, blocks, 2, factors, BLOCK)),
             np.zeros((CHUNKS, factors)),
             np.zeros((CHUNKS, 1)),
         )
@@ -219,20 +221,20 @@ def add_gradients(i: int, block: int, once: bool, points: Points, sums: Sums, pa
         by_q, by_p = 4 * (crossed * p + straight * q), 4 * (crossed * q + squared * p)
         curving, turning, outward, wide = 0.0, 0.0, 0.0, 0.0
         for j in range(BLOCK):
-            turn, sine_j, delta = parts[f, TURNED, j], numbers[block, f, SINE, j], r - numbers[block, f, RADIUS, j]
-            x = pairs[PULL, j] * parts[f, SLOPE, j]
+            turn, sine_j, delta = parts[TURNED, f, j], numbers[block, f, SINE, j], r - numbers[block, f, RADIUS, j]
+            x = pairs[PULL, j] * parts[SLOPE, f, j]
             # 4 cos_κ((r_i − r_j)/2) = 8 ∂T/∂r_i
             cosine = by_q * numbers[block, f, Q, j] + by_p * numbers[block, f, P, j]
             z = quarter * delta * delta
             series = delta * delta * delta * (B1 + z * (B2 + z * (B3 + z * (B4 + z * B5))))
             by_kappa = series if abs(z) < TURN else (delta * cosine - 8 * turn) * half  # 8 ∂T/∂κ
-            turned, widened = x * turn, x * parts[f, GAP, j]
-            curving += pairs[PULL, j] * parts[f, BENT, j]
+            turned, widened = x * turn, x * parts[GAP, f, j]
+            curving += pairs[PULL, j] * parts[BENT, f, j]
             turning += turned * by_kappa
             outward += turned * cosine
             wide += widened * sine_j
-            sums.by_numbers[block, f, BY_RADIUS, j] -= turned * cosine
-            sums.by_numbers[block, f, BY_SINE, j] += widened * sine
+            sums.by_numbers[block, BY_RADIUS, f, j] -= turned * cosine
+            sums.by_numbers[block, BY_SINE, f, j] += widened * sine
             pairs[OWN, j], pairs[OTHER, j] = 2 * x * sine_j, 2 * x * sine
         for d in range(points.ends[f], points.ends[f + 1]):
             own, by_own = u[at, d, place], 0.0
@@ -243,8 +245,8 @@ def add_gradients(i: int, block: int, once: bool, points: Points, sums: Sums, pa
             if once:
                 sums.by_u[at, d, place] += by_own
         if once:
-            sums.by_numbers[at, f, BY_RADIUS, place] += outward
-            sums.by_numbers[at, f, BY_SINE, place] += wide
+            sums.by_numbers[at, BY_RADIUS, f, place] += outward
+            sums.by_numbers[at, BY_SINE, f, place] += wide
         else:  # point i gets no gradient, but its sine depends on κ
             curving += 0.25 * wide * points.bends[f, i]
         sums.by_kappa[f] += 4 * curving + turning
@@ -288,7 +290,7 @@ def _all_pairs(
     sums: Sums,
 ) -> None:
     """Pairs of every `CHUNKS`-th source from `chunk` with all points; with `once` sources are all, and pairs i < j."""
-    n, parts, pairs = weights.shape[1], np.empty((points.kappas.shape[0], 6, BLOCK)), np.empty((5, BLOCK))
+    n, parts, pairs = weights.shape[1], np.empty((6, points.kappas.shape[0], BLOCK)), np.empty((5, BLOCK))
     for block in range(points.u.shape[0]):
         left, stop = block * BLOCK, min((block + 1) * BLOCK, n)
         for place in range(chunk, sources.shape[0], CHUNKS):

@@ -95,11 +95,11 @@ class Rows:
 
         Args:
             by_u: By directions, without the factor sin_κ(r), which is 0 at the origin, (sums, blocks, D, BLOCK).
-            by_numbers: By radii and sines, (sums, blocks, F, 2, BLOCK).
+            by_numbers: By radii and sines, (sums, blocks, 2, F, BLOCK).
             by_kappa: By κ, (sums, F).
         """
         across = by_u.sum(0).transpose(0, 2, 1).reshape(self.unit.shape)
-        by_r, by_sine = by_numbers.sum(0).transpose(2, 1, 0, 3).reshape(2, *self.r.shape)
+        by_r, by_sine = by_numbers.sum(0).transpose(1, 2, 0, 3).reshape(2, *self.r.shape)
         # Points beyond the limit count as lying there, and get no gradient.
         outward = np.where(2 * self.length <= self.r, 2 * (by_r + self.cosine * by_sine), 0)
         # sin_κ(r)/|v|, and at the origin, which has no direction, its limit: by_u alone is right there.

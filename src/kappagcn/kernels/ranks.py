@@ -62,7 +62,7 @@ def _ranked_rows(
 ) -> None:
     """The ranking loss of every `CHUNKS`-th source from `chunk`, and its gradients by all points."""
     n, blocks = places.shape[0] - 1, points.u.shape[0]
-    parts, pairs = np.empty((points.kappas.shape[0], 6, BLOCK)), np.empty((5, BLOCK))
+    parts, pairs = np.empty((6, points.kappas.shape[0], BLOCK)), np.empty((5, BLOCK))
     distances, pull = np.empty(n), np.empty(n)
     for place in range(chunk, sources.shape[0], CHUNKS):
         i = sources[place]
