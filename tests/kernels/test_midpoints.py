@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
-
 from kappagcn.geometry import ProductManifold
+from kappagcn.kernels import midpoints
 from kappagcn.kernels.dispatch import torch_only
 from kappagcn.nn import SparseMatrix, aggregate
 
@@ -36,6 +35,12 @@ def values_and_gradients(v, space, adjacency, target):
     return out.detach(), by_v, torch.stack([g.reshape(()) for g in by_k])
 
 
+@pytest.fixture(params=[midpoints.SMALL, 0], ids=["in float64", "far sums again"])
+def _small(request, monkeypatch):
+    monkeypatch.setattr(midpoints, "SMALL", request.param)
+
+
+@pytest.mark.usefixtures("_small")
 @pytest.mark.parametrize("negative", [False, True])
 @pytest.mark.parametrize("far", [N, N - 8, 5])
 @pytest.mark.parametrize("space", DIMS)
@@ -49,6 +54,7 @@ def test_far_rows_have_the_digits_of_float64(space, far, negative):
         assert torch.allclose(ours.double(), exact, rtol=2e-5, atol=2e-5 * float(exact.abs().max()))
 
 
+@pytest.mark.usefixtures("_small")
 def test_rows_too_long_for_float32_have_a_midpoint():
     torch.manual_seed(0)
     v, adjacency = torch.full((N, 3), 30.0, requires_grad=True), matrix(N, negative=False)
@@ -73,6 +79,7 @@ def test_a_bias_is_added_with_its_gradients(space):
     assert torch.autograd.gradgradcheck(shifted, (v, bias), fast_mode=True)
 
 
+@pytest.mark.usefixtures("_small")
 @pytest.mark.parametrize("far", [N, N - 8])
 def test_a_retained_graph_gives_the_same_gradients_again(far):
     torch.manual_seed(0)
