@@ -146,7 +146,6 @@ def functions(out):
 
 
 def test_every_function_of_the_package_is_among_the_cases():
-    pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
     package = Path(kappagcn.__file__).parent
     for file in package.rglob("*.py"):
         if "autograd.Function" in file.read_text():

@@ -77,7 +77,6 @@ def test_networks_compile_and_export(name):
 
 @pytest.mark.parametrize("form", ["edges", "matrix"])
 def test_compiled_functions_call_the_compiled_loops(form):
-    pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
     torch.manual_seed(0)
     layer, called = KappaGCNConv(3, 3, manifold="H3(-1)"), []
 

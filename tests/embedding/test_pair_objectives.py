@@ -234,7 +234,6 @@ def test_threads_do_not_change_digits():
 
 
 def test_blocks_and_chunks_of_any_size_cover_all_pairs():
-    pytest.importorskip("numba", reason="blocks are those of the compiled pairs")
     from kappagcn.kernels import pairs
 
     for n in (2, pairs.CHUNKS, pairs.BLOCK - 1, pairs.BLOCK + 1, 2 * pairs.BLOCK + 3):

@@ -11,8 +11,6 @@ from kappagcn.nn.aggregation import midpoints
 from kappagcn.sparse import normalized_adjacency
 from workers import Worker
 
-pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
-
 KAPPAS = [-4.0, -1.0, -1e-3, -1e-9, 0.0, 1e-9, 1e-3, 1.0, 4.0]
 
 

@@ -40,7 +40,6 @@ def value_and_gradients(v, signature, objective, sources=None):
 @pytest.mark.parametrize("objective", PAIR_OBJECTIVES)
 @pytest.mark.parametrize("signature", ["H4", "S4", "E4", "H4(-1e-6)", "S2(1e-3)xH2(-3)"])
 def test_blocks_give_the_compiled_sums(monkeypatch, signature, objective, block):
-    pytest.importorskip("numba")
     monkeypatch.setattr(torch_pairs, "BLOCK", block)
     for sources in (None, torch.tensor([3, 69, 0])):
         expected = value_and_gradients(points(4, 0.4), signature, objective, sources)
@@ -54,7 +53,6 @@ def test_blocks_give_the_compiled_sums(monkeypatch, signature, objective, block)
 @pytest.mark.parametrize("spread", [0.3, 5.0])
 def test_close_directions_are_taken_by_differences(monkeypatch, spread, close):
     """With points a factor e^20 out, and when all of a block is taken by differences."""
-    pytest.importorskip("numba")
     expected = value_and_gradients(points(4, spread, close), "H4", "relative")
     for many in (1, N * N):
         monkeypatch.setattr(torch_pairs, "MANY", many)

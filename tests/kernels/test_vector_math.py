@@ -4,9 +4,6 @@ import math
 
 import mpmath
 import numpy as np
-import pytest
-
-pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
 
 from kappagcn.kernels import vector_math
 

@@ -79,7 +79,6 @@ def test_equal_points_have_distance_and_gradient_zero():
 
 @pytest.mark.parametrize("kappa", [-1.0, 0.3])
 def test_compiled_and_torch_pairs_agree(kappa):
-    pytest.importorskip("numba", reason="numba, the extra [fast], is not installed")
     results = []
     for context in (torch.enable_grad, torch_only):
         with context():

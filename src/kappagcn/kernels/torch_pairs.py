@@ -1,4 +1,4 @@
-"""Objectives over pairs of points by torch, used without numba: value and gradients in one pass over blocks.
+"""Objectives over pairs of points by torch, used on GPUs: value and gradients in one pass over blocks.
 
 The formulas are those of `pairs`, in float64 on blocks of rows that stay in the cache;
 gradients are matrix products, without a graph. Differences of directions come from matrix products too, and one by one
