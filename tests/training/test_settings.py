@@ -124,7 +124,7 @@ def test_a_setting_that_the_choices_do_not_use_is_refused(estimator, values, fie
 
 @pytest.mark.parametrize("model", ["kappa-gcn", "appnp", "gcn", "hgcn", "mlp"])
 def test_the_settings_of_a_network_are_those_that_its_options_have(model):
-    plain = ClassificationSettings("H2xS2", model=model, dropout=0.0)
+    plain = ClassificationSettings("H2xS2", model=model, dropout=0.0, input_dropout=0.0)
     trained = any(curvature.trainable for curvature in build_network(plain, 4, 2).curvatures())
     for field in fields(ClassificationSettings):
         if field.name in ("feature_norm", "edge_weights", "num_neighbors", "intervals") or field.name not in OTHER:
